@@ -1,0 +1,1 @@
+"""Starts it all, anywhere: the `caudal` command and what it runs."""
