@@ -1,0 +1,1 @@
+"""Bytes on disk: partition logs, segments, indexes, recovery, retention, compaction and producer state."""
