@@ -1,0 +1,1 @@
+"""A broker that Kafka clients cannot tell from Kafka."""

@@ -1,0 +1,1 @@
+"""Consumer groups: state machines without I/O, and the coordinator that carries out what they decide."""

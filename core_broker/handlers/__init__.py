@@ -1,0 +1,1 @@
+"""What the broker does for each Kafka API, one module per API."""

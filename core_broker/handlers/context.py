@@ -1,0 +1,42 @@
+"""What a handler is given besides the request: the parts of the broker, and who is asking."""
+
+import msgspec
+
+from core_broker.cluster.controller import Controller
+from core_broker.cluster.partitions import Partitions
+from core_broker.cluster.quorum import MetadataQuorum
+from core_broker.groups.coordinator import GroupCoordinator
+from core_broker.handlers.fetch_sessions import FetchSessions
+from core_broker.log.store import LogStore
+from core_broker.service.clock import Clock
+from core_broker.settings import BrokerSettings
+from core_broker.transactions.coordinator import TransactionCoordinator
+
+
+class Services(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of a running broker that handlers work with."""
+
+    settings: BrokerSettings
+    clock: Clock
+    metadata: MetadataQuorum
+    controller: Controller
+    partitions: Partitions
+    logs: LogStore
+    groups: GroupCoordinator
+    transactions: TransactionCoordinator
+    fetch_sessions: FetchSessions
+
+
+class RequestContext(msgspec.Struct):
+    """Who sent a request, over which listener, in which version."""
+
+    services: Services
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    client_host: str
+    listener_name: str
+    local_host: str
+    """The address the client reached us at; advertised to it when no other was configured."""
+    principal: str = "User:ANONYMOUS"

@@ -1,0 +1,1 @@
+"""Kafka's wire format, without any I/O: primitives, messages, frames, record batches, compression."""

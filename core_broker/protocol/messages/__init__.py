@@ -1,0 +1,1 @@
+"""Requests and responses of the wire protocol, one module per API."""

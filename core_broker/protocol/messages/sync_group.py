@@ -1,0 +1,42 @@
+"""SyncGroup (key 14)."""
+
+from typing import Annotated
+
+from core_broker.protocol.fields import Int16, Int32, Message, NullableSince, Since
+
+
+class SyncGroupRequestAssignment(Message):
+    """Part of `SyncGroupRequest`."""
+
+    member_id: str = ""
+    assignment: bytes = b""
+
+
+class SyncGroupRequest(Message):
+    """Request of SyncGroup (key 14)."""
+
+    API_KEY = 14
+    VERSIONS = (0, 5)
+    FLEXIBLE_SINCE = 4
+
+    group_id: str = ""
+    generation_id: Int32 = 0
+    member_id: str = ""
+    group_instance_id: Annotated[str | None, Since(3), NullableSince()] = None
+    protocol_type: Annotated[str | None, Since(5), NullableSince()] = None
+    protocol_name: Annotated[str | None, Since(5), NullableSince()] = None
+    assignments: list[SyncGroupRequestAssignment] = []
+
+
+class SyncGroupResponse(Message):
+    """Response of SyncGroup (key 14)."""
+
+    API_KEY = 14
+    VERSIONS = (0, 5)
+    FLEXIBLE_SINCE = 4
+
+    throttle_time_ms: Annotated[Int32, Since(1)] = 0
+    error_code: Int16 = 0
+    protocol_type: Annotated[str | None, Since(5), NullableSince()] = None
+    protocol_name: Annotated[str | None, Since(5), NullableSince()] = None
+    assignment: bytes = b""

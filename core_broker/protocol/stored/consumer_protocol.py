@@ -1,0 +1,40 @@
+"""What members of a classic consumer group tell each other through the coordinator."""
+
+from typing import Annotated
+
+from core_broker.protocol.fields import Int32, Message, NullableSince, Since
+
+
+class TopicPartition(Message):
+    """Part of `ConsumerProtocolSubscription`."""
+
+    topic: Annotated[str, Since(1)] = ""
+    partitions: Annotated[list[Int32], Since(1)] = []
+
+
+class ConsumerProtocolSubscription(Message):
+    """`ConsumerProtocolSubscription`, as Kafka stores it."""
+
+    VERSIONS = (0, 3)
+
+    topics: list[str] = []
+    user_data: Annotated[bytes | None, NullableSince()] = None
+    owned_partitions: Annotated[list[TopicPartition], Since(1)] = []
+    generation_id: Annotated[Int32, Since(2)] = -1
+    rack_id: Annotated[str | None, Since(3), NullableSince()] = None
+
+
+class ConsumerProtocolAssignmentTopicPartition(Message):
+    """Part of `ConsumerProtocolAssignment`."""
+
+    topic: str = ""
+    partitions: list[Int32] = []
+
+
+class ConsumerProtocolAssignment(Message):
+    """`ConsumerProtocolAssignment`, as Kafka stores it."""
+
+    VERSIONS = (0, 3)
+
+    assigned_partitions: list[ConsumerProtocolAssignmentTopicPartition] = []
+    user_data: Annotated[bytes | None, NullableSince()] = None

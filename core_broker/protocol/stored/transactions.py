@@ -1,0 +1,41 @@
+"""Keys and values of `__transaction_state`."""
+
+from typing import Annotated
+
+from core_broker.protocol.fields import Int8, Int16, Int32, Int64, Message, NullableSince, Since, Tag
+
+
+class TransactionLogKey(Message):
+    """`TransactionLogKey`, as Kafka stores it."""
+
+    API_KEY = 0
+    VERSIONS = (0, 0)
+
+    transactional_id: str = ""
+
+
+class PartitionsSchema(Message):
+    """Part of `TransactionLogValue`."""
+
+    topic: str = ""
+    partition_ids: list[Int32] = []
+
+
+class TransactionLogValue(Message):
+    """`TransactionLogValue`, as Kafka stores it."""
+
+    API_KEY = 0
+    VERSIONS = (0, 1)
+    FLEXIBLE_SINCE = 1
+
+    producer_id: Int64 = 0
+    previous_producer_id: Annotated[Int64, Since(1), Tag(0)] = -1
+    next_producer_id: Annotated[Int64, Since(1), Tag(1)] = -1
+    producer_epoch: Int16 = 0
+    next_producer_epoch: Annotated[Int16, Since(1), Tag(3)] = -1
+    transaction_timeout_ms: Int32 = 0
+    transaction_status: Int8 = 0
+    transaction_partitions: Annotated[list[PartitionsSchema] | None, NullableSince()] = []
+    transaction_last_update_timestamp_ms: Int64 = 0
+    transaction_start_timestamp_ms: Int64 = 0
+    client_transaction_version: Annotated[Int16, Since(1), Tag(2)] = 0

@@ -1,0 +1,1 @@
+"""Sockets: the listener, its connections, and the dispatch of requests to handlers."""
