@@ -40,7 +40,7 @@ class SnapshotEntry(NamedTuple):
     transaction_first_offset: int
 
 
-class CorruptSnapshot(ValueError):
+class CorruptSnapshotError(ValueError):
     """A snapshot file that cannot be trusted."""
 
 
@@ -56,18 +56,18 @@ def encode_snapshot(entries: Sequence[SnapshotEntry]) -> bytes:
 
 
 def decode_snapshot(data: bytes) -> list[SnapshotEntry]:
-    """The entries of a snapshot file; raises CorruptSnapshot telling what is wrong."""
+    """The entries of a snapshot file; raises CorruptSnapshotError telling what is wrong."""
     if len(data) < _PREFIX.size + _COUNT.size:
-        raise CorruptSnapshot(f"{len(data)} bytes are too few")
+        raise CorruptSnapshotError(f"{len(data)} bytes are too few")
     version, checksum = _PREFIX.unpack_from(data)
     if version != _VERSION:
-        raise CorruptSnapshot(f"version {version} is not {_VERSION}")
+        raise CorruptSnapshotError(f"version {version} is not {_VERSION}")
     body = memoryview(data)[_PREFIX.size :]
     if crc32c(body) != checksum:
-        raise CorruptSnapshot("checksum does not match")
+        raise CorruptSnapshotError("checksum does not match")
     (count,) = _COUNT.unpack_from(body)
     if count < 0 or count * _ENTRY.size != len(body) - _COUNT.size:
-        raise CorruptSnapshot(f"{count} entries do not fit into {len(data)} bytes")
+        raise CorruptSnapshotError(f"{count} entries do not fit into {len(data)} bytes")
     return [SnapshotEntry._make(fields) for fields in _ENTRY.iter_unpack(body[_COUNT.size :])]
 
 
@@ -86,8 +86,9 @@ def write_snapshot(directory: Path, offset: int, entries: Sequence[SnapshotEntry
 
 def snapshot_offsets(directory: Path) -> list[int]:
     """Offsets of all snapshots in a partition directory, rising."""
-    names = (name[: -len(SUFFIX)] for name in os.listdir(directory) if name.endswith(SUFFIX))
-    return sorted(int(name) for name in names if name.isdecimal())
+    with os.scandir(directory) as listing:
+        stems = [entry.name[: -len(SUFFIX)] for entry in listing if entry.name.endswith(SUFFIX)]
+    return sorted(int(stem) for stem in stems if stem.isdecimal())
 
 
 def newest_valid_snapshot(directory: Path, end_offset: int) -> tuple[int, list[SnapshotEntry]]:
@@ -100,7 +101,7 @@ def newest_valid_snapshot(directory: Path, end_offset: int) -> tuple[int, list[S
             continue
         try:
             return offset, decode_snapshot(path.read_bytes())
-        except (CorruptSnapshot, OSError) as error:
+        except (CorruptSnapshotError, OSError) as error:
             log.warning("corrupt producer snapshot deleted", extra={"path": str(path), "reason": str(error)})
             path.unlink(missing_ok=True)
     return 0, []

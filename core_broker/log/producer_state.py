@@ -359,7 +359,7 @@ class ProducerStates:
 
     def _snapshot_entries(self) -> Iterator[SnapshotEntry]:
         for producer_id, producer in self._producers.items():
-            first, last, first_offset, last_offset, _ = producer.batches[-1] if producer.batches else _NO_BATCH
+            _, last, first_offset, last_offset, _ = producer.batches[-1] if producer.batches else _NO_BATCH
             yield SnapshotEntry(
                 producer_id=producer_id,
                 epoch=producer.epoch,

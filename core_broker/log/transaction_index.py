@@ -24,7 +24,7 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
-class CorruptIndex(ValueError):
+class CorruptIndexError(ValueError):
     """The file cannot be trusted; recovery builds it again from the log."""
 
 
@@ -47,7 +47,7 @@ class TransactionIndex:
         entries.append(aborted)
 
     def entries(self) -> list[AbortedTransaction]:
-        """All entries, by rising marker offset; raises CorruptIndex when the file is damaged."""
+        """All entries, by rising marker offset; raises CorruptIndexError when the file is damaged."""
         if self._entries is None:
             self._entries = _read(self.path)
         return self._entries
@@ -78,11 +78,13 @@ class TransactionIndex:
         self._entries = []
 
     def check(self, base_offset: int = 0) -> None:
-        """Raise CorruptIndex when the file, read afresh, is damaged or speaks of markers below `base_offset`."""
+        """Raise CorruptIndexError when the file, read afresh, is damaged or speaks of markers below `base_offset`."""
         self._entries = None
         entries = self.entries()
         if entries and entries[0].last_offset < base_offset:
-            raise CorruptIndex(f"{self.path}: marker {entries[0].last_offset} lies before the segment ({base_offset})")
+            raise CorruptIndexError(
+                f"{self.path}: marker {entries[0].last_offset} lies before the segment ({base_offset})"
+            )
 
     def renamed_to(self, path: Path) -> None:
         """Follow a rename of the segment's files."""
@@ -112,15 +114,15 @@ def _read(path: Path) -> list[AbortedTransaction]:
     except FileNotFoundError:
         return []
     if len(data) % _ENTRY.size:
-        raise CorruptIndex(f"{path}: {len(data)} bytes are not a multiple of {_ENTRY.size}")
+        raise CorruptIndexError(f"{path}: {len(data)} bytes are not a multiple of {_ENTRY.size}")
     entries = []
     previous = -1
     for version, *fields in _ENTRY.iter_unpack(data):
         aborted = AbortedTransaction._make(fields)
         if version != _VERSION:
-            raise CorruptIndex(f"{path}: entry version {version} is not {_VERSION}")
+            raise CorruptIndexError(f"{path}: entry version {version} is not {_VERSION}")
         if not _is_plausible(aborted) or aborted.last_offset <= previous:
-            raise CorruptIndex(f"{path}: impossible entry {aborted}")
+            raise CorruptIndexError(f"{path}: impossible entry {aborted}")
         previous = aborted.last_offset
         entries.append(aborted)
     return entries
