@@ -1,0 +1,223 @@
+"""The codecs of record batches, with a cap on what a compressed blob may grow to.
+
+A batch from outside may claim to be small and unfold to gigabytes, so nothing here trusts a length it has read:
+output is produced in pieces and given up on as soon as it passes the cap.
+
+Framings are the ones Kafka's clients agree on: gzip as is, LZ4 in its frame format with independent blocks (the Java
+client refuses dependent ones), Zstandard frames, and for Snappy the framing of the xerial library, which Java writes
+around raw blocks; librdkafka writes a raw block without it, and both are read.
+"""
+
+import struct
+import zlib
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Final
+
+import cramjam
+import lz4.frame
+import zstandard
+
+Buffer = bytes | bytearray | memoryview
+
+DECOMPRESSED_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Cap for callers that have no better one: max(10 x max.message.bytes, 64 MiB) with Kafka's default."""
+
+
+class Codec(IntEnum):
+    """How the records of a batch are compressed: bits 0-2 of its attributes."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class CompressionError(ValueError):
+    """Compressed bytes that are broken, or that unfold to more than is allowed."""
+
+
+def compress(codec: Codec, data: Buffer) -> bytes:
+    """Compress a records section the way Kafka's clients expect to find it."""
+    return _COMPRESSORS[codec](data)
+
+
+def decompress(codec: Codec, data: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> bytes:
+    """Decompress a records section; raises CompressionError on broken input or more than `max_bytes` of output."""
+    return _DECOMPRESSORS[codec](data, max_bytes)
+
+
+def _too_big(max_bytes: int) -> CompressionError:
+    return CompressionError(f"decompresses to more than {max_bytes} bytes")
+
+
+# -- none -------------------------------------------------------------------------------------------------------------
+
+
+def _keep(data: Buffer) -> bytes:
+    return bytes(data)
+
+
+def _keep_bounded(data: Buffer, max_bytes: int) -> bytes:
+    if len(data) > max_bytes:
+        raise _too_big(max_bytes)
+    return bytes(data)
+
+
+# -- gzip -------------------------------------------------------------------------------------------------------------
+
+_GZIP_WINDOW: Final = 31  # 15 bits of window, and 16 for "with a gzip header"
+
+
+def _gzip(data: Buffer) -> bytes:
+    return zlib.compress(data, wbits=_GZIP_WINDOW)
+
+
+def _gunzip(data: Buffer, max_bytes: int) -> bytes:
+    pieces: list[bytes] = []
+    room = max_bytes + 1
+    rest: Buffer = data
+    while rest:
+        member = zlib.decompressobj(wbits=_GZIP_WINDOW)
+        try:
+            piece = member.decompress(rest, room)
+        except zlib.error as error:
+            raise CompressionError(f"gzip: {error}") from error
+        pieces.append(piece)
+        room -= len(piece)
+        if room <= 0:
+            raise _too_big(max_bytes)
+        if not member.eof:
+            raise CompressionError("gzip: data ends in the middle")
+        rest = member.unused_data  # Java's reader accepts several members one after the other
+    if not pieces:
+        raise CompressionError("gzip: no data")
+    return b"".join(pieces)
+
+
+# -- snappy -----------------------------------------------------------------------------------------------------------
+
+_XERIAL_HEADER: Final = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+_XERIAL_MAGIC: Final = _XERIAL_HEADER[:8]
+_XERIAL_BLOCK_BYTES: Final = 32 * 1024
+_BLOCK_LENGTH: Final = struct.Struct(">i")
+_SNAPPY_GROWTH_MAX: Final = 64
+"""Three bytes of Snappy describe at most 64 bytes of output, so a block that claims more is lying."""
+
+
+def _snappy(data: Buffer) -> bytes:
+    view = memoryview(data)
+    out = bytearray(_XERIAL_HEADER)
+    for start in range(0, len(view), _XERIAL_BLOCK_BYTES):
+        block = bytes(cramjam.snappy.compress_raw(view[start : start + _XERIAL_BLOCK_BYTES]))
+        out += _BLOCK_LENGTH.pack(len(block))
+        out += block
+    return bytes(out)
+
+
+def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
+    view = memoryview(data)
+    if bytes(view[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
+        return _unsnappy_block(view, max_bytes)
+    pieces: list[bytes] = []
+    room = max_bytes
+    position = len(_XERIAL_HEADER)
+    if len(view) < position:
+        raise CompressionError("snappy: data ends in its header")
+    while position < len(view):
+        block, position = _xerial_block(view, position)
+        piece = _unsnappy_block(block, room)
+        room -= len(piece)
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _xerial_block(view: memoryview, position: int) -> tuple[memoryview, int]:
+    """The block whose length stands at `position`, and the position after it."""
+    start = position + _BLOCK_LENGTH.size
+    if start > len(view):
+        raise CompressionError("snappy: data ends in a block length")
+    (length,) = _BLOCK_LENGTH.unpack_from(view, position)
+    if length < 0 or length > len(view) - start:
+        raise CompressionError(f"snappy: block of {length} bytes does not fit into {len(view) - start}")
+    return view[start : start + length], start + length
+
+
+def _unsnappy_block(block: memoryview, max_bytes: int) -> bytes:
+    try:
+        size = cramjam.snappy.decompress_raw_len(block)
+        if size > max_bytes:
+            raise _too_big(max_bytes)
+        if size > len(block) * _SNAPPY_GROWTH_MAX:
+            raise CompressionError(f"snappy: {len(block)} bytes cannot hold {size}")
+        return bytes(cramjam.snappy.decompress_raw(block))
+    except cramjam.DecompressionError as error:
+        raise CompressionError(f"snappy: {error}") from error
+
+
+# -- lz4 --------------------------------------------------------------------------------------------------------------
+
+
+def _lz4(data: Buffer) -> bytes:
+    packed: bytes = lz4.frame.compress(
+        data, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False, store_size=False
+    )
+    return packed
+
+
+def _unlz4(data: Buffer, max_bytes: int) -> bytes:
+    frame = lz4.frame.LZ4FrameDecompressor()
+    try:
+        out: bytes = frame.decompress(data, max_length=max_bytes + 1)
+    except (RuntimeError, EOFError) as error:
+        raise CompressionError(f"lz4: {error}") from error
+    if len(out) > max_bytes:
+        raise _too_big(max_bytes)
+    if not frame.eof:
+        raise CompressionError("lz4: data ends in the middle")
+    return out
+
+
+# -- zstd -------------------------------------------------------------------------------------------------------------
+
+_ZSTD_LEVEL: Final = 3
+_ZSTD_WINDOW_BYTES_MAX: Final = 128 * 1024 * 1024
+_ZSTD_PIECE_BYTES: Final = 1024 * 1024
+
+
+def _zstd(data: Buffer) -> bytes:
+    return zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(data)
+
+
+def _unzstd(data: Buffer, max_bytes: int) -> bytes:
+    # A frame states the window that its decoder must allocate; what needs more than 128 MiB is an attack.
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES_MAX)
+    pieces: list[bytes] = []
+    room = max_bytes
+    try:
+        with decompressor.stream_reader(data, read_across_frames=True) as reader:
+            while piece := reader.read(_ZSTD_PIECE_BYTES):
+                room -= len(piece)
+                if room < 0:
+                    raise _too_big(max_bytes)
+                pieces.append(piece)
+    except zstandard.ZstdError as error:
+        raise CompressionError(f"zstd: {error}") from error
+    return b"".join(pieces)
+
+
+_COMPRESSORS: Final[dict[Codec, Callable[[Buffer], bytes]]] = {
+    Codec.NONE: _keep,
+    Codec.GZIP: _gzip,
+    Codec.SNAPPY: _snappy,
+    Codec.LZ4: _lz4,
+    Codec.ZSTD: _zstd,
+}
+_DECOMPRESSORS: Final[dict[Codec, Callable[[Buffer, int], bytes]]] = {
+    Codec.NONE: _keep_bounded,
+    Codec.GZIP: _gunzip,
+    Codec.SNAPPY: _unsnappy,
+    Codec.LZ4: _unlz4,
+    Codec.ZSTD: _unzstd,
+}
