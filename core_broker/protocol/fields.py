@@ -71,7 +71,8 @@ Int32 = Annotated[int, Wire("int32")]
 UInt32 = Annotated[int, Wire("uint32")]
 Int64 = Annotated[int, Wire("int64")]
 Uuid = Annotated[bytes, Wire("uuid")]
-Records = Annotated[bytes, Wire("records")]
+Records = Annotated[bytes | bytearray | memoryview, Wire("records")]
+"""Record batches: decoded as a slice of the input, never copied."""
 
 M = TypeVar("M", bound=Message)
 Decoder = Callable[[type_of_buffer, int, int, list[int]], tuple[M, int]]
@@ -165,7 +166,7 @@ def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
             marks += hint.__metadata__
             hint = hint.__origin__
         elif typing.get_origin(hint) in (Union, types.UnionType):
-            (hint,) = (option for option in typing.get_args(hint) if option is not types.NoneType)
+            hint = next(option for option in typing.get_args(hint) if option is not types.NoneType)
         else:
             return hint, marks
 
@@ -291,9 +292,17 @@ def _decode_tagged(source: _Source, fields: list[_Field], version: int) -> None:
         "        raise DecodeError(f'tagged field {tag} of {size} bytes runs past the end of the message')",
     )
     for field in fields:
-        source.add(2, f"if tag == {field.tag}:")
+        source.add(2, f"{'if' if field is fields[0] else 'elif'} tag == {field.tag}:")
         _decode_value(source, 3, field, f"f_{field.name}", version, flexible=True)
-    source.add(2, "position = stop_of_tag")
+    # A value may not run on into its successors: many tags that claim no bytes could read the same long text again
+    # and again.
+    source.add(
+        2,
+        "else:",
+        "    position = stop_of_tag",
+        "if position != stop_of_tag:",
+        "    raise DecodeError(f'tagged field {tag} does not fill its {size} bytes')",
+    )
 
 
 def _copier(default: Any) -> Callable[[], Any]:
@@ -348,7 +357,7 @@ def _decode_null(source: _Source, indent: int, field: _Field, target: str) -> No
 def _decode_sized(source: _Source, indent: int, field: _Field, target: str, flexible: bool) -> None:
     _decode_length(source, indent, field.kind, flexible)
     _decode_null(source, indent, field, target)
-    convert = "str({}, 'utf-8')" if field.kind == "string" else "bytes({})"
+    convert = {"string": "str({}, 'utf-8')", "bytes": "bytes({})", "records": "{}"}[field.kind]
     source.add(
         indent,
         "else:",
