@@ -121,15 +121,16 @@ def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
     if bytes(view[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
         return _unsnappy_block(view, max_bytes)
     pieces: list[bytes] = []
-    room = max_bytes
+    unfolded = 0
     position = len(_XERIAL_HEADER)
     if len(view) < position:
         raise CompressionError("snappy: data ends in its header")
     while position < len(view):
         block, position = _xerial_block(view, position)
-        piece = _unsnappy_block(block, room)
-        room -= len(piece)
-        pieces.append(piece)
+        unfolded += _snappy_size(block)
+        if unfolded > max_bytes:
+            raise _too_big(max_bytes)
+        pieces.append(_unsnappy_block(block, max_bytes))
     return b"".join(pieces)
 
 
@@ -145,15 +146,23 @@ def _xerial_block(view: memoryview, position: int) -> tuple[memoryview, int]:
 
 
 def _unsnappy_block(block: memoryview, max_bytes: int) -> bytes:
+    if _snappy_size(block) > max_bytes:
+        raise _too_big(max_bytes)
     try:
-        size = cramjam.snappy.decompress_raw_len(block)
-        if size > max_bytes:
-            raise _too_big(max_bytes)
-        if size > len(block) * _SNAPPY_GROWTH_MAX:
-            raise CompressionError(f"snappy: {len(block)} bytes cannot hold {size}")
         return bytes(cramjam.snappy.decompress_raw(block))
     except cramjam.DecompressionError as error:
         raise CompressionError(f"snappy: {error}") from error
+
+
+def _snappy_size(block: memoryview) -> int:
+    """What a raw block says it unfolds to."""
+    try:
+        size = int(cramjam.snappy.decompress_raw_len(block))
+    except cramjam.DecompressionError as error:
+        raise CompressionError(f"snappy: {error}") from error
+    if size > len(block) * _SNAPPY_GROWTH_MAX:
+        raise CompressionError(f"snappy: {len(block)} bytes cannot hold {size}")
+    return size
 
 
 # -- lz4 --------------------------------------------------------------------------------------------------------------
@@ -183,7 +192,8 @@ def _unlz4(data: Buffer, max_bytes: int) -> bytes:
 
 _ZSTD_LEVEL: Final = 3
 _ZSTD_WINDOW_BYTES_MAX: Final = 128 * 1024 * 1024
-_ZSTD_PIECE_BYTES: Final = 1024 * 1024
+_ZSTD_INPUT_BYTES: Final = 1024
+"""Four bytes can unfold to a block of 128 KiB, so input is fed in small pieces: at most 32 MiB overshoot the cap."""
 
 
 def _zstd(data: Buffer) -> bytes:
@@ -191,20 +201,35 @@ def _zstd(data: Buffer) -> bytes:
 
 
 def _unzstd(data: Buffer, max_bytes: int) -> bytes:
-    # A frame states the window that its decoder must allocate; what needs more than 128 MiB is an attack.
-    decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES_MAX)
+    view = memoryview(data)
     pieces: list[bytes] = []
     room = max_bytes
+    position = 0
+    while position < len(view):
+        frame = _zstd_frame()
+        while not frame.eof:
+            if position >= len(view):
+                raise CompressionError("zstd: data ends in the middle")
+            room -= _feed_zstd(frame, view[position : position + _ZSTD_INPUT_BYTES], pieces)
+            position += _ZSTD_INPUT_BYTES
+            if room < 0:
+                raise _too_big(max_bytes)
+        position = min(position, len(view)) - len(frame.unused_data)
+    return b"".join(pieces)
+
+
+def _zstd_frame() -> "zstandard.ZstdDecompressionObj":
+    # A frame states the window that its decoder must allocate; what needs more than 128 MiB is an attack.
+    return zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES_MAX).decompressobj()
+
+
+def _feed_zstd(frame: "zstandard.ZstdDecompressionObj", piece: memoryview, out: list[bytes]) -> int:
     try:
-        with decompressor.stream_reader(data, read_across_frames=True) as reader:
-            while piece := reader.read(_ZSTD_PIECE_BYTES):
-                room -= len(piece)
-                if room < 0:
-                    raise _too_big(max_bytes)
-                pieces.append(piece)
+        unfolded = frame.decompress(piece)
     except zstandard.ZstdError as error:
         raise CompressionError(f"zstd: {error}") from error
-    return b"".join(pieces)
+    out.append(unfolded)
+    return len(unfolded)
 
 
 _COMPRESSORS: Final[dict[Codec, Callable[[Buffer], bytes]]] = {
