@@ -133,7 +133,7 @@ def setting(
 class Settings:
     """An immutable set of settings. Defaults live on the class, what was set lives on the instance."""
 
-    DEFINITIONS: ClassVar[Mapping[str, Definition]] = {}
+    DEFINITIONS: ClassVar[dict[str, Definition]] = {}
     """Every definition by its key."""
     IGNORED: ClassVar[Mapping[str, str]] = {}
     """Well-known keys (or prefixes ending in `*`) that are accepted without effect, and why."""
@@ -145,7 +145,9 @@ class Settings:
     def __init_subclass__(cls) -> None:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Definition)}
         named = [replace(value, name=name, key=name.replace("_", ".")) for name, value in own.items()]
-        cls.DEFINITIONS = {**cls.DEFINITIONS, **{definition.key: definition for definition in named}}
+        inherited = [getattr(ancestor, "DEFINITIONS", {}) for ancestor in reversed(cls.__mro__[1:])]
+        cls.DEFINITIONS = {key: value for definitions in inherited for key, value in definitions.items()}
+        cls.DEFINITIONS.update({definition.key: definition for definition in named})
         for definition in named:
             setattr(cls, definition.name, definition.default)
 

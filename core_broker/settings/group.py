@@ -1,0 +1,48 @@
+"""Settings of one group (KIP-848): what an operator may change through the GROUP config resource."""
+
+from collections.abc import Mapping
+from typing import Self
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.service.settings import INT, Settings, SettingsError, at_least, setting
+from core_broker.settings.broker import BrokerSettings
+
+
+class GroupSettings(Settings):
+    """Time-outs of one group of the consumer protocol."""
+
+    consumer_session_timeout_ms: int = setting(
+        INT, default=45_000, check=at_least(1), synonyms=("group.consumer.session.timeout.ms",), dynamic=True
+    )
+    """A member without a heartbeat for this long leaves the group."""
+    consumer_heartbeat_interval_ms: int = setting(
+        INT, default=5000, check=at_least(1), synonyms=("group.consumer.heartbeat.interval.ms",), dynamic=True
+    )
+    """Heartbeat interval told to the members."""
+
+    @classmethod
+    def resolve(cls, overrides: Mapping[str, str], broker: BrokerSettings) -> Self:
+        """The settings of a group with these overrides; raises BrokerError INVALID_CONFIG."""
+        try:
+            chosen = cls.parse(overrides)
+        except SettingsError as error:
+            raise BrokerError(ErrorCode.INVALID_CONFIG, str(error)) from None
+        for definition in cls.DEFINITIONS.values():
+            _check_bounds(chosen, definition.key, broker)
+        inherited = {
+            definition.name: getattr(broker, definition.synonyms[0].replace(".", "_"))
+            for definition in cls.DEFINITIONS.values()
+        }
+        given = {cls.DEFINITIONS[key].name: getattr(chosen, cls.DEFINITIONS[key].name) for key in chosen.set}
+        return cls(**{**inherited, **given})
+
+
+def _check_bounds(group: GroupSettings, key: str, broker: BrokerSettings) -> None:
+    if not group.is_set(key):
+        return
+    name = key.removeprefix("consumer.").replace(".", "_")
+    low: int = getattr(broker, f"group_consumer_min_{name}")
+    high: int = getattr(broker, f"group_consumer_max_{name}")
+    value: int = getattr(group, key.replace(".", "_"))
+    if not low <= value <= high:
+        raise BrokerError(ErrorCode.INVALID_CONFIG, f"{key}={value}: must be between {low} and {high}")

@@ -1,0 +1,90 @@
+"""Settings of what a broker offers to the network: listeners, limits, logs, metrics."""
+
+from core_broker.service.settings import (
+    BOOLEAN,
+    INT,
+    INT_MAX,
+    LIST,
+    LONG,
+    STRING,
+    Settings,
+    at_least,
+    one_of,
+    optional,
+    setting,
+)
+from core_broker.settings.listeners import LISTENERS, PROTOCOL_MAP, Listener
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+class NetworkSettings(Settings):
+    """Sockets, limits that protect the broker, and what it tells about itself."""
+
+    listeners: tuple[Listener, ...] = setting(LISTENERS, default=(Listener("PLAINTEXT", "", 9092),))
+    """Addresses to listen on, as NAME://host:port. An empty host means every address, port 0 any free port."""
+    advertised_listeners: tuple[Listener, ...] | None = setting(optional(LISTENERS), default=None)
+    """Addresses that clients are told to connect to. Not set: the host the client reached us by, and our port."""
+    listener_security_protocol_map: tuple[tuple[str, str], ...] = setting(
+        PROTOCOL_MAP, default=(*((name, name) for name in PROTOCOLS), ("CONTROLLER", "PLAINTEXT"))
+    )
+    """Which security protocol each listener name speaks."""
+    inter_broker_listener_name: str | None = setting(optional(STRING), default=None)
+    """The listener that brokers use among themselves. Not set: the first one that is not a controller listener."""
+    security_inter_broker_protocol: str = setting(STRING, default="PLAINTEXT", check=one_of(*PROTOCOLS))
+    """Security protocol between brokers when inter.broker.listener.name is not set."""
+    controller_listener_names: tuple[str, ...] = setting(LIST, default=("CONTROLLER",))
+    """Names of the listeners that belong to the controller; they are not told to clients."""
+
+    socket_request_max_bytes: int = setting(INT, default=100 * 1024 * 1024, check=at_least(1))
+    """Largest request that is read; a longer one closes the connection before memory is taken."""
+    socket_receive_buffer_bytes: int = setting(INT, default=-1, check=at_least(-1))
+    """Receive buffer of a connection; -1 leaves it to the system, which sizes it as needed."""
+    socket_send_buffer_bytes: int = setting(INT, default=-1, check=at_least(-1))
+    """Send buffer of a connection; -1 leaves it to the system, which sizes it as needed."""
+    socket_listen_backlog_size: int = setting(INT, default=1024, check=at_least(1))
+    """Connections that may wait to be accepted."""
+    queued_max_requests: int = setting(INT, default=500, check=at_least(1))
+    """Requests of one connection that may be in work at once before the broker stops reading from it."""
+    queued_max_request_bytes: int = setting(LONG, default=256 * 1024 * 1024, check=at_least(-1))
+    """Bytes of all requests that may be in memory at once before the broker stops reading; -1 for no limit."""
+    max_connections: int = setting(INT, default=INT_MAX, check=at_least(0), dynamic=True)
+    """Connections the broker accepts in total."""
+    max_connections_per_ip: int = setting(INT, default=INT_MAX, check=at_least(0), dynamic=True)
+    """Connections the broker accepts from one address."""
+    max_connections_per_ip_overrides: tuple[str, ...] = setting(LIST, default=(), dynamic=True)
+    """Exceptions from max.connections.per.ip, as address:count."""
+    max_connection_creation_rate: int = setting(INT, default=INT_MAX, check=at_least(0), dynamic=True)
+    """Connections the broker accepts per second."""
+    connections_max_idle_ms: int = setting(LONG, default=600_000, check=at_least(1))
+    """A connection that sent nothing for this long is closed."""
+    request_timeout_ms: int = setting(INT, default=30_000, check=at_least(1))
+    """How long a request between nodes may take."""
+
+    fetch_max_bytes: int = setting(INT, default=55 * 1024 * 1024, check=at_least(1024))
+    """Most bytes one fetch is answered with, whatever the client asks for."""
+    max_incremental_fetch_session_cache_slots: int = setting(INT, default=1000, check=at_least(0))
+    """Incremental fetch sessions (KIP-227) that are remembered."""
+    max_request_partition_size_limit: int = setting(INT, default=2000, check=at_least(1))
+    """Partitions that one DescribeTopicPartitions answer lists at most (KIP-966)."""
+
+    sasl_server_max_receive_size: int = setting(INT, default=524_288, check=at_least(1))
+    """Largest request that is read before a client has authenticated."""
+    connections_max_reauth_ms: int = setting(LONG, default=0, check=at_least(0))
+    """Time after which a client must authenticate again (KIP-368); 0 means never."""
+    connection_failed_authentication_delay_ms: int = setting(INT, default=100, check=at_least(0))
+    """Pause before a connection that failed to authenticate is closed."""
+    quota_window_num: int = setting(INT, default=11, check=at_least(1))
+    """Samples kept to measure a quota."""
+    quota_window_size_seconds: int = setting(INT, default=1, check=at_least(1))
+    """Length of one quota sample."""
+
+    request_log_enable: bool = setting(BOOLEAN, default=False, dynamic=True)
+    """Write one log line per request: API, version, client, sizes and time."""
+    logging_level: str = setting(STRING, default="INFO", check=one_of("DEBUG", "INFO", "WARNING", "ERROR"))
+    """Least severity that is logged."""
+    logging_format: str = setting(STRING, default="auto", check=one_of("auto", "text", "json"))
+    """How log lines look: text for people, json for machines, auto chooses text on a terminal and json elsewhere."""
+    metrics_listener: str = setting(STRING, default="http://localhost:9404")
+    """Where /metrics (Prometheus) and /health are served; empty for nowhere. Left at its default, a taken port is only
+    warned about, so that several brokers can run on one machine."""

@@ -1,0 +1,223 @@
+"""Settings of a topic: its own overrides on top of what the broker says."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.service.settings import (
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    LIST,
+    LONG,
+    LONG_MAX,
+    STRING,
+    Check,
+    Definition,
+    Settings,
+    SettingsError,
+    at_least,
+    between,
+    one_of,
+    optional,
+    setting,
+)
+from core_broker.settings.broker import BrokerSettings
+from core_broker.settings.log import (
+    CLEANUP_CHECK,
+    CLEANUP_POLICY,
+    COMPRESSION_TYPES,
+    HOUR_MS,
+    TIMESTAMP_TYPES,
+    WEEK_HOURS,
+)
+
+_ONLY_FALSE = Check(accepts=lambda value: value is False, allowed="false (tiered storage is not offered)")
+
+
+class TopicSettings(Settings):
+    """What an operator may change about a topic. Each key's default is the broker's, under the synonyms named here."""
+
+    segment_bytes: int = setting(
+        INT, default=1 << 30, check=at_least(1 << 20), synonyms=("log.segment.bytes",), dynamic=True
+    )
+    """Size at which a segment is closed and the next one begun."""
+    internal_segment_bytes: int | None = setting(
+        optional(INT), default=None, check=at_least(100), dynamic=True, internal=True
+    )
+    """Overrules segment.bytes without its lower limit; for tests."""
+    segment_ms: int = setting(
+        LONG,
+        default=WEEK_HOURS * HOUR_MS,
+        check=at_least(1),
+        synonyms=("log.roll.ms", "log.roll.hours"),
+        dynamic=True,
+    )
+    """Age at which a segment is closed, though it may be small."""
+    segment_jitter_ms: int = setting(
+        LONG,
+        default=0,
+        check=at_least(0),
+        synonyms=("log.roll.jitter.ms", "log.roll.jitter.hours"),
+        dynamic=True,
+    )
+    """Random time taken off the age of a segment, so that not all roll at once."""
+    segment_index_bytes: int = setting(
+        INT, default=10 * 1024 * 1024, check=at_least(4), synonyms=("log.index.size.max.bytes",), dynamic=True
+    )
+    """Size of an index at which its segment is closed."""
+    index_interval_bytes: int = setting(
+        INT, default=4096, check=at_least(0), synonyms=("log.index.interval.bytes",), dynamic=True
+    )
+    """Bytes of records between two entries of an index."""
+    retention_ms: int = setting(
+        LONG,
+        default=WEEK_HOURS * HOUR_MS,
+        check=at_least(-1),
+        synonyms=("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+        dynamic=True,
+    )
+    """Age at which segments are deleted, under cleanup.policy=delete; -1 for never."""
+    retention_bytes: int = setting(LONG, default=-1, synonyms=("log.retention.bytes",), dynamic=True)
+    """Size of a partition above which its oldest segments are deleted; -1 for no limit."""
+    cleanup_policy: frozenset[str] = setting(
+        CLEANUP_POLICY,
+        default=frozenset({"delete"}),
+        check=CLEANUP_CHECK,
+        synonyms=("log.cleanup.policy",),
+        dynamic=True,
+    )
+    """What becomes of old segments: delete drops them, compact keeps the last record of each key, empty keeps all."""
+    delete_retention_ms: int = setting(
+        LONG, default=24 * HOUR_MS, check=at_least(0), synonyms=("log.cleaner.delete.retention.ms",), dynamic=True
+    )
+    """How long a tombstone of a compacted topic can still be read."""
+    min_cleanable_dirty_ratio: float = setting(
+        DOUBLE, default=0.5, check=between(0, 1), synonyms=("log.cleaner.min.cleanable.ratio",), dynamic=True
+    )
+    """Share of a log that must be new before it is compacted again."""
+    min_compaction_lag_ms: int = setting(
+        LONG, default=0, check=at_least(0), synonyms=("log.cleaner.min.compaction.lag.ms",), dynamic=True
+    )
+    """Age below which a record is never compacted away."""
+    max_compaction_lag_ms: int = setting(
+        LONG, default=LONG_MAX, check=at_least(1), synonyms=("log.cleaner.max.compaction.lag.ms",), dynamic=True
+    )
+    """Age at which a record must have been considered by compaction."""
+    max_message_bytes: int = setting(
+        INT, default=1_048_588, check=at_least(0), synonyms=("message.max.bytes",), dynamic=True
+    )
+    """Largest record batch that is accepted, after compression."""
+    message_timestamp_type: str = setting(
+        STRING,
+        default="CreateTime",
+        check=one_of(*TIMESTAMP_TYPES),
+        synonyms=("log.message.timestamp.type",),
+        dynamic=True,
+    )
+    """Whose time a record carries: its producer's (CreateTime) or the broker's (LogAppendTime)."""
+    message_timestamp_before_max_ms: int = setting(
+        LONG, default=LONG_MAX, check=at_least(0), synonyms=("log.message.timestamp.before.max.ms",), dynamic=True
+    )
+    """How far before the broker's time a record may claim to have been created."""
+    message_timestamp_after_max_ms: int = setting(
+        LONG, default=HOUR_MS, check=at_least(0), synonyms=("log.message.timestamp.after.max.ms",), dynamic=True
+    )
+    """How far after the broker's time a record may claim to have been created."""
+    compression_type: str = setting(
+        STRING, default="producer", check=one_of(*COMPRESSION_TYPES), synonyms=("compression.type",), dynamic=True
+    )
+    """How batches are stored; producer keeps them as they came."""
+    compression_gzip_level: int = setting(
+        INT, default=-1, check=between(-1, 9), synonyms=("compression.gzip.level",), dynamic=True
+    )
+    """Level when the broker compresses with gzip; -1 for the library's choice."""
+    compression_lz4_level: int = setting(
+        INT, default=9, check=between(1, 17), synonyms=("compression.lz4.level",), dynamic=True
+    )
+    """Level when the broker compresses with lz4."""
+    compression_zstd_level: int = setting(
+        INT, default=3, check=between(-131_072, 22), synonyms=("compression.zstd.level",), dynamic=True
+    )
+    """Level when the broker compresses with zstd."""
+    flush_messages: int = setting(
+        LONG, default=LONG_MAX, check=at_least(1), synonyms=("log.flush.interval.messages",), dynamic=True
+    )
+    """Records after which the log is forced to disk, before they are acknowledged; 1: an ack survives power loss."""
+    flush_ms: int = setting(
+        LONG,
+        default=LONG_MAX,
+        check=at_least(0),
+        synonyms=("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+        dynamic=True,
+    )
+    """Age of records after which the log is forced to disk."""
+    file_delete_delay_ms: int = setting(
+        LONG, default=60_000, check=at_least(0), synonyms=("log.segment.delete.delay.ms",), dynamic=True
+    )
+    """How long a deleted file stays on disk."""
+    min_insync_replicas: int = setting(
+        INT, default=1, check=at_least(1), synonyms=("min.insync.replicas",), dynamic=True
+    )
+    """Replicas that must have a record before acks=all is answered; fewer in sync refuse the write."""
+    unclean_leader_election_enable: bool = setting(
+        BOOLEAN, default=False, synonyms=("unclean.leader.election.enable",), dynamic=True
+    )
+    """Allow a replica that is not in sync to become leader, which may lose records."""
+    preallocate: bool = setting(BOOLEAN, default=False, synonyms=("log.preallocate",), dynamic=True)
+    """Reserve the whole size of a segment on disk when it begins."""
+    leader_replication_throttled_replicas: tuple[str, ...] = setting(LIST, default=(), dynamic=True)
+    """Replicas whose replication is throttled on the leader's side, as partition:broker, or *."""
+    follower_replication_throttled_replicas: tuple[str, ...] = setting(LIST, default=(), dynamic=True)
+    """Replicas whose replication is throttled on the follower's side, as partition:broker, or *."""
+    remote_storage_enable: bool = setting(BOOLEAN, default=False, check=_ONLY_FALSE, dynamic=True)
+    """Tiered storage, which is not offered."""
+    local_retention_ms: int = setting(LONG, default=-2, check=at_least(-2), dynamic=True)
+    """Age of local segments under tiered storage; -2 for retention.ms. Without effect."""
+    local_retention_bytes: int = setting(LONG, default=-2, check=at_least(-2), dynamic=True)
+    """Size of local segments under tiered storage; -2 for retention.bytes. Without effect."""
+    remote_log_copy_disable: bool = setting(BOOLEAN, default=False, dynamic=True)
+    """Stop copying under tiered storage. Without effect."""
+    remote_log_delete_on_disable: bool = setting(BOOLEAN, default=False, dynamic=True)
+    """Delete what was copied under tiered storage. Without effect."""
+
+    _MILLISECONDS: ClassVar[dict[str, int]] = {"hours": HOUR_MS, "minutes": 60_000}
+
+    @classmethod
+    def resolve(cls, overrides: Mapping[str, str], broker: BrokerSettings) -> Self:
+        """The settings of a topic with these overrides on this broker.
+
+        Raises BrokerError INVALID_CONFIG naming every key that is wrong, its value, and what is allowed.
+        """
+        try:
+            chosen = cls.parse(overrides)
+        except SettingsError as error:
+            raise BrokerError(ErrorCode.INVALID_CONFIG, str(error)) from None
+        values = {d.name: cls.inherited(d, broker) for d in cls.DEFINITIONS.values()}
+        values.update({cls.DEFINITIONS[key].name: getattr(chosen, cls.DEFINITIONS[key].name) for key in chosen.set})
+        if chosen.internal_segment_bytes is not None:
+            values["segment_bytes"] = chosen.internal_segment_bytes
+        _check_compaction_lag(values)
+        return cls(**values)
+
+    @classmethod
+    def inherited(cls, definition: Definition, broker: BrokerSettings) -> Any:
+        """The value of a topic key when the topic does not set it: the first synonym of the broker that has one."""
+        for synonym in definition.synonyms:
+            value = getattr(broker, synonym.replace(".", "_"))
+            if value is not None:
+                return cls.in_topic_units(synonym, value)
+        return definition.default
+
+    @classmethod
+    def in_topic_units(cls, synonym: str, value: Any) -> Any:
+        """A broker's value as the topic key counts it: hours and minutes become milliseconds, -1 stays "for ever"."""
+        factor = cls._MILLISECONDS.get(synonym.rpartition(".")[2])
+        return value if factor is None or value < 0 else value * factor
+
+
+def _check_compaction_lag(values: Mapping[str, Any]) -> None:
+    low, high = values["min_compaction_lag_ms"], values["max_compaction_lag_ms"]
+    if low > high:
+        text = f"min.compaction.lag.ms={low}: must be at most max.compaction.lag.ms={high}"
+        raise BrokerError(ErrorCode.INVALID_CONFIG, text)
