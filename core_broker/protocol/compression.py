@@ -68,6 +68,8 @@ def _keep_bounded(data: Buffer, max_bytes: int) -> bytes:
 # -- gzip -------------------------------------------------------------------------------------------------------------
 
 _GZIP_WINDOW: Final = 31  # 15 bits of window, and 16 for "with a gzip header"
+_GZIP_MEMBERS_MAX: Final = 256
+"""Clients write one. Each costs a copy of what comes after it, so a blob of thousands of empty ones is an attack."""
 
 
 def _gzip(data: Buffer) -> bytes:
@@ -79,6 +81,8 @@ def _gunzip(data: Buffer, max_bytes: int) -> bytes:
     room = max_bytes + 1
     rest: Buffer = data
     while rest:
+        if len(pieces) == _GZIP_MEMBERS_MAX:
+            raise CompressionError(f"gzip: more than {_GZIP_MEMBERS_MAX} members")
         member = zlib.decompressobj(wbits=_GZIP_WINDOW)
         try:
             piece = member.decompress(rest, room)

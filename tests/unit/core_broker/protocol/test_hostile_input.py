@@ -1,11 +1,12 @@
 """More than 100,000 hostile inputs to the decoder and to record batches: an error each, never a crash or a big heap."""
 
+import gzip
 import random
 import struct
 
 import pytest
 
-from core_broker.protocol.compression import Codec
+from core_broker.protocol.compression import Codec, CompressionError, decompress
 from core_broker.protocol.fields import Message, decode, encode
 from core_broker.protocol.messages.metadata import MetadataRequest
 from core_broker.protocol.primitives import DecodeError, uvarint
@@ -143,6 +144,11 @@ def test_a_decompression_bomb_is_refused_before_it_takes_the_memory(codec: Codec
     with PeakMemory() as memory, pytest.raises(CorruptBatch, match="more than"):
         read_records(bomb, header, max_bytes=1 << 20)
     assert memory.growth_bytes < GROWTH_BYTES_MAX
+
+
+def test_a_gzip_blob_of_thousands_of_empty_members_is_refused() -> None:
+    with pytest.raises(CompressionError, match="members"):
+        decompress(Codec.GZIP, gzip.compress(b"") * 1_000)
 
 
 def test_a_record_count_that_cannot_fit_is_refused() -> None:
