@@ -1,0 +1,37 @@
+"""What tests of the whole process share: a running broker and names that no other test uses."""
+
+import itertools
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.broker import BrokerProcess
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """A running broker for all tests that leave it as they found it."""
+    with BrokerProcess(tmp_path_factory.mktemp("broker")) as process:
+        yield process
+        if not process.is_running:
+            pytest.fail(f"the broker died during the tests\n{process.log_tail()}")
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    """A name for a topic, group or transactional id that belongs to this test alone."""
+    readable = re.sub(r"[^a-zA-Z0-9]+", "-", request.node.name).strip("-")
+    return f"{readable[:80]}-{next(_numbers)}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Show the tail of the broker's log beside a failure."""
+    report = yield
+    process = getattr(item, "funcargs", {}).get("broker")
+    if report.failed and isinstance(process, BrokerProcess):  # type: ignore[attr-defined]
+        report.sections.append(("broker log", process.log_tail()))  # type: ignore[attr-defined]
+    return report
