@@ -17,6 +17,11 @@ _READY: Final = re.compile(rb"ready:?.*?PLAINTEXT://([\w.\[\]:-]+:\d+)")
 FAST_SETTINGS: Final[Mapping[str, str]] = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "3000",
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.assignment.interval.ms": "0",
     "offsets.topic.num.partitions": "3",
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.num.partitions": "3",
@@ -24,6 +29,8 @@ FAST_SETTINGS: Final[Mapping[str, str]] = {
     "transaction.state.log.min.isr": "1",
     "log.retention.check.interval.ms": "500",
     "log.cleaner.backoff.ms": "200",
+    "log.initial.task.delay.ms": "0",
+    "metrics.listener": "",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
 }
 """Settings that make rebalances, retention and compaction happen at the pace of a test."""
