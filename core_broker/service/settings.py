@@ -11,9 +11,11 @@ values in code and checks nothing; `BrokerSettings.parse({...})` reads text from
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transform
+
+import msgspec
+from msgspec.structs import replace
 
 T = TypeVar("T")
 
@@ -21,8 +23,7 @@ INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Why one key was refused."""
 
     key: str
@@ -41,8 +42,7 @@ class SettingsError(Exception):
         super().__init__("\n".join(map(str, self.problems)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind(Generic[T]):
+class Kind(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """A type of setting: how its text is read and written. `wire` is its number in DescribeConfigs (KIP-569)."""
 
     name: str
@@ -52,16 +52,14 @@ class Kind(Generic[T]):
     allowed: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(msgspec.Struct, frozen=True, kw_only=True):
     """What a value must satisfy beyond its type, with the words that tell it to an operator."""
 
     accepts: Callable[[Any], bool]
     allowed: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class Definition(msgspec.Struct, frozen=True, kw_only=True):
     """Everything known about one key, except its help (`Settings.help_of`)."""
 
     name: str = ""

@@ -1,9 +1,10 @@
 """What DescribeConfigs tells: every key with its value, where the value comes from, and what else it could be."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+
+import msgspec
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.service.settings import Definition, Settings, SettingsError
@@ -22,8 +23,7 @@ class ConfigSource(IntEnum):
     GROUP_CONFIG = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Synonym:
+class Synonym(msgspec.Struct, frozen=True, kw_only=True):
     """One of the places a value could come from."""
 
     key: str
@@ -31,8 +31,7 @@ class Synonym:
     source: ConfigSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedSetting:
+class DescribedSetting(msgspec.Struct, frozen=True, kw_only=True):
     """One key, as DescribeConfigs answers it. The first synonym is the one in force."""
 
     definition: Definition
@@ -80,13 +79,18 @@ class DescribedSetting:
         return self.settings.help_of(self.key)
 
 
-@dataclass(frozen=True)
 class BrokerConfig:
     """A broker's settings in layers: as started, then as changed since for all brokers, then for this one."""
 
-    static: BrokerSettings
-    cluster_wide: Mapping[str, str] = field(default_factory=dict)
-    own: Mapping[str, str] = field(default_factory=dict)
+    def __init__(
+        self,
+        static: BrokerSettings,
+        cluster_wide: Mapping[str, str] | None = None,
+        own: Mapping[str, str] | None = None,
+    ) -> None:
+        self.static = static
+        self.cluster_wide = dict(cluster_wide or {})
+        self.own = dict(own or {})
 
     @cached_property
     def effective(self) -> BrokerSettings:

@@ -1,15 +1,15 @@
 """Listeners: where a broker can be reached, written as NAME://host:port."""
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from core_broker.service.settings import Kind
 
 _LISTENER = re.compile(r"([A-Za-z0-9_.-]+)://(?:\[([0-9a-fA-F:.%]+)\]|([^:\[\]/]*)):(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
+class Listener(msgspec.Struct, frozen=True):
     """One address under one name; an empty host means every address, port 0 any free port."""
 
     name: str

@@ -1,0 +1,77 @@
+"""The life of a service process: ready line, run, clean stop on SIGTERM or SIGINT."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Self, TextIO
+
+log = logging.getLogger(__name__)
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def run(service: AbstractAsyncContextManager[Mapping[str, str]], *, name: str) -> int:
+    """Run a service until it is told to stop; the exit code is the process's.
+
+    Entering the service starts it and gives its endpoints; leaving it stops it cleanly.
+    """
+    return asyncio.run(serve(service, name=name))
+
+
+async def serve(service: AbstractAsyncContextManager[Mapping[str, str]], *, name: str) -> int:
+    """Start the service, say that it is ready, wait for a stop signal, stop it."""
+    stop = StopSignal()
+    with stop:
+        async with service as endpoints:
+            announce(name, endpoints)
+            await stop.wait()
+            log.info("stopping", extra={"service": name, "signal": stop.name})
+        log.info("stopped", extra={"service": name})
+    return 0
+
+
+def announce(name: str, endpoints: Mapping[str, str], *, stream: TextIO | None = None) -> None:
+    """Print the one line that tells a person, or a script, that the service is ready and where."""
+    target = stream or sys.stdout
+    with suppress(BrokenPipeError):
+        target.write(ready_line(name, endpoints) + "\n")
+        target.flush()
+
+
+def ready_line(name: str, endpoints: Mapping[str, str]) -> str:
+    """`caudal broker ready: listeners=PLAINTEXT://localhost:9092 metrics=http://localhost:9404/metrics`."""
+    shown = " ".join(f"{kind}={address}" for kind, address in endpoints.items())
+    return f"caudal {name} ready: {shown}"
+
+
+class StopSignal:
+    """Waits for the first stop signal; the second one ends the process at once, in case stopping hangs."""
+
+    def __init__(self) -> None:
+        self._received = asyncio.Event()
+        self.name: str | None = None
+
+    def __enter__(self) -> Self:
+        loop = asyncio.get_running_loop()
+        for number in STOP_SIGNALS:
+            loop.add_signal_handler(number, self._handle, number)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        loop = asyncio.get_running_loop()
+        for number in STOP_SIGNALS:
+            loop.remove_signal_handler(number)
+
+    async def wait(self) -> None:
+        """Return when a stop signal has come."""
+        await self._received.wait()
+
+    def _handle(self, number: signal.Signals) -> None:
+        if self._received.is_set():
+            os._exit(128 + number)
+        self.name = number.name
+        self._received.set()
