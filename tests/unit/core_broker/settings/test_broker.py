@@ -1,0 +1,99 @@
+import pytest
+
+from core_broker.service.properties import from_environment
+from core_broker.service.settings import LONG_MAX, SettingsError
+from core_broker.settings import BrokerSettings, GroupSettings, Listener, TopicSettings
+
+
+def reasons(**values: str) -> str:
+    with pytest.raises(SettingsError) as caught:
+        BrokerSettings.parse({key.replace("_", "."): value for key, value in values.items()})
+    return str(caught.value)
+
+
+def test_every_setting_has_help() -> None:
+    classes = (BrokerSettings, TopicSettings, GroupSettings)
+    assert [key for cls in classes for key in cls.DEFINITIONS if not cls.help_of(key)] == []
+
+
+def test_every_default_is_accepted_by_its_own_definition() -> None:
+    for cls in (BrokerSettings, TopicSettings, GroupSettings):
+        texts = {key: d.text(d.default) for key, d in cls.DEFINITIONS.items()}
+        assert cls.parse({key: text for key, text in texts.items() if text}) == cls()
+
+
+def test_defaults_are_kafkas() -> None:
+    settings = BrokerSettings()
+    assert settings.log_segment_bytes == 1 << 30
+    assert settings.log_flush_interval_messages == LONG_MAX
+    assert settings.group_initial_rebalance_delay_ms == 3000
+    assert settings.message_max_bytes == 1_048_588
+    assert settings.offsets_topic_replication_factor == 3
+    assert settings.fetch_max_bytes == 57_671_680
+
+
+def test_environment_of_kafkas_own_image_is_accepted() -> None:
+    environment = {
+        "KAFKA_NODE_ID": "1",
+        "KAFKA_PROCESS_ROLES": "broker,controller",
+        "KAFKA_LISTENERS": "PLAINTEXT://0.0.0.0:9092,CONTROLLER://0.0.0.0:9093",
+        "KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://localhost:9092",
+        "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "KAFKA_CONTROLLER_QUORUM_VOTERS": "1@localhost:9093",
+        "KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR": "1",
+        "KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR": "1",
+        "KAFKA_TRANSACTION_STATE_LOG_MIN_ISR": "1",
+        "KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS": "0",
+        "KAFKA_SHARE_COORDINATOR_STATE_TOPIC_REPLICATION_FACTOR": "1",
+        "KAFKA_NUM_NETWORK_THREADS": "3",
+    }
+    values = from_environment(environment, "KAFKA_")
+    settings = BrokerSettings.parse(values)
+    assert settings.broker_listeners == (Listener("PLAINTEXT", "0.0.0.0", 9092),)
+    assert set(BrokerSettings.ignored(values)) == {
+        "share.coordinator.state.topic.replication.factor",
+        "num.network.threads",
+    }
+
+
+def test_node_id_may_be_called_broker_id() -> None:
+    assert BrokerSettings.parse({"broker.id": "7"}).node_id == 7
+
+
+@pytest.mark.parametrize(
+    "text,expected",
+    [
+        ("PLAINTEXT://:0", [Listener("PLAINTEXT", "", 0)]),
+        ("plaintext://[::1]:9092", [Listener("PLAINTEXT", "::1", 9092)]),
+        ("IN://a:1, OUT://b:2", [Listener("IN", "a", 1), Listener("OUT", "b", 2)]),
+    ],
+)
+def test_listeners_are_read(text: str, expected: list[Listener]) -> None:
+    protocols = "IN:PLAINTEXT,OUT:PLAINTEXT,PLAINTEXT:PLAINTEXT"
+    settings = BrokerSettings.parse({"listeners": text, "listener.security.protocol.map": protocols})
+    assert list(settings.listeners) == expected
+    assert settings.text_of("listeners") == ",".join(map(str, expected))
+
+
+@pytest.mark.parametrize(
+    "values,reason",
+    [
+        ({"listeners": "localhost:9092"}, "NAME://host:port"),
+        ({"listeners": "PLAINTEXT://h:99999"}, "NAME://host:port"),
+        ({"listeners": ""}, "NAME://host:port"),
+        ({"listeners": "A://h:1,A://h:2"}, "each listener once"),
+        ({"listeners": "PLAINTEXT://h:1,SSL://h:1"}, "port of its own"),
+        ({"listeners": "ODD://h:1"}, "listener.security.protocol.map must say which protocol ODD speaks"),
+        ({"listeners": "CONTROLLER://h:1"}, "not one of controller.listener.names"),
+        ({"listeners": "SSL://h:1"}, "security is not built yet"),
+        ({"advertised_listeners": "OTHER://h:1"}, "OTHER must also be one of listeners"),
+        ({"advertised_listeners": "PLAINTEXT://0.0.0.0:9092"}, "a host that clients can connect to"),
+        ({"inter_broker_listener_name": "OTHER"}, "must be one of PLAINTEXT"),
+        ({"sasl_enabled_mechanisms": "PLAIN"}, "security is not built yet"),
+        ({"zookeeper_connect": "h:2181"}, "there is no ZooKeeper"),
+        ({"group_min_session_timeout_ms": "2000000"}, "at most group.max.session.timeout.ms=1800000"),
+    ],
+)
+def test_wrong_listeners_and_contradictions_are_refused(values: dict[str, str], reason: str) -> None:
+    assert reason in reasons(**values)

@@ -1,0 +1,73 @@
+import pytest
+
+from core_broker.errors import BrokerError
+from core_broker.settings import BrokerConfig, BrokerSettings, ConfigSource, DescribedSetting, describe_topic
+
+
+def topic_key(key: str, overrides: dict[str, str], broker: BrokerConfig) -> DescribedSetting:
+    return next(described for described in describe_topic(overrides, broker) if described.key == key)
+
+
+def broker_key(key: str, broker: BrokerConfig) -> DescribedSetting:
+    return next(described for described in broker.describe() if described.key == key)
+
+
+def test_untouched_topic_key_shows_the_default_under_the_brokers_name() -> None:
+    described = topic_key("segment.bytes", {}, BrokerConfig(BrokerSettings()))
+    assert (described.value, described.source) == ("1073741824", ConfigSource.DEFAULT_CONFIG)
+    assert described.is_default
+    assert [synonym.key for synonym in described.synonyms] == ["log.segment.bytes"]
+
+
+def test_synonyms_come_in_order_of_precedence() -> None:
+    broker = BrokerConfig(
+        BrokerSettings(log_segment_bytes=2_000_000), {"log.segment.bytes": "3000000"}, {"log.segment.bytes": "4000000"}
+    )
+    described = topic_key("segment.bytes", {"segment.bytes": "5000000"}, broker)
+    assert [(synonym.value, synonym.source) for synonym in described.synonyms] == [
+        ("5000000", ConfigSource.DYNAMIC_TOPIC_CONFIG),
+        ("4000000", ConfigSource.DYNAMIC_BROKER_CONFIG),
+        ("3000000", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+        ("2000000", ConfigSource.STATIC_BROKER_CONFIG),
+        ("1073741824", ConfigSource.DEFAULT_CONFIG),
+    ]
+
+
+def test_topic_value_is_told_in_the_topics_unit() -> None:
+    described = topic_key("retention.ms", {}, BrokerConfig(BrokerSettings(log_retention_hours=1)))
+    assert (described.value, described.source) == ("3600000", ConfigSource.STATIC_BROKER_CONFIG)
+    assert described.synonyms[0].key == "log.retention.hours"
+
+
+def test_described_value_is_always_the_one_in_force() -> None:
+    broker = BrokerConfig(BrokerSettings(log_retention_minutes=5, log_roll_hours=3), {"log.retention.ms": "17"})
+    assert topic_key("retention.ms", {}, broker).value == "17"
+    assert broker.effective.log_retention_ms == 17
+    assert broker.effective.log_roll_hours == 3
+
+
+def test_broker_key_knows_type_mutability_and_help() -> None:
+    described = broker_key("node.id", BrokerConfig(BrokerSettings(node_id=4)))
+    assert (described.value, described.type_code, described.is_read_only) == ("4", 3, True)
+    assert described.documentation == "Number of this node, unique in the cluster."
+    assert not broker_key("log.segment.bytes", BrokerConfig(BrokerSettings())).is_read_only
+
+
+def test_internal_keys_are_not_told() -> None:
+    keys = {described.key for described in describe_topic({}, BrokerConfig(BrokerSettings()))}
+    assert "internal.segment.bytes" not in keys
+    assert "segment.bytes" in keys
+
+
+@pytest.mark.parametrize(
+    "key,value,reason",
+    [
+        ("node.id", "3", "cannot be changed while the broker runs"),
+        ("nonsense", "3", "unknown setting"),
+        ("log.segment.bytes", "3", "at least 1048576"),
+    ],
+)
+def test_change_of_a_running_broker_is_refused_with_a_reason(key: str, value: str, reason: str) -> None:
+    with pytest.raises(BrokerError, match=reason):
+        BrokerConfig.check_dynamic(key, value)
+    BrokerConfig.check_dynamic("log.segment.bytes", "3000000")
