@@ -1,0 +1,56 @@
+# Caudal. `make` alone explains itself.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+# Tests run on two workers: most of them wait for a broker rather than for the processor.
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check test test-all run bench docs format lock clean
+
+help: ## Show this help
+	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[36mmake %-9s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@printf '\nFirst time here?   make run     (sets everything up, starts a broker, sends records through it)\n\n'
+
+setup: $(STAMP) ## Make everything that is needed to run and test (quick the second time)
+
+$(STAMP): pyproject.toml requirements.lock
+	@sh deploy/setup/machine.sh "$(PYTHON)" "$(VENV)"
+	@touch $@
+
+check: setup ## Lint, types, import contracts, generated docs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m deploy.settings_docs --check
+
+test: setup ## Run all tests (none of the benchmarks)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+test-all: setup ## Run all tests, the slow ones too
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not bench"
+
+run: setup ## Start a broker and send records through it (ONCE=1 ends after the round trip)
+	@$(BIN)/python -m deploy.demo
+
+bench: setup ## Measure throughput, latency, start time and memory beside this machine's limits
+	$(BIN)/python -m tests.benchmarks
+
+docs: setup ## Rewrite the generated documentation
+	$(BIN)/python -m deploy.settings_docs
+
+format: setup ## Format the code and fix what can be fixed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: setup ## Resolve the newest versions of all dependencies into requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --upgrade --all-extras --group dev --no-emit-index-url --no-emit-find-links \
+		--custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
+
+clean: ## Remove the environment and all caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

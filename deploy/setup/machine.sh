@@ -1,0 +1,75 @@
+#!/bin/sh
+# Prepares a machine for Caudal: machine.sh <python> <folder of the virtual environment>.
+# On Debian or Ubuntu as root, missing system packages are installed; elsewhere the script says exactly what is missing.
+set -eu
+
+python="$1"
+venv="$2"
+
+say() { printf '\033[36m•\033[0m %s\n' "$1"; }
+fail() { printf '\033[31m✗\033[0m %s\n' "$1" >&2; exit 1; }
+
+can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
+
+updated=no
+install_package() { # install_package <debian package> <why>
+    say "installing $1 ($2)"
+    if [ "$updated" = no ]; then
+        apt-get update -qq || fail "apt-get update failed: is there a network?"
+        updated=yes
+    fi
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null \
+        || fail "apt-get could not install $1"
+}
+
+how_to_get() { # how_to_get <debian package> <fedora package> <brew formula>
+    printf '    Debian, Ubuntu:  sudo apt-get install %s\n' "$1"
+    printf '    Fedora, RHEL:    sudo dnf install %s\n' "$2"
+    printf '    macOS:           brew install %s\n' "$3"
+}
+
+# --- Python -----------------------------------------------------------------------------------------------------------
+
+if ! command -v "$python" >/dev/null 2>&1; then
+    if can_install; then
+        install_package python3 "the language everything is written in"
+    else
+        how_to_get python3 python3 python@3.13 >&2
+        fail "$python is missing. Get it as above, or name another one: make setup PYTHON=/path/to/python3.11"
+    fi
+fi
+
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail \
+    "$("$python" --version) is too old: Caudal needs Python 3.11 or newer. Try: make setup PYTHON=python3.11"
+
+if ! "$python" -c 'import venv, ensurepip' >/dev/null 2>&1; then
+    if can_install; then
+        install_package python3-venv "virtual environments"
+    else
+        how_to_get python3-venv python3 python@3.13 >&2
+        fail "$python cannot make virtual environments: its venv module is missing. Get it as above."
+    fi
+fi
+
+# --- tools that tests use ---------------------------------------------------------------------------------------------
+
+if ! command -v kcat >/dev/null 2>&1; then
+    if can_install; then
+        install_package kcat "a foreign Kafka client that tests use"
+    else
+        say "kcat is missing: its tests will be skipped. To have them:"
+        how_to_get kcat kcat kcat
+    fi
+fi
+
+# --- Python packages --------------------------------------------------------------------------------------------------
+
+if [ ! -x "$venv/bin/python" ]; then
+    say "making $venv with $("$python" --version)"
+    "$python" -m venv "$venv"
+fi
+
+say "installing Python packages (requirements.lock)"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+say "ready: $("$venv/bin/python" --version), $venv/bin/caudal"
