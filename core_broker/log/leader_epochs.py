@@ -1,0 +1,123 @@
+"""Which leader epoch wrote which part of a log: the cache behind `leader-epoch-checkpoint`.
+
+A follower or a consumer that was cut off asks "where did epoch N end?" and so finds the point up to which its own log
+agrees with the leader's (KIP-101, KIP-320). The file can be built again from the batches, each of which carries its
+epoch, hence it is not forced to disk.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import pairwise
+from operator import itemgetter
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from core_broker.log.checkpoints import CorruptCheckpoint, read_lines, write_lines
+
+FILE_NAME: Final = "leader-epoch-checkpoint"
+UNDEFINED: Final = -1
+
+_EPOCH: Final = itemgetter(0)
+_START: Final = itemgetter(1)
+
+
+class EpochStart(NamedTuple):
+    """A leader epoch and its first offset."""
+
+    epoch: int
+    start_offset: int
+
+
+class EpochEnd(NamedTuple):
+    """A leader epoch and the offset after its last one; (-1, -1) when nothing is known."""
+
+    epoch: int
+    end_offset: int
+
+
+class LeaderEpochs:
+    """The epochs of one partition, both numbers rising."""
+
+    __slots__ = ("_entries", "latest_epoch", "path")
+
+    def __init__(self, path: Path, entries: Iterable[EpochStart] = ()) -> None:
+        self.path = path
+        self._entries = list(entries)
+        self.latest_epoch = UNDEFINED
+        self._note_latest()
+
+    @classmethod
+    def load(cls, directory: Path) -> "LeaderEpochs":
+        """Read the checkpoint; raises CorruptCheckpoint when it cannot be trusted."""
+        path = directory / FILE_NAME
+        entries = [_parse(line) for line in read_lines(path)]
+        for before, after in pairwise(entries):
+            if after.epoch <= before.epoch or after.start_offset < before.start_offset:
+                raise CorruptCheckpoint(f"epoch {after} does not come after {before}")
+        return cls(path, entries)
+
+    @property
+    def entries(self) -> tuple[EpochStart, ...]:
+        """All epochs known, oldest first."""
+        return tuple(self._entries)
+
+    def assign(self, epoch: int, start_offset: int, *, save: bool = True) -> None:
+        """Note that `epoch` begins at `start_offset`; entries that contradict this were never committed and go."""
+        if epoch < 0 or (epoch == self.latest_epoch and start_offset >= self._entries[-1].start_offset):
+            return
+        kept = [entry for entry in self._entries if entry.epoch < epoch and entry.start_offset < start_offset]
+        kept.append(EpochStart(epoch, start_offset))
+        self._replace(kept, save=save)
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEnd:
+        """Where `epoch` ended: the answer to OffsetForLeaderEpoch.
+
+        For an epoch that wrote nothing here, the largest one before it; (-1, -1) for one newer than all known.
+        """
+        if epoch == UNDEFINED or not self._entries or epoch > self.latest_epoch:
+            return EpochEnd(UNDEFINED, UNDEFINED)
+        if epoch == self.latest_epoch:
+            return EpochEnd(epoch, log_end_offset)
+        slot = bisect_right(self._entries, epoch, key=_EPOCH)
+        end = self._entries[slot].start_offset
+        return EpochEnd(self._entries[slot - 1].epoch if slot else epoch, end)
+
+    def epoch_for_offset(self, offset: int) -> int:
+        """The epoch that wrote `offset`, -1 when it lies before all that is known."""
+        slot = bisect_right(self._entries, offset, key=_START)
+        return self._entries[slot - 1].epoch if slot else UNDEFINED
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Forget the epochs that begin at or after `end_offset`."""
+        if self._entries and self._entries[-1].start_offset >= end_offset:
+            self._replace([entry for entry in self._entries if entry.start_offset < end_offset])
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """Forget what lies before `start_offset`; the epoch it falls into begins there from now on."""
+        if self._entries and self._entries[0].start_offset < start_offset:
+            slot = bisect_right(self._entries, start_offset, key=_START)
+            self._replace([EpochStart(self._entries[slot - 1].epoch, start_offset), *self._entries[slot:]])
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._replace([])
+
+    def save(self) -> None:
+        """Write the checkpoint."""
+        write_lines(self.path, [f"{epoch} {start}" for epoch, start in self._entries], sync=False)
+
+    def _replace(self, entries: list[EpochStart], *, save: bool = True) -> None:
+        self._entries = entries
+        self._note_latest()
+        if save:
+            self.save()
+
+    def _note_latest(self) -> None:
+        self.latest_epoch = self._entries[-1].epoch if self._entries else UNDEFINED
+
+
+def _parse(line: str) -> EpochStart:
+    words = line.split(" ")
+    if len(words) != 2 or not all(word.isdecimal() for word in words):
+        raise CorruptCheckpoint(f"line {line!r} is not an epoch and an offset")
+    return EpochStart(int(words[0]), int(words[1]))

@@ -1,0 +1,171 @@
+"""What the offset index and the time index share: a file of sorted entries of fixed size, mapped into memory.
+
+The file appears with its first entry, grows by doubling and is trimmed when the segment is closed, so an idle partition
+costs neither disk nor memory. Blocks are allocated before a page is touched: writing to a mapped hole on a full disk
+would kill the process.
+
+An index is a help, never the truth: whatever looks wrong raises CorruptIndexError and it is built again from the log.
+"""
+
+import logging
+import mmap
+import os
+import struct
+from array import array
+from operator import lt
+from pathlib import Path
+from sys import byteorder
+from typing import ClassVar, Final
+
+from core_broker.log.transaction_index import CorruptIndexError
+
+log = logging.getLogger(__name__)
+
+FIRST_BYTES: Final = 4096
+
+
+class MappedIndex:
+    """Sorted entries of `ENTRY.size` bytes; subclasses know what they mean."""
+
+    __slots__ = ("_capacity", "_is_checked", "_limit", "_map", "base_offset", "count", "path")
+
+    ENTRY: ClassVar[struct.Struct]
+
+    def __init__(self, path: Path, base_offset: int, max_bytes: int, *, size: int = 0) -> None:
+        self.path = path
+        self.base_offset = base_offset
+        self._limit = max_bytes // self.ENTRY.size
+        self.count = size // self.ENTRY.size
+        self._capacity = 0
+        self._map: mmap.mmap | None = None
+        self._is_checked = size == 0
+
+    def configure(self, max_bytes: int) -> None:
+        """Take a new limit on the size; what is there stays."""
+        self._limit = max_bytes // self.ENTRY.size
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the segment must be closed because no entry fits any more."""
+        return self.count >= self._limit
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all entries."""
+        return self.count * self.ENTRY.size
+
+    # -- the file ------------------------------------------------------------------------------------------------------
+
+    def mapping(self) -> mmap.mmap:
+        """The mapped file, checked the first time; only to be asked for when there are entries."""
+        if self._map is None:
+            self._map = self._open_map()
+        if not self._is_checked:
+            self.check()
+        return self._map
+
+    def _open_map(self) -> mmap.mmap:
+        try:
+            fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError as error:
+            raise CorruptIndexError(f"{self.path} is missing") from error
+        try:
+            size = os.fstat(fd).st_size
+            if size < self.size_bytes:
+                raise CorruptIndexError(f"{self.path} has {size} bytes, {self.size_bytes} were expected")
+            self._capacity = size // self.ENTRY.size
+            return mmap.mmap(fd, size)
+        finally:
+            os.close(fd)
+
+    def room_for_one(self) -> mmap.mmap | None:
+        """The mapped file with room for another entry; None when the disk has none, and then the entry is left out."""
+        if self.count < self._capacity and self._map is not None:
+            return self._map
+        if self.count:
+            self.mapping()
+            if self.count < self._capacity:
+                return self._map
+        return self._grow()
+
+    def _grow(self) -> mmap.mmap | None:
+        size = max(FIRST_BYTES, 2 * self.size_bytes)
+        size = min(size // self.ENTRY.size, max(self._limit, self.count + 1)) * self.ENTRY.size
+        self.release()
+        try:
+            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                os.posix_fallocate(fd, 0, size)
+                self._map = mmap.mmap(fd, size)
+            finally:
+                os.close(fd)
+        except OSError as error:
+            log.warning("index cannot grow", extra={"path": str(self.path), "reason": str(error)})
+            return None
+        self._capacity = size // self.ENTRY.size
+        return self._map
+
+    def release(self) -> None:
+        """Unmap the file; it is mapped again when needed."""
+        self._map = None
+        self._capacity = 0
+
+    def trim(self) -> None:
+        """Give back the unused end of the file."""
+        if self._capacity > self.count:
+            self.release()
+            os.truncate(self.path, self.size_bytes)
+
+    def reset(self) -> None:
+        """Forget all entries and the file, before it is built again."""
+        self.release()
+        self.path.unlink(missing_ok=True)
+        self.count = 0
+        self._is_checked = True
+
+    def keep(self, count: int) -> None:
+        """Forget all but the first `count` entries."""
+        if count < self.count:
+            self.release()
+            self.count = count
+            os.truncate(self.path, self.size_bytes)
+
+    def flush(self) -> None:
+        """Force the file to disk, if there is one."""
+        if self.count:
+            fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                os.fdatasync(fd)
+            finally:
+                os.close(fd)
+
+    def renamed_to(self, path: Path) -> None:
+        """Follow a rename of the file."""
+        self.path = path
+
+    # -- checking ------------------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Raise CorruptIndexError unless the entries rise as they must; remembered, since it reads them all."""
+        if self.count:
+            if self._map is None:
+                self._map = self._open_map()
+            self._check_entries(self._map[: self.size_bytes])
+        self._is_checked = True
+
+    def _check_entries(self, data: bytes) -> None:
+        raise NotImplementedError
+
+
+def big_endian(data: bytes, typecode: str) -> "array[int]":
+    """Integers of a file as an array."""
+    numbers = array(typecode)
+    numbers.frombytes(data)
+    if byteorder == "little":
+        numbers.byteswap()
+    return numbers
+
+
+def rises_strictly(numbers: list[int]) -> bool:
+    """Whether each number is greater than the one before."""
+    return all(map(lt, numbers, numbers[1:]))

@@ -1,0 +1,360 @@
+"""One segment of a partition's log: a `.log` file of batches with its indexes.
+
+Only the last segment of a log is written to. The others are opened when somebody reads them and let go of when too many
+are open, so a log of any length costs a few objects.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
+
+from core_broker.log.log_file import SHARED_FILES, LogFile, reserve
+from core_broker.log.offset_index import RELATIVE_OFFSET_MAX, OffsetIndex
+from core_broker.log.scan import BrokenBatch, HeaderFields, scan, walk
+from core_broker.log.time_index import NO_TIMESTAMP, TimeIndex, TimeOffset
+from core_broker.log.transaction_index import CorruptIndexError, TransactionIndex
+from core_broker.protocol.records import LENGTH_BYTES
+from core_broker.settings.topic import TopicSettings
+
+log = logging.getLogger(__name__)
+
+NEVER: Final = 2**63 - 1
+DELETED_SUFFIX: Final = ".deleted"
+CLEANED_SUFFIX: Final = ".cleaned"
+SWAP_SUFFIX: Final = ".swap"
+
+_RESERVE_FROM_BYTES: Final = 1024 * 1024
+_RESERVE_BYTES_MAX: Final = 64 * 1024 * 1024
+
+_Found = TypeVar("_Found")
+
+
+class BatchPlace(NamedTuple):
+    """Where a batch begins, and its header."""
+
+    position: int
+    fields: HeaderFields
+
+
+class SliceEnd(NamedTuple):
+    """Where a slice of whole batches ends, and the offset that comes after it."""
+
+    position: int
+    next_offset: int
+
+
+class Segment:
+    """The batches from `base_offset` on."""
+
+    __slots__ = (
+        "_file",
+        "_index_interval_bytes",
+        "_is_rebuilt",
+        "_knows_timestamps",
+        "_max_timestamp",
+        "_max_timestamp_offset",
+        "_reserved",
+        "_segment_bytes",
+        "_unindexed_bytes",
+        "base_offset",
+        "directory",
+        "first_timestamp",
+        "offsets",
+        "roll_after_timestamp",
+        "size",
+        "suffix",
+        "times",
+        "transactions",
+    )
+
+    def __init__(
+        self,
+        directory: Path,
+        base_offset: int,
+        settings: TopicSettings,
+        *,
+        size: int = 0,
+        index_size: int = 0,
+        time_index_size: int = 0,
+        suffix: str = "",
+    ) -> None:
+        self.directory = directory
+        self.base_offset = base_offset
+        self.suffix = suffix
+        self.size = size
+        name = segment_name(base_offset)
+        self.offsets = OffsetIndex(
+            directory / f"{name}.index{suffix}", base_offset, settings.segment_index_bytes, size=index_size
+        )
+        self.times = TimeIndex(
+            directory / f"{name}.timeindex{suffix}", base_offset, settings.segment_index_bytes, size=time_index_size
+        )
+        self.transactions = TransactionIndex(directory / f"{name}.txnindex{suffix}")
+        self.first_timestamp = NO_TIMESTAMP
+        self.roll_after_timestamp = NEVER
+        self._file: LogFile | None = None
+        self._reserved = _RESERVE_FROM_BYTES
+        self._segment_bytes = settings.segment_bytes
+        self._index_interval_bytes = settings.index_interval_bytes
+        self._unindexed_bytes = 0
+        self._knows_timestamps = size == 0
+        self._max_timestamp = NO_TIMESTAMP
+        self._max_timestamp_offset = base_offset
+        self._is_rebuilt = False
+
+    def configure(self, settings: TopicSettings) -> None:
+        """Take new settings for what is appended from now on."""
+        self._segment_bytes = settings.segment_bytes
+        self._index_interval_bytes = settings.index_interval_bytes
+        self.offsets.configure(settings.segment_index_bytes)
+        self.times.configure(settings.segment_index_bytes)
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> Path:
+        """The `.log` file."""
+        return self.directory / f"{segment_name(self.base_offset)}.log{self.suffix}"
+
+    @property
+    def file(self) -> LogFile:
+        """The open `.log` file; opened when first asked for."""
+        if self._file is None:
+            self._file = LogFile(self.path, create=self.size == 0)
+            SHARED_FILES.opened(self)
+        return self._file
+
+    def release_files(self) -> None:
+        """Let go of the open files; whoever still reads from one keeps it open."""
+        self._file = None
+        self.offsets.release()
+        self.times.release()
+
+    def rename(self, suffix: str) -> None:
+        """Give all files of the segment another suffix; readers do not notice."""
+        moves = [(self.path, suffix), *((index.path, suffix) for index in (self.offsets, self.times))]
+        moves.append((self.transactions.path, suffix))
+        old = self.suffix
+        for path, new in reversed(moves):  # the log last: it is what makes a segment
+            target = path.with_name(path.name.removesuffix(old) + new)
+            try:
+                path.rename(target)
+            except FileNotFoundError:
+                pass
+        self.suffix = suffix
+        for index in (self.offsets, self.times, self.transactions):
+            index.renamed_to(index.path.with_name(index.path.name.removesuffix(old) + suffix))
+
+    def delete(self) -> None:
+        """Remove the files; whoever still reads from them can go on."""
+        self.release_files()
+        for path in (self.path, self.offsets.path, self.times.path, self.transactions.path):
+            path.unlink(missing_ok=True)
+
+    def seal(self) -> None:
+        """Write what is left to write when no more batches come: the last time entry; give back unused space."""
+        if self.size:
+            greatest = self.greatest_timestamp
+            self.times.append(*greatest)
+        self.offsets.trim()
+        self.times.trim()
+        if self._reserved > _RESERVE_FROM_BYTES:
+            self.file.cut(self.size)
+            self._reserved = _RESERVE_FROM_BYTES
+
+    def flush(self, *, with_indexes: bool) -> None:
+        """Force the batches to disk, and the indexes of a segment that gets no more entries. May run in a thread."""
+        self.file.sync()
+        if with_indexes:
+            self.offsets.flush()
+            self.times.flush()
+            self.transactions.flush()
+
+    # -- appending -----------------------------------------------------------------------------------------------------
+
+    def must_roll(self, length: int, last_offset: int, timestamp: int) -> bool:
+        """Whether a batch of `length` bytes belongs into a new segment."""
+        return (
+            (self.size + length > self._segment_bytes and self.size > 0)
+            or (timestamp > self.roll_after_timestamp and self.size > 0)
+            or last_offset - self.base_offset > RELATIVE_OFFSET_MAX
+            or self.offsets.is_full
+            or self.times.is_full
+        )
+
+    def append(self, view: memoryview, last_offset: int, max_timestamp: int) -> None:
+        """Write one batch; raises OSError, and then the file may have a torn end."""
+        position = self.size
+        end = position + len(view)
+        file = self._file or self.file
+        if end > self._reserved:
+            self._reserve(file, end)
+        written = os.pwrite(file.fd, view, position)
+        if written != len(view):
+            _write_rest(file, view, position, written)
+        self.size = end
+        if position == 0:
+            self.first_timestamp = max_timestamp
+        self.note_batch(position, len(view), last_offset, max_timestamp)
+
+    def note_batch(self, position: int, length: int, last_offset: int, max_timestamp: int) -> None:
+        """Keep the indexes up with a batch that stands at `position`."""
+        if not self._knows_timestamps:
+            self._load_timestamps()
+        if max_timestamp > self._max_timestamp:
+            self._max_timestamp = max_timestamp
+            self._max_timestamp_offset = last_offset
+        if self._unindexed_bytes > self._index_interval_bytes:
+            self.offsets.append(last_offset, position)
+            self.times.append(self._max_timestamp, self._max_timestamp_offset)
+            self._unindexed_bytes = 0
+        self._unindexed_bytes += length
+
+    def _reserve(self, file: LogFile, end: int) -> None:
+        """Reserve space ahead: as much again as there is, within limits, so that a small log stays small on disk."""
+        ahead = min(max(end, _RESERVE_FROM_BYTES), _RESERVE_BYTES_MAX)
+        target = max(end, min(end + ahead, self._segment_bytes))
+        # Where reserving does not work, appends do without until the next doubling.
+        reserve(file, self.size, target - self.size)
+        self._reserved = target
+
+    def cut(self, size: int) -> None:
+        """Make the `.log` file `size` bytes long, whatever the indexes say."""
+        self.file.cut(size)
+        self.size = size
+        self._reserved = _RESERVE_FROM_BYTES
+
+    # -- timestamps ----------------------------------------------------------------------------------------------------
+
+    @property
+    def greatest_timestamp(self) -> TimeOffset:
+        """The greatest timestamp and the last offset of the first batch that has it; (-1, base offset) if none."""
+        if not self._knows_timestamps:
+            self._load_timestamps()
+        return TimeOffset(self._max_timestamp, self._max_timestamp_offset)
+
+    def _load_timestamps(self) -> None:
+        last = self.with_sound_indexes(self.times.last)
+        if not self._knows_timestamps:  # building the indexes again answers it, too
+            self._max_timestamp, self._max_timestamp_offset = last
+            self._knows_timestamps = True
+
+    def load_first_timestamp(self) -> int:
+        """The greatest timestamp of the first batch, from which the age of the segment counts; -1 when empty."""
+        if self.first_timestamp < 0 and self.size:
+            for _, fields in walk(self.file, 0, self.size):
+                self.first_timestamp = fields[8]
+                break
+        return self.first_timestamp
+
+    # -- finding -------------------------------------------------------------------------------------------------------
+
+    def locate(self, offset: int) -> BatchPlace | None:
+        """The batch that holds `offset`, or the first one after it; None when all lie before it."""
+        return self.with_sound_indexes(lambda: self._locate(offset))
+
+    def _locate(self, offset: int) -> BatchPlace | None:
+        start = self.offsets.lookup(offset).position
+        for position, fields in walk(self.file, start, self.size):
+            if position == start and start and not self.base_offset <= fields[0] <= offset:
+                raise CorruptIndexError(f"{self.offsets.path}: byte {start} holds offset {fields[0]}, not {offset}")
+            if fields[0] + fields[6] >= offset:
+                return BatchPlace(position, fields)
+        return None
+
+    def find_end(self, start: int, limit: int, upper_offset: int, end_offset: int) -> SliceEnd:
+        """Where whole batches from `start` on end that lie before byte `limit` and before `upper_offset`.
+
+        `end_offset` is the one after the segment's last batch.
+        """
+        if limit >= self.size and upper_offset >= end_offset:
+            return SliceEnd(self.size, end_offset)
+        return self.with_sound_indexes(lambda: self._find_end(start, limit, upper_offset, end_offset))
+
+    def _find_end(self, start: int, limit: int, upper_offset: int, end_offset: int) -> SliceEnd:
+        entry = self.offsets.lookup_position(limit)
+        if upper_offset < end_offset:
+            entry = min(entry, self.offsets.lookup(upper_offset))
+        begin = max(start, entry.position)
+        for position, fields in walk(self.file, begin, self.size):
+            if position == begin > start and not self.base_offset <= fields[0] <= entry.offset:
+                raise CorruptIndexError(f"{self.offsets.path}: byte {begin} holds offset {fields[0]}")
+            if position + fields[1] + LENGTH_BYTES > limit or fields[0] + fields[6] >= upper_offset:
+                return SliceEnd(position, fields[0])
+        return SliceEnd(self.size, end_offset)
+
+    def scan(self, start: int = 0) -> Iterator[tuple[int, HeaderFields, memoryview]]:
+        """Position, header and bytes of all batches from byte `start` on."""
+        return scan(self.file, start, self.size)
+
+    # -- truncating and rebuilding -------------------------------------------------------------------------------------
+
+    def truncate_to(self, offset: int) -> int:
+        """Drop the batch that holds `offset` and all after it; returns the bytes dropped."""
+        place = self.locate(offset)
+        if place is None:
+            return 0
+        dropped = self.size - place.position
+        self.cut(place.position)
+        self.offsets.truncate_to(offset)
+        self.times.truncate_to(offset)
+        self.transactions.truncate_to(offset)
+        self._knows_timestamps = False
+        self._recount()
+        return dropped
+
+    def _recount(self) -> None:
+        """Learn from the end of the segment what an append must know: bytes since the last entry, timestamps."""
+        self._load_timestamps()
+        last = self.offsets.last()
+        self._unindexed_bytes = self.size - last.position
+        for _, fields in walk(self.file, last.position, self.size):
+            if fields[8] > self._max_timestamp:
+                self._max_timestamp, self._max_timestamp_offset = fields[8], fields[0] + fields[6]
+        if not self.size:
+            self.first_timestamp = NO_TIMESTAMP
+            self.roll_after_timestamp = NEVER
+
+    def begin_rebuild(self) -> None:
+        """Forget both indexes; `note_batch` for every batch then builds them again."""
+        self.offsets.reset()
+        self.times.reset()
+        self._unindexed_bytes = 0
+        self._knows_timestamps = True
+        self._max_timestamp = NO_TIMESTAMP
+        self._max_timestamp_offset = self.base_offset
+        self._is_rebuilt = True
+
+    def rebuild_indexes(self) -> None:
+        """Build offset and time index again from the headers of the batches."""
+        self.begin_rebuild()
+        try:
+            for position, fields, batch in self.scan():
+                self.note_batch(position, len(batch), fields[0] + fields[6], fields[8])
+        except BrokenBatch as error:
+            log.error("log file is damaged", extra={"path": str(self.path), "reason": str(error)})
+        self.times.append(self._max_timestamp, self._max_timestamp_offset)
+
+    def with_sound_indexes(self, find: Callable[[], _Found]) -> _Found:
+        """What `find` finds; when it stumbles over a damaged index, that is built again first (once)."""
+        try:
+            return find()
+        except (CorruptIndexError, BrokenBatch) as error:
+            if self._is_rebuilt:
+                raise
+            log.warning("index rebuilt", extra={"path": str(self.offsets.path), "reason": str(error)})
+        self.rebuild_indexes()
+        return find()
+
+
+def segment_name(base_offset: int) -> str:
+    """What the files of a segment are called, without the suffix."""
+    return f"{base_offset:020d}"
+
+
+def _write_rest(file: LogFile, view: memoryview, position: int, written: int) -> None:
+    """Go on after a short write; a full disk shows itself as an error at the next one."""
+    while written < len(view):
+        written += os.pwrite(file.fd, view[written:], position + written)
