@@ -49,7 +49,7 @@ class TransactionIndex:
     def entries(self) -> list[AbortedTransaction]:
         """All entries, by rising marker offset; raises CorruptIndexError when the file is damaged."""
         if self._entries is None:
-            self._entries = _read(self.path)
+            self._entries = read_transaction_index(self.path)
         return self._entries
 
     def collect(self, start: int, end: int) -> tuple[list[AbortedTransaction], bool]:
@@ -108,7 +108,8 @@ def write_transaction_index(path: Path, entries: list[AbortedTransaction]) -> No
         path.write_bytes(b"".join(_ENTRY.pack(_VERSION, *aborted) for aborted in entries))
 
 
-def _read(path: Path) -> list[AbortedTransaction]:
+def read_transaction_index(path: Path) -> list[AbortedTransaction]:
+    """The entries of a file, none when there is no file; raises CorruptIndexError when it is damaged."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:

@@ -1,0 +1,117 @@
+"""The segment that compaction writes: Kafka's four files under the suffix `.cleaned` until they are whole and on disk.
+
+The life of a cleaned segment, safe at every step: `.cleaned` files are written and forced to disk; renamed to `.swap`,
+the log first, because from then on recovery finishes the swap; the originals are renamed to `.deleted`; `.swap` files
+get their final names. Recovery deletes `.cleaned`, finishes `.swap` and deletes `.deleted`.
+"""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from core_broker.log.checkpoints import sync_directory
+from core_broker.log.offset_index import OffsetIndex
+from core_broker.log.time_index import TimeIndex
+from core_broker.log.transaction_index import AbortedTransaction, write_transaction_index
+from core_broker.protocol.records import BatchHeader, Buffer
+
+CLEANED_SUFFIX = ".cleaned"
+SWAP_SUFFIX = ".swap"
+DELETED_SUFFIX = ".deleted"
+SEGMENT_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
+"""The files of a segment, in the order in which they are renamed."""
+
+_WRITE_BYTES = 1 << 20
+
+
+class CleanedSegment:
+    """Takes batches in offset order; `finish` makes the files whole, `discard` removes them."""
+
+    def __init__(
+        self, directory: Path, base_offset: int, *, index_interval_bytes: int, segment_index_bytes: int
+    ) -> None:
+        self.directory = directory
+        self.base_offset = base_offset
+        self.size_bytes = 0
+        self._index_interval_bytes = index_interval_bytes
+        self._bytes_since_index = 0
+        self._max_timestamp = -1
+        self._max_timestamp_offset = base_offset
+        self.discard()
+        self._index = OffsetIndex(self._path(".index"), base_offset, segment_index_bytes)
+        self._time_index = TimeIndex(self._path(".timeindex"), base_offset, segment_index_bytes)
+        self._file = self._path(".log").open("wb", buffering=_WRITE_BYTES)
+
+    def _path(self, suffix: str, state: str = CLEANED_SUFFIX) -> Path:
+        return segment_path(self.directory, self.base_offset, suffix + state)
+
+    def append(self, header: BatchHeader, batch: Buffer) -> None:
+        """Write one batch and, now and then, its index entries."""
+        if header.max_timestamp > self._max_timestamp:
+            self._max_timestamp = header.max_timestamp
+            self._max_timestamp_offset = header.last_offset
+        if self._bytes_since_index > self._index_interval_bytes:
+            self._index.append(header.last_offset, self.size_bytes)
+            self._time_index.append(self._max_timestamp, self._max_timestamp_offset)
+            self._bytes_since_index = 0
+        self._file.write(batch)
+        self.size_bytes += len(batch)
+        self._bytes_since_index += len(batch)
+
+    def finish(self, aborted: Iterable[AbortedTransaction], *, modified_ns: int) -> None:
+        """Make the files whole and force them to disk.
+
+        They take the modification time of the newest segment they replace: retention looks at it where no record has
+        a timestamp.
+        """
+        if self._max_timestamp >= 0:
+            self._time_index.append(self._max_timestamp, self._max_timestamp_offset)
+        write_transaction_index(self._path(".txnindex"), list(aborted))
+        self._file.close()
+        for index in (self._index, self._time_index):
+            index.trim()
+            index.release()
+        os.utime(self._path(".log"), ns=(modified_ns, modified_ns))
+        for suffix in SEGMENT_SUFFIXES:
+            _sync_file(self._path(suffix))
+        sync_directory(self.directory)
+
+    def close(self) -> None:
+        """Let go of the files without finishing them."""
+        self._file.close()
+        self._index.release()
+        self._time_index.release()
+
+    def discard(self) -> None:
+        """Remove the `.cleaned` files, also those of an earlier run that was interrupted."""
+        for suffix in SEGMENT_SUFFIXES:
+            self._path(suffix).unlink(missing_ok=True)
+
+    def rename_to_swap(self) -> None:
+        """The point of no return: a crash after this is completed by recovery."""
+        rename_segment_files(self.directory, self.base_offset, CLEANED_SUFFIX, SWAP_SUFFIX)
+        sync_directory(self.directory)
+
+
+def segment_path(directory: Path, base_offset: int, suffix: str) -> Path:
+    """One file of a segment."""
+    return directory / f"{base_offset:020d}{suffix}"
+
+
+def rename_segment_files(directory: Path, base_offset: int, old_state: str, new_state: str) -> None:
+    """Move those files of a segment that exist from one state to the next, the log first."""
+    for suffix in SEGMENT_SUFFIXES:
+        old = segment_path(directory, base_offset, suffix + old_state)
+        if old.exists():
+            old.replace(segment_path(directory, base_offset, suffix + new_state))
+
+
+def _sync_file(path: Path) -> None:
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        os.fdatasync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,268 @@
+"""The two passes of compaction, run in a worker thread on segments that no longer change.
+
+Pass one reads the dirty part of the log and notes the newest offset of each key; pass two copies segments from the
+beginning and leaves out what is no longer needed (`batch_filter` decides). The thread shares the interpreter with the
+broker, so it stops for a moment after every stretch of work to let the event loop in.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core_broker.log.batch_filter import CleaningRound, TransactionsPassed, Verdict, filter_batch
+from core_broker.log.cleaned_segment import CleanedSegment
+from core_broker.log.key_offsets import KeyOffsets
+from core_broker.log.transaction_index import AbortedTransaction, read_transaction_index
+from core_broker.protocol.records import (
+    HEADER_BYTES,
+    LENGTH_BYTES,
+    MAGIC,
+    BatchHeader,
+    CorruptBatch,
+    check_crc,
+    iterate_records,
+    parse_header,
+)
+from core_broker.service.clock import Clock
+
+log = logging.getLogger(__name__)
+
+_READ_BYTES = 1 << 20
+_STRETCH_RECORDS = 500
+_STRETCH_BYTES = 256 * 1024
+_PAUSE_SECONDS = 0.0001
+_REBUILT_RECORDS_MAX = 500_000
+"""A batch of more records is copied as it is: taking it apart would take too much memory."""
+
+
+class CleaningStoppedError(Exception):
+    """The broker is shutting down or the log is being deleted; what was written so far is thrown away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSegment:
+    """A closed segment as the cleaner sees it: values taken on the event loop, so that the thread shares nothing."""
+
+    base_offset: int
+    end_offset: int
+    """Base offset of the next segment."""
+    size_bytes: int
+    index_bytes: int
+    log_path: Path
+    transaction_index_path: Path
+
+
+class Pacer:
+    """Keeps a working thread from starving the event loop, and within log.cleaner.io.max.bytes.per.second."""
+
+    def __init__(self, clock: Clock, stop: threading.Event, *, bytes_per_second: float = float("inf")) -> None:
+        self._clock = clock
+        self._stop = stop
+        self._bytes_per_second = bytes_per_second
+        self._records = 0
+        self._bytes = 0
+        self._since = clock.monotonic()
+
+    def worked(self, records: int, size_bytes: int) -> None:
+        """Note some work; pauses now and then; raises CleaningStoppedError when asked to stop."""
+        self._records += records
+        self._bytes += size_bytes
+        if self._records < _STRETCH_RECORDS and self._bytes < _STRETCH_BYTES:
+            return
+        spent = self._clock.monotonic() - self._since
+        due = min(self._bytes / self._bytes_per_second, 60.0)
+        if self._stop.wait(max(_PAUSE_SECONDS, due - spent)):
+            raise CleaningStoppedError
+        self._records = self._bytes = 0
+        self._since = self._clock.monotonic()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysRead:
+    """What pass one found out."""
+
+    keys: KeyOffsets
+    last_offset: int
+    """Last offset of the last batch that was read completely; -1 when there was none."""
+    is_complete: bool
+    """False when the map was full before the end."""
+
+
+def read_keys(
+    segments: Sequence[SourceSegment],
+    keys: KeyOffsets,
+    *,
+    first_dirty_offset: int,
+    aborted: "AbortedLookup",
+    pacer: Pacer,
+) -> KeysRead:
+    """Pass one over the dirty segments: newest offset of each key from `first_dirty_offset` on."""
+    transactions = TransactionsPassed()
+    last_offset = -1
+    for segment in segments:
+        transactions.add_aborted(aborted.touching(segment))
+        for header, buffer in iterate_batches(segment):
+            if header.last_offset >= first_dirty_offset:
+                full_at = _read_batch_keys(header, buffer, keys, transactions, first_dirty_offset)
+                if full_at is not None:
+                    keys.end_offset = full_at
+                    return KeysRead(keys=keys, last_offset=last_offset, is_complete=False)
+                last_offset = header.last_offset
+            pacer.worked(header.record_count, header.size)
+        keys.end_offset = segment.end_offset
+    return KeysRead(keys=keys, last_offset=last_offset, is_complete=True)
+
+
+def _read_batch_keys(
+    header: BatchHeader, buffer: bytes, keys: KeyOffsets, transactions: TransactionsPassed, first_dirty_offset: int
+) -> int | None:
+    """Note the keys of a batch; returns the offset at which the map was full, if it was."""
+    if header.is_control:
+        # Only where aborted records begin and end matters here, and the announced entries say so.
+        return None
+    if transactions.passes_data(header):
+        return None
+    try:
+        _check_batch(header, buffer)
+        for record in iterate_records(buffer, header):
+            if record.key is None or record.offset < first_dirty_offset:
+                continue
+            if not keys.put(record.key, record.offset):
+                return record.offset
+    except CorruptBatch:
+        # Told once, by the second pass, which keeps the batch.
+        return None
+    return None
+
+
+def clean_group(
+    group: Sequence[SourceSegment],
+    cleaning: CleaningRound,
+    transactions: TransactionsPassed,
+    *,
+    new_segment: Callable[[], CleanedSegment],
+    aborted: "AbortedLookup",
+    pacer: Pacer,
+) -> CleanedSegment | None:
+    """Pass two over one group of segments; None when the result would equal the single original."""
+    cleaned = new_segment()
+    is_changed = len(group) > 1
+    try:
+        for segment in group:
+            transactions.add_aborted(aborted.touching(segment))
+            for header, buffer in iterate_batches(segment):
+                is_changed |= _copy_batch(header, buffer, cleaned, cleaning, transactions)
+                pacer.worked(header.record_count, header.size)
+        still_aborted = transactions.take_still_aborted()
+        if is_changed:
+            cleaned.finish(still_aborted, modified_ns=group[-1].log_path.stat().st_mtime_ns)
+            return cleaned
+    except BaseException:
+        cleaned.close()
+        cleaned.discard()
+        raise
+    cleaned.close()
+    cleaned.discard()
+    return None
+
+
+def _copy_batch(
+    header: BatchHeader,
+    buffer: bytes,
+    cleaned: CleanedSegment,
+    cleaning: CleaningRound,
+    transactions: TransactionsPassed,
+) -> bool:
+    """Write what is to be kept of a batch; True when that is not all of it."""
+    original = memoryview(buffer)[header.position : header.position + header.size]
+    try:
+        _check_batch(header, buffer)
+        if header.record_count > _REBUILT_RECORDS_MAX:
+            raise CorruptBatch(f"{header.record_count} records are too many to be taken apart")
+        records = list(iterate_records(buffer, header))
+        verdict, rewritten = filter_batch(header, records, cleaning, transactions)
+    except CorruptBatch as error:
+        log.error(
+            "batch kept by compaction as it is",
+            extra={"path": str(cleaned.directory), "base_offset": header.base_offset, "reason": str(error)},
+        )
+        if not header.is_control:
+            transactions.passes_data(header)
+        cleaned.append(header, original)
+        return False
+    if verdict is Verdict.KEEP:
+        cleaned.append(header, original)
+    elif rewritten is not None:
+        cleaned.append(parse_header(rewritten), rewritten)
+    return verdict is not Verdict.KEEP
+
+
+def _check_batch(header: BatchHeader, buffer: bytes) -> None:
+    if not check_crc(buffer, header):
+        raise CorruptBatch(f"checksum of the batch at offset {header.base_offset} does not match")
+
+
+class AbortedLookup:
+    """Aborted transactions by segment, read afresh from the files: the log's own objects belong to the event loop."""
+
+    def __init__(self, segments: Sequence[SourceSegment], later_indexes: Sequence[Path]) -> None:
+        self._paths = [segment.transaction_index_path for segment in segments] + list(later_indexes)
+        self._numbers = {segment.base_offset: number for number, segment in enumerate(segments)}
+        self._read: dict[Path, list[AbortedTransaction]] = {}
+
+    def touching(self, segment: SourceSegment) -> list[AbortedTransaction]:
+        """Those with records in the segment; their markers may lie in later ones."""
+        found: list[AbortedTransaction] = []
+        for path in self._paths[self._numbers[segment.base_offset] :]:
+            for aborted in self._entries(path):
+                if aborted.last_offset >= segment.base_offset and aborted.first_offset < segment.end_offset:
+                    found.append(aborted)
+                if aborted.last_stable_offset >= segment.end_offset:
+                    return found
+        return found
+
+    def _entries(self, path: Path) -> list[AbortedTransaction]:
+        entries = self._read.get(path)
+        if entries is None:
+            entries = self._read[path] = read_transaction_index(path)
+        return entries
+
+
+def iterate_batches(segment: SourceSegment) -> Iterator[tuple[BatchHeader, bytes]]:
+    """The batches of a closed segment and the buffer each stands in; raises CorruptBatch where there is none."""
+    fd = os.open(segment.log_path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        position, wanted = 0, _READ_BYTES
+        while position < segment.size_bytes:
+            buffer = _read_exactly(fd, position, min(wanted, segment.size_bytes - position), segment)
+            used = needed = 0
+            while len(buffer) - used >= HEADER_BYTES:
+                header = parse_header(buffer, used)
+                _check_frame(header, segment, position + used)
+                needed = header.size
+                if needed > len(buffer) - used:
+                    break
+                yield header, buffer
+                used += needed
+            if used == 0 and needed <= len(buffer):
+                raise CorruptBatch(f"{segment.log_path}: no whole batch at byte {position}")
+            position += used
+            wanted = max(_READ_BYTES, needed)
+    finally:
+        os.close(fd)
+
+
+def _read_exactly(fd: int, position: int, length: int, segment: SourceSegment) -> bytes:
+    buffer = os.pread(fd, length, position)
+    if len(buffer) < length:
+        raise CorruptBatch(f"{segment.log_path}: ends at byte {position + len(buffer)}, before its size")
+    return buffer
+
+
+def _check_frame(header: BatchHeader, segment: SourceSegment, position: int) -> None:
+    is_sound = header.magic == MAGIC and header.length >= HEADER_BYTES - LENGTH_BYTES
+    if not is_sound or position + header.size > segment.size_bytes or header.base_offset < segment.base_offset:
+        raise CorruptBatch(f"{segment.log_path}: no sound batch at byte {position}")

@@ -1,0 +1,205 @@
+"""A directory of log.dirs: who owns it, what it is, and whether it was left in order.
+
+`.lock` keeps two brokers out of one directory, `meta.properties` keeps a directory with its node and cluster, and
+`.kafka_cleanshutdown` says that the last run wrote everything before it ended; it is removed at the start, so that a
+crash while loading counts as unclean too.
+"""
+
+import base64
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.log.checkpoints import sync_directory
+
+LOCK_FILE = ".lock"
+META_FILE = "meta.properties"
+CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
+RECOVERY_POINT_FILE = "recovery-point-offset-checkpoint"
+HIGH_WATERMARK_FILE = "replication-offset-checkpoint"
+LOG_START_FILE = "log-start-offset-checkpoint"
+CLEANER_FILE = "cleaner-offset-checkpoint"
+DELETE_SUFFIX = "-delete"
+STRAY_SUFFIX = "-stray"
+FUTURE_SUFFIX = "-future"
+
+_META_VERSION = "1"
+_PARTITION_NAME = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<partition>0|[1-9][0-9]{0,9})")
+_MARKED_NAME = re.compile(r"(?P<name>.+)\.(?P<id>[0-9a-f]{32})(?P<suffix>-delete|-stray|-future)")
+_NAME_LENGTH_MAX = 255
+
+
+class TopicPartitionName(NamedTuple):
+    """Topic and partition read from a directory's name."""
+
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectoryMeta:
+    """What meta.properties says."""
+
+    node_id: int
+    cluster_id: str | None
+    directory_id: str
+
+
+class LogDirectory:
+    """One locked directory of log.dirs; close it to let others in."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _storage_error(f"log.dirs: {path} cannot be created: {error.strerror}") from error
+        self._lock_fd = _lock(path)
+        self.was_clean = False
+        self.meta: DirectoryMeta | None = None
+
+    def identify(self, *, node_id: int, cluster_id: str | None) -> DirectoryMeta:
+        """Check that the directory belongs to this node and cluster, or claim a new one for them."""
+        path = self.path / META_FILE
+        found = _read_properties(path)
+        directory_id = found.get("directory.id", "") or new_id()
+        _check_same(path, "node.id", found.get("node.id", found.get("broker.id")), str(node_id))
+        _check_same(path, "cluster.id", found.get("cluster.id"), cluster_id)
+        known_cluster = found.get("cluster.id") or cluster_id
+        self.meta = DirectoryMeta(node_id=node_id, cluster_id=known_cluster, directory_id=directory_id)
+        wanted = _properties(self.meta)
+        if found != wanted:
+            _write_properties(path, wanted)
+        return self.meta
+
+    def take_clean_marker(self) -> bool:
+        """Whether the last run ended in order; the marker is gone afterwards."""
+        marker = self.path / CLEAN_SHUTDOWN_FILE
+        self.was_clean = marker.exists()
+        if self.was_clean:
+            marker.unlink()
+            sync_directory(self.path)
+        return self.was_clean
+
+    def leave_clean_marker(self, *, broker_epoch: int = -1) -> None:
+        """Say that everything is on disk; the JSON is Kafka's since KIP-966."""
+        marker = self.path / CLEAN_SHUTDOWN_FILE
+        marker.write_text(json.dumps({"version": 0, "brokerEpoch": broker_epoch}), encoding="utf-8")
+        sync_directory(self.path)
+
+    def partition_directories(self) -> dict[TopicPartitionName, Path]:
+        """Directories that are named like a partition."""
+        found = {}
+        with os.scandir(self.path) as listing:
+            for entry in listing:
+                name = parse_partition_name(entry.name)
+                if name is not None and entry.is_dir(follow_symlinks=False):
+                    found[name] = self.path / entry.name
+        return found
+
+    def doomed_directories(self) -> list[Path]:
+        """Directories whose deletion a stop interrupted."""
+        return [path for path in self.path.glob(f"*{DELETE_SUFFIX}") if is_marked(path.name) and path.is_dir()]
+
+    def close(self) -> None:
+        """Give the lock back."""
+        if self._lock_fd >= 0:
+            os.close(self._lock_fd)
+            self._lock_fd = -1
+
+
+def parse_partition_name(name: str) -> TopicPartitionName | None:
+    """Topic and partition of `<topic>-<n>`; None for any other name, marked ones included."""
+    if is_marked(name):
+        return None
+    match = _PARTITION_NAME.fullmatch(name)
+    return None if match is None else TopicPartitionName(match["topic"], int(match["partition"]))
+
+
+def is_marked(name: str) -> bool:
+    """Whether a directory was renamed to be deleted, or put aside as stray."""
+    return _MARKED_NAME.fullmatch(name) is not None
+
+
+def marked_name(name: str, suffix: str) -> str:
+    """`<topic>-<n>.<random id><suffix>`, shortened in the topic where a file name would become too long."""
+    tail = f".{uuid.uuid4().hex}{suffix}"
+    topic, _, partition = name.rpartition("-")
+    room = _NAME_LENGTH_MAX - len(tail) - len(partition) - 1
+    return f"{topic[:room]}-{partition}{tail}"
+
+
+def new_id() -> str:
+    """A random id as Kafka writes them: 22 characters of URL-safe base64 that do not begin with a dash."""
+    while True:
+        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        if not text.startswith("-"):
+            return text
+
+
+def _lock(path: Path) -> int:
+    """Lock the directory for the life of the process; the file tells others who holds it."""
+    fd = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        holder = os.pread(fd, 32, 0).decode("ascii", "replace").strip() or "unknown"
+        os.close(fd)
+        if error.errno not in (errno.EAGAIN, errno.EACCES):
+            raise _storage_error(f"log.dirs: {path} cannot be locked: {error.strerror}") from error
+        raise _storage_error(f"log.dirs: {path} is in use by another broker (pid {holder}); stop it first") from error
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+    return fd
+
+
+def _check_same(path: Path, key: str, found: str | None, wanted: str | None) -> None:
+    if found is not None and wanted is not None and found != wanted:
+        raise BrokerError(
+            ErrorCode.INCONSISTENT_CLUSTER_ID if key == "cluster.id" else ErrorCode.INVALID_CONFIG,
+            f"{path} belongs to {key}={found}, but this broker has {key}={wanted}; "
+            f"use the right log.dirs, or another directory for this broker",
+        )
+
+
+def _properties(meta: DirectoryMeta) -> dict[str, str]:
+    properties = {"version": _META_VERSION, "node.id": str(meta.node_id), "directory.id": meta.directory_id}
+    if meta.cluster_id is not None:
+        properties["cluster.id"] = meta.cluster_id
+    return properties
+
+
+def _read_properties(path: Path) -> dict[str, str]:
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return {}
+    except UnicodeDecodeError as error:
+        raise _storage_error(f"{path} is not text; restore it or remove it") from error
+    lines = (line.strip() for line in text.splitlines())
+    pairs = (line.partition("=") for line in lines if line and not line.startswith(("#", "!")))
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _write_properties(path: Path, properties: Mapping[str, str]) -> None:
+    temporary = path.with_name(path.name + ".tmp")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.writelines(f"{key}={value}\n" for key, value in sorted(properties.items()))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    with contextlib.suppress(OSError):
+        sync_directory(path.parent)
+
+
+def _storage_error(message: str) -> BrokerError:
+    return BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, message)
