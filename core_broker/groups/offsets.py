@@ -1,0 +1,183 @@
+"""The offsets that groups have committed, and those that wait for their transaction to end.
+
+One store holds the offsets of all groups of a shard, whatever their kind. It knows nothing of logs or time: whoever
+calls it has already written, or is about to write, what it is told.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from core_broker.protocol.primitives import ZERO_UUID
+
+NO_EXPIRY: Final = -1
+NO_LOG_OFFSET: Final = -1
+
+
+class CommittedOffset(msgspec.Struct, frozen=True, gc=False):
+    """How far a group has read one partition."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+    committed_at_ms: int = 0
+    expires_at_ms: int = NO_EXPIRY
+    """Set only by clients before KIP-211, which said themselves how long to keep it."""
+    topic_id: bytes = ZERO_UUID
+    log_offset: int = NO_LOG_OFFSET
+    """Where its record stands in `__consumer_offsets`: of two commits, the later one in the log is the truth."""
+
+    def is_expired(self, now_ms: int, *, retention_ms: int, counts_from_ms: int) -> bool:
+        """True when it has outlived its retention, which began at `counts_from_ms` (KIP-211)."""
+        if self.expires_at_ms != NO_EXPIRY:
+            return now_ms >= self.expires_at_ms
+        return now_ms - counts_from_ms >= retention_ms
+
+
+OffsetsByTopic = dict[str, dict[int, CommittedOffset]]
+_NO_OFFSETS: Final[Mapping[str, Mapping[int, CommittedOffset]]] = {}
+
+
+class OffsetStore:
+    """Committed and pending offsets of the groups of one shard."""
+
+    def __init__(self) -> None:
+        self._committed: dict[str, OffsetsByTopic] = {}
+        self._pending: dict[int, dict[str, OffsetsByTopic]] = {}
+        """Producer id -> group -> offsets of its open transaction."""
+        self._producers: dict[str, set[int]] = {}
+        """Group -> producers that have offsets of it pending."""
+
+    # --- committed ---------------------------------------------------------------------------------------------------
+
+    def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+        """The committed offset of a partition, if there is one."""
+        topics = self._committed.get(group_id)
+        partitions = topics.get(topic) if topics is not None else None
+        return partitions.get(partition) if partitions is not None else None
+
+    def of_group(self, group_id: str) -> Mapping[str, Mapping[int, CommittedOffset]]:
+        """All committed offsets of a group: topic -> partition -> offset."""
+        return self._committed.get(group_id, _NO_OFFSETS)
+
+    def has_any(self, group_id: str) -> bool:
+        """True when the group has committed or pending offsets."""
+        return group_id in self._committed or group_id in self._producers
+
+    def group_ids(self) -> list[str]:
+        """The groups that have committed offsets."""
+        return list(self._committed)
+
+    def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
+        """Take over a commit, unless a later one is already known."""
+        partitions = self._committed.setdefault(group_id, {}).setdefault(topic, {})
+        known = partitions.get(partition)
+        if known is None or known.log_offset <= committed.log_offset:
+            partitions[partition] = committed
+
+    def remove(self, group_id: str, topic: str, partition: int) -> None:
+        """Forget the committed offset of a partition."""
+        topics = self._committed.get(group_id)
+        if topics is None or topic not in topics:
+            return
+        topics[topic].pop(partition, None)
+        if not topics[topic]:
+            del topics[topic]
+        if not topics:
+            del self._committed[group_id]
+
+    def remove_group(self, group_id: str) -> list[tuple[str, int]]:
+        """Forget all offsets of a group, pending ones too; returns the partitions that had committed ones."""
+        for producer_id in self._producers.pop(group_id, ()):
+            self._drop_pending(producer_id, group_id)
+        topics = self._committed.pop(group_id, {})
+        return [(topic, partition) for topic, partitions in topics.items() for partition in partitions]
+
+    # --- pending -----------------------------------------------------------------------------------------------------
+
+    def put_pending(
+        self, producer_id: int, group_id: str, topic: str, partition: int, committed: CommittedOffset
+    ) -> None:
+        """Keep an offset until the producer's transaction ends."""
+        groups = self._pending.setdefault(producer_id, {})
+        groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
+        self._producers.setdefault(group_id, set()).add(producer_id)
+
+    def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        """True when an open transaction is about to change this offset (KIP-447)."""
+        producers = self._producers.get(group_id)
+        if not producers:
+            return False
+        return any(partition in self._pending[producer][group_id].get(topic, ()) for producer in producers)
+
+    def has_pending(self, group_id: str) -> bool:
+        """True when any transaction holds offsets of the group."""
+        return group_id in self._producers
+
+    def complete(self, producer_id: int, *, commit: bool, log_offset: int = NO_LOG_OFFSET) -> list[str]:
+        """A producer's transaction has ended: take over or drop what it left; returns the groups concerned."""
+        groups = self._pending.pop(producer_id, {})
+        for group_id, topics in groups.items():
+            self._forget_producer(group_id, producer_id)
+            if commit:
+                for topic, partition, committed in _flat(topics):
+                    self._put_completed(group_id, topic, partition, committed, log_offset)
+        return list(groups)
+
+    def _put_completed(
+        self, group_id: str, topic: str, partition: int, committed: CommittedOffset, log_offset: int
+    ) -> None:
+        # Order is that of the records themselves, not of the marker: a plain commit made after the transactional one
+        # stays, whether the shard has lived through it or loads it.
+        if committed.log_offset == NO_LOG_OFFSET and log_offset != NO_LOG_OFFSET:
+            committed = msgspec.structs.replace(committed, log_offset=log_offset)
+        self.put(group_id, topic, partition, committed)
+
+    def remove_pending(self, producer_id: int, group_id: str, topic: str, partition: int) -> None:
+        """Forget one pending offset: its record was not written, or its topic is gone."""
+        topics = self._pending.get(producer_id, {}).get(group_id, {})
+        if topic not in topics:
+            return
+        topics[topic].pop(partition, None)
+        if not topics[topic]:
+            del topics[topic]
+        if not topics:
+            self._drop_pending(producer_id, group_id)
+            self._forget_producer(group_id, producer_id)
+
+    def remove_topic(self, topic: str) -> list[tuple[str, int]]:
+        """Forget everything about a topic that was deleted; returns (group, partition) of what was committed."""
+        for producer_id, group_id, partition in self._pending_of_topic(topic):
+            self.remove_pending(producer_id, group_id, topic, partition)
+        found = [(group_id, list(topics[topic])) for group_id, topics in self._committed.items() if topic in topics]
+        for group_id, partitions in found:
+            for partition in partitions:
+                self.remove(group_id, topic, partition)
+        return [(group_id, partition) for group_id, partitions in found for partition in partitions]
+
+    def _pending_of_topic(self, topic: str) -> list[tuple[int, str, int]]:
+        return [
+            (producer_id, group_id, partition)
+            for producer_id, groups in self._pending.items()
+            for group_id, topics in groups.items()
+            for partition in topics.get(topic, ())
+        ]
+
+    def _drop_pending(self, producer_id: int, group_id: str) -> None:
+        groups = self._pending[producer_id]
+        del groups[group_id]
+        if not groups:
+            del self._pending[producer_id]
+
+    def _forget_producer(self, group_id: str, producer_id: int) -> None:
+        producers = self._producers[group_id]
+        producers.discard(producer_id)
+        if not producers:
+            del self._producers[group_id]
+
+
+def _flat(topics: OffsetsByTopic) -> Iterator[tuple[str, int, CommittedOffset]]:
+    for topic, partitions in topics.items():
+        for partition, committed in partitions.items():
+            yield topic, partition, committed
