@@ -1,0 +1,37 @@
+"""Topics and their configs, as tests set them up."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.support.broker import BrokerProcess
+
+T = TypeVar("T")
+
+
+def admin_client(broker: BrokerProcess) -> AdminClient:
+    """An admin client for a broker."""
+    return AdminClient({"bootstrap.servers": broker.bootstrap})
+
+
+def create_topic(broker: BrokerProcess, topic: str, *, partitions: int = 1, **config: str) -> None:
+    """Create a topic; config keys are written with underscores."""
+    settings = {key.replace("_", "."): value for key, value in config.items()}
+    new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=settings)
+    admin_client(broker).create_topics([new])[topic].result(30)
+
+
+def eventually(
+    ask: Callable[[], T], accept: Callable[[T], bool] = bool, *, timeout_s: float = 30.0, pause_s: float = 0.05
+) -> T:
+    """Ask again until the answer is accepted; fails with the last answer when time is up."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        answer = ask()
+        if accept(answer):
+            return answer
+        assert time.monotonic() < deadline, f"still {answer!r} after {timeout_s} s"
+        time.sleep(pause_s)

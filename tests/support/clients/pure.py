@@ -1,0 +1,129 @@
+"""kafka-python: the client in plain Python, which speaks the newest versions of most APIs."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import kafka.codec
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+
+from tests.support.clients.model import TIMEOUT_S, NotEnoughRecords, Received, Sent, Transaction
+
+_CODECS = {
+    "none": True,
+    "gzip": kafka.codec.has_gzip(),
+    "snappy": kafka.codec.has_snappy(),
+    "lz4": kafka.codec.has_lz4(),
+    "zstd": kafka.codec.has_zstd(),
+}
+
+
+class PureClient:
+    """kafka-python."""
+
+    name = "kafka-python"
+    codecs = frozenset(codec for codec, is_there in _CODECS.items() if is_there)
+    sets_timestamps = True
+
+    def produce(
+        self,
+        bootstrap: str,
+        topic: str,
+        records: Sequence[Sent],
+        *,
+        codec: str = "none",
+        acks: str = "all",
+        idempotent: bool = False,
+    ) -> None:
+        """Send records and wait until all are acknowledged."""
+        producer = KafkaProducer(
+            bootstrap_servers=bootstrap,
+            compression_type=None if codec == "none" else codec,
+            acks="all" if acks == "all" else int(acks),
+            enable_idempotence=idempotent,
+        )
+        try:
+            send_all(producer, topic, records)
+        finally:
+            producer.close(timeout=TIMEOUT_S)
+
+    def consume(self, bootstrap: str, topic: str, count: int, *, isolation: str = "read_uncommitted") -> list[Received]:
+        """Read from the beginning of every partition."""
+        consumer = KafkaConsumer(bootstrap_servers=bootstrap, isolation_level=isolation, auto_offset_reset="earliest")
+        try:
+            partitions = consumer.partitions_for_topic(topic)
+            consumer.assign([TopicPartition(topic, number) for number in sorted(partitions)])
+            consumer.seek_to_beginning()
+            return poll_records(consumer, count)
+        finally:
+            consumer.close()
+
+    def consume_group(self, bootstrap: str, topic: str, group: str, count: int) -> list[Received]:
+        """Join a group, read, commit and leave."""
+        consumer = KafkaConsumer(
+            topic,
+            bootstrap_servers=bootstrap,
+            group_id=group,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+        )
+        try:
+            records = poll_records(consumer, count)
+            consumer.commit()
+        finally:
+            consumer.close()
+        return records
+
+    def transact(self, bootstrap: str, topic: str, transactional_id: str, transactions: Sequence[Transaction]) -> None:
+        """Run transactions one after the other."""
+        producer = KafkaProducer(bootstrap_servers=bootstrap, transactional_id=transactional_id)
+        try:
+            producer.init_transactions()
+            for transaction in transactions:
+                producer.begin_transaction()
+                send_all(producer, topic, transaction.records)
+                producer.commit_transaction() if transaction.commit else producer.abort_transaction()
+        finally:
+            producer.close(timeout=TIMEOUT_S)
+
+
+def send_all(producer: Any, topic: str, records: Sequence[Sent]) -> None:
+    """Send records and wait for the acknowledgement of each."""
+    futures = [
+        producer.send(
+            topic,
+            value=record.value,
+            key=record.key,
+            headers=list(record.headers),
+            timestamp_ms=record.timestamp_ms,
+            partition=record.partition,
+        )
+        for record in records
+    ]
+    producer.flush(timeout=TIMEOUT_S)
+    for future in futures:
+        future.get(timeout=TIMEOUT_S)
+
+
+def poll_records(consumer: Any, count: int) -> list[Received]:
+    """Read until `count` records came."""
+    records: list[Received] = []
+    deadline = time.monotonic() + TIMEOUT_S
+    while len(records) < count:
+        if time.monotonic() > deadline:
+            raise NotEnoughRecords(f"{len(records)} of {count} records came")
+        batches = consumer.poll(timeout_ms=200)
+        records += [received(message) for batch in batches.values() for message in batch]
+    return records
+
+
+def received(message: Any) -> Received:
+    """A message in our shape."""
+    return Received(
+        partition=message.partition,
+        offset=message.offset,
+        key=message.key,
+        value=message.value,
+        headers=tuple(message.headers),
+        timestamp_ms=message.timestamp,
+    )
