@@ -8,6 +8,7 @@ from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.handlers.fetch_sessions import FetchSessions
 from core_broker.log.store import LogStore
+from core_broker.metrics import BrokerMetrics
 from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings
 from core_broker.transactions.coordinator import TransactionCoordinator
@@ -25,6 +26,9 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     fetch_sessions: FetchSessions
+    metrics: BrokerMetrics
+    api_versions: tuple[tuple[int, int, int], ...]
+    """Key, lowest and highest version of each API."""
 
 
 class RequestContext(msgspec.Struct):

@@ -30,7 +30,7 @@ class ProduceRequest(Message):
     VERSIONS = (3, 13)
     FLEXIBLE_SINCE = 9
 
-    transactional_id: Annotated[str | None, NullableSince()] = None
+    transactional_id: Annotated[str | None, Since(3), NullableSince()] = None
     acks: Int16 = 0
     timeout_ms: Int32 = 0
     topic_data: list[TopicProduceData] = []
@@ -56,7 +56,7 @@ class PartitionProduceResponse(Message):
     index: Int32 = 0
     error_code: Int16 = 0
     base_offset: Int64 = 0
-    log_append_time_ms: Int64 = -1
+    log_append_time_ms: Annotated[Int64, Since(2)] = -1
     log_start_offset: Annotated[Int64, Since(5)] = -1
     record_errors: Annotated[list[BatchIndexAndErrorMessage], Since(8)] = []
     error_message: Annotated[str | None, Since(8), NullableSince()] = None
@@ -88,5 +88,5 @@ class ProduceResponse(Message):
     FLEXIBLE_SINCE = 9
 
     responses: list[TopicProduceResponse] = []
-    throttle_time_ms: Int32 = 0
+    throttle_time_ms: Annotated[Int32, Since(1)] = 0
     node_endpoints: Annotated[list[NodeEndpoint], Since(10), Tag(0)] = []

@@ -1,0 +1,147 @@
+"""All partitions that this broker hosts, kept in step with the metadata log."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from core_broker.cluster.metadata import MetadataImage, TopicImage
+from core_broker.cluster.partition import Partition
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.log.store import LogStore
+from core_broker.metrics import BrokerMetrics
+from core_broker.protocol.fields import Message
+from core_broker.protocol.stored.metadata import (
+    ConfigRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from core_broker.service.clock import Clock
+from core_broker.settings import BrokerSettings, TopicSettings
+
+log = logging.getLogger(__name__)
+
+TOPIC_RESOURCE: Final = 2
+"""The number of a topic among config resources."""
+
+LeadershipListener = Callable[[Partition], None]
+
+
+class Partitions:
+    """The partitions of this broker by topic and index. Only replayed metadata adds, changes or removes one."""
+
+    def __init__(
+        self, *, local_id: int, logs: LogStore, settings: BrokerSettings, clock: Clock, metrics: BrokerMetrics
+    ) -> None:
+        self._local_id = local_id
+        self._logs = logs
+        self._settings = settings
+        self._clock = clock
+        self._metrics = metrics
+        self._partitions: dict[tuple[str, int], Partition] = {}
+        self._names: dict[bytes, str] = {}
+        self.on_leadership: list[LeadershipListener] = []
+        """Called when this broker becomes the leader of a partition in a new epoch."""
+        self.on_removed: list[LeadershipListener] = []
+
+    def __iter__(self) -> Iterator[Partition]:
+        return iter(self._partitions.values())
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    def find(self, topic: str, index: int) -> Partition | None:
+        """The partition, or None when it is not here."""
+        return self._partitions.get((topic, index))
+
+    def get(self, topic: str, index: int) -> Partition:
+        """The partition this broker leads; otherwise the error that sends a client to look for it."""
+        partition = self._partitions.get((topic, index))
+        if partition is None:
+            raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if partition.leader_id != self._local_id:
+            raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return partition
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """The name that a topic id stands for."""
+        return self._names.get(topic_id)
+
+    def synchronise(self, image: MetadataImage) -> None:
+        """Host exactly what the image says; called once, after the replay at start."""
+        for topic in image.topics.values():
+            self._apply_topic(image, topic)
+
+    def apply(self, image: MetadataImage, records: Sequence[Message]) -> None:
+        """Follow freshly committed metadata records."""
+        touched: dict[bytes, None] = {}
+        for record in records:
+            match record:
+                case TopicRecord() | PartitionRecord() | PartitionChangeRecord():
+                    touched[record.topic_id] = None
+                case RemoveTopicRecord():
+                    self._remove_topic(record.topic_id)
+                case ConfigRecord() if record.resource_type == TOPIC_RESOURCE:
+                    self._reconfigure(image, record.resource_name)
+                case _:
+                    pass
+        for topic_id in touched:
+            topic = image.topics_by_id.get(topic_id)
+            if topic is not None:
+                self._apply_topic(image, topic)
+
+    def _apply_topic(self, image: MetadataImage, topic: TopicImage) -> None:
+        self._names[topic.topic_id] = topic.name
+        settings: TopicSettings | None = None
+        for index, description in topic.partitions.items():
+            if self._local_id not in description.replicas:
+                continue
+            partition = self._partitions.get((topic.name, index))
+            if partition is not None:
+                is_new_epoch = description.leader_epoch != partition.leader_epoch
+                partition.update(description)
+            else:
+                settings = settings or self._topic_settings(image, topic.name)
+                partition_log = self._logs.create(topic.name, index, topic.topic_id, settings)
+                partition = Partition(
+                    partition_log,
+                    description,
+                    topic_id=topic.topic_id,
+                    local_id=self._local_id,
+                    clock=self._clock,
+                    traffic=self._metrics.topic(topic.name),
+                )
+                self._partitions[topic.name, index] = partition
+                is_new_epoch = True
+            if is_new_epoch and partition.is_leader:
+                self._announce(self.on_leadership, partition)
+
+    def _remove_topic(self, topic_id: bytes) -> None:
+        name = self._names.pop(topic_id, None)
+        if name is None:
+            return
+        for key in [key for key in self._partitions if key[0] == name]:
+            partition = self._partitions.pop(key)
+            self._announce(self.on_removed, partition)
+            partition.wake_readers()
+            self._logs.delete(*key)
+        self._metrics.forget_topic(name)
+
+    def _reconfigure(self, image: MetadataImage, topic: str) -> None:
+        if topic not in image.topics:
+            return
+        settings = self._topic_settings(image, topic)
+        for index in image.topics[topic].partitions:
+            partition = self._partitions.get((topic, index))
+            if partition is not None:
+                partition.log.configure(settings)
+        log.info("topic reconfigured", extra={"topic": topic})
+
+    def _topic_settings(self, image: MetadataImage, topic: str) -> TopicSettings:
+        return TopicSettings.resolve(image.configs.get((TOPIC_RESOURCE, topic), {}), self._settings)
+
+    @staticmethod
+    def _announce(listeners: list[LeadershipListener], partition: Partition) -> None:
+        for listener in listeners:
+            listener(partition)

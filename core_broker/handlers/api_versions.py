@@ -1,0 +1,57 @@
+"""ApiVersions, key 18, versions 0-4: what this broker can do, computed from the table of handlers.
+
+Supported: a request of a newer version is answered in version 0 with UNSUPPORTED_VERSION (KIP-511), so that any client
+can find its way down; the header of the answer is never flexible. Produce is announced from version 0, because old
+librdkafka turns compression off otherwise (KAFKA-18659). Features whose minimum is 0 are left out of version 3, whose
+clients cannot read them (KAFKA-17011).
+"""
+
+import re
+from typing import Final
+
+from core_broker.cluster.features import SUPPORTED_FEATURES
+from core_broker.errors import ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+
+_SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+_SOFTWARE_SINCE: Final = 3
+_ZERO_MINIMUM_SINCE: Final = 4
+
+
+def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
+    """List every API with its versions, and the features."""
+    if context.api_version >= _SOFTWARE_SINCE and not _is_valid_software(request):
+        return ApiVersionsResponse(ErrorCode.INVALID_REQUEST)
+    response = ApiVersionsResponse(api_keys=[ApiVersion(*entry) for entry in context.services.api_versions])
+    if context.api_version >= _SOFTWARE_SINCE:
+        _add_features(response, context)
+    return response
+
+
+def _is_valid_software(request: ApiVersionsRequest) -> bool:
+    return all(
+        _SOFTWARE_NAME.fullmatch(text) for text in (request.client_software_name, request.client_software_version)
+    )
+
+
+def _add_features(response: ApiVersionsResponse, context: RequestContext) -> None:
+    hides_zero = context.api_version < _ZERO_MINIMUM_SINCE
+    response.supported_features = [
+        SupportedFeatureKey(name, first, last)
+        for name, (first, last) in SUPPORTED_FEATURES.items()
+        if first > 0 or not hides_zero
+    ]
+    image = context.services.metadata.image
+    response.finalized_features = [
+        FinalizedFeatureKey(name, level, level)
+        for name, level in sorted(image.features.items())
+        if name in SUPPORTED_FEATURES and level > 0
+    ]
+    response.finalized_features_epoch = max(context.services.metadata.high_watermark - 1, 0)

@@ -1,0 +1,219 @@
+"""Fetch, key 1, versions 4-18.
+
+Supported: long polls (`min_bytes`, `max_wait_ms`), fetch sessions (KIP-227), `read_committed` with the list of aborted
+transactions, limits for the answer and for each partition (the first batch is always whole, KIP-74), leader epochs
+(KIP-320), detection of diverging histories (KIP-595).
+Ignored: rack id (there is one replica), replica directories.
+
+Versions: 5 log start offset; 7 sessions; 9 leader epoch; 11 rack; 12 flexible, last fetched epoch; 13 topic ids
+(KIP-516); 15 replica state as a tag; 16 node endpoints (KIP-951); 17 directory id; 18 follower's high watermark.
+"""
+
+import asyncio
+from typing import Final
+
+from core_broker.cluster.partition import Partition
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext, Services
+from core_broker.handlers.fetch_response import Chunk, FetchResponse, ReadResult
+from core_broker.handlers.fetch_sessions import FetchEntry, FetchSession
+from core_broker.protocol.fields import decode
+from core_broker.protocol.messages.fetch import FetchRequest
+
+_READ_COMMITTED: Final = 1
+_UNKNOWN_TOPIC_ID_SINCE: Final = 13
+
+
+def handle(frame: memoryview, body: int, context: RequestContext) -> list[Chunk] | asyncio.Future[list[Chunk]]:
+    """Answer at once if there is enough to read or nothing to wait for; otherwise return a future."""
+    request = decode(FetchRequest, context.api_version, frame, body)
+    try:
+        session, entries, only_news = context.services.fetch_sessions.resolve(request, context.api_version)
+    except BrokerError as error:
+        return FetchResponse(context.api_version, context.correlation_id).build([], 0, error.code)
+    fetch = _Fetch(request, context, session=session, entries=entries, only_news=only_news)
+    fetch.read()
+    if fetch.is_satisfied or request.max_wait_ms <= 0:
+        return fetch.answer()
+    return fetch.wait()
+
+
+class _Fetch:
+    """One fetch from its request to its answer; while it waits, the partitions know it as a reader."""
+
+    __slots__ = (
+        "_bytes_max",
+        "_bytes_missing",
+        "_context",
+        "_entries",
+        "_future",
+        "_has_error",
+        "_is_scheduled",
+        "_only_news",
+        "_partitions",
+        "_request",
+        "_results",
+        "_session",
+        "_size",
+        "_timer",
+        "_waits_at",
+    )
+
+    def __init__(
+        self,
+        request: FetchRequest,
+        context: RequestContext,
+        *,
+        session: FetchSession | None,
+        entries: list[FetchEntry],
+        only_news: bool,
+    ) -> None:
+        self._request = request
+        self._context = context
+        self._session = session
+        self._entries = entries
+        self._only_news = only_news
+        self._bytes_max = min(request.max_bytes, context.services.settings.fetch_max_bytes)
+        self._results: list[ReadResult] = []
+        self._partitions: list[Partition] = []
+        self._size = 0
+        self._has_error = False
+        self._is_scheduled = False
+
+    @property
+    def is_satisfied(self) -> bool:
+        """Whether the answer may go out now."""
+        return self._size >= self._request.min_bytes or self._has_error or not self._entries
+
+    def read(self) -> None:
+        """Look at every partition once."""
+        self._results = []
+        self._partitions = []
+        self._size = 0
+        self._has_error = False
+        for entry in self._entries:
+            result = self._read_partition(entry)
+            self._results.append(result)
+            if result.data is not None:
+                self._size += result.data.length
+            elif result.error != ErrorCode.NONE or result.diverging is not None:
+                self._has_error = True
+
+    def _read_partition(self, entry: FetchEntry) -> ReadResult:
+        services = self._context.services
+        try:
+            partition = _find(services, entry, self._context.api_version)
+            if entry.leader_epoch != partition.leader_epoch:
+                partition.check_leader_epoch(entry.leader_epoch)
+            self._partitions.append(partition)
+            return self._read_leader(partition, entry)
+        except BrokerError as error:
+            return ReadResult(entry, error.code)
+
+    def _read_leader(self, partition: Partition, entry: FetchEntry) -> ReadResult:
+        log = partition.log
+        stable = partition.last_stable_offset
+        result = ReadResult(
+            entry, ErrorCode.NONE, partition.high_watermark, stable, log.start_offset, traffic=partition.traffic
+        )
+        if entry.last_fetched_epoch >= 0 and self._diverges(partition, entry, result):
+            return result
+        committed = self._request.isolation_level == _READ_COMMITTED
+        upper = stable if committed else partition.high_watermark
+        if committed:
+            result.aborted = []
+        offset = entry.fetch_offset
+        if log.start_offset <= offset and upper <= offset <= log.end_offset:
+            return result
+        bytes_left = self._bytes_max - self._size
+        data = log.read(offset, min(entry.max_bytes, bytes_left), upper_offset=upper, at_least_one=self._size == 0)
+        result.data = data
+        if data is not None and committed:
+            result.aborted = log.aborted_transactions(offset, data.next_offset)
+        return result
+
+    @staticmethod
+    def _diverges(partition: Partition, entry: FetchEntry, result: ReadResult) -> bool:
+        """Tell a reader that followed another leader where our histories part."""
+        epoch, end_offset = partition.log.epochs.end_offset_for(entry.last_fetched_epoch, partition.log.end_offset)
+        if epoch == entry.last_fetched_epoch and end_offset >= entry.fetch_offset:
+            return False
+        if epoch < 0 or end_offset < 0 or entry.fetch_offset < partition.log.start_offset:
+            return False
+        result.diverging = (epoch, end_offset)
+        return True
+
+    def answer(self) -> list[Chunk]:
+        """The answer for what the last look found."""
+        session = self._session
+        results = self._results
+        if session is not None:
+            if self._only_news:
+                results = [result for result in results if result.is_news]
+            for result in results:
+                _remember(session, result)
+        for result in results:
+            if result.traffic is not None:
+                result.traffic.fetch_requests += 1
+                result.traffic.bytes_out += 0 if result.data is None else result.data.length
+        response = FetchResponse(self._context.api_version, self._context.correlation_id)
+        return response.build(results, 0 if session is None else session.session_id)
+
+    def wait(self) -> asyncio.Future[list[Chunk]]:
+        """Stand in line at every partition until there is enough to read or the time is up."""
+        loop = asyncio.get_running_loop()
+        self._future: asyncio.Future[list[Chunk]] = loop.create_future()
+        self._bytes_missing = self._request.min_bytes - self._size
+        self._timer = loop.call_later(self._request.max_wait_ms / 1000, self._finish)
+        self._waits_at = self._partitions
+        for partition in self._waits_at:
+            partition.readers.add(self)
+        self._future.add_done_callback(self._leave)
+        return self._future
+
+    def data_arrived(self, size_bytes: int) -> None:
+        """Called by a partition; looks again, once per turn of the loop, when there may be enough."""
+        self._bytes_missing -= size_bytes
+        if not self._is_scheduled and (size_bytes == 0 or self._bytes_missing <= 0):
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._look_again)
+
+    def _look_again(self) -> None:
+        self._is_scheduled = False
+        if self._future.done():
+            return
+        self.read()
+        if self.is_satisfied:
+            self._future.set_result(self.answer())
+        else:  # The new data is not readable yet: for instance a transaction is still open.
+            self._bytes_missing = self._request.min_bytes - self._size
+
+    def _finish(self) -> None:
+        if not self._future.done():
+            self.read()
+            self._future.set_result(self.answer())
+
+    def _leave(self, _: asyncio.Future[list[Chunk]]) -> None:
+        self._timer.cancel()
+        for partition in self._waits_at:
+            partition.readers.discard(self)
+
+
+def _find(services: Services, entry: FetchEntry, version: int) -> Partition:
+    topic = entry.topic
+    if version >= _UNKNOWN_TOPIC_ID_SINCE:
+        name = services.partitions.topic_name(entry.topic_id)
+        if name is None:
+            raise BrokerError(ErrorCode.UNKNOWN_TOPIC_ID)
+        topic = name
+    return services.partitions.get(topic, entry.partition)
+
+
+def _remember(session: FetchSession, result: ReadResult) -> None:
+    """Note what the reader of a session knows now, so that the next answer brings only news."""
+    entry = result.entry
+    entry.told_error = result.error != ErrorCode.NONE
+    entry.told_high_watermark = result.high_watermark
+    entry.told_start_offset = result.start_offset
+    if result.data is not None:
+        session.served(entry)

@@ -1,0 +1,167 @@
+"""The answer to Fetch, written by hand: headers in memory, record batches as parts of log files, never copied."""
+
+import os
+import struct
+from typing import Final, TypeAlias
+
+import msgspec
+
+from core_broker.errors import ErrorCode
+from core_broker.handlers.fetch_sessions import FetchEntry
+from core_broker.log.partition_log import LogSlice
+from core_broker.metrics import TopicTraffic
+from core_broker.protocol.frames import finish_response, start_response
+from core_broker.protocol.primitives import uvarint
+
+SENDFILE_BYTES_MIN: Final = 48 * 1024
+"""Below this a read into memory is cheaper than a call of sendfile."""
+
+Chunk: TypeAlias = bytearray | bytes | LogSlice
+
+
+class ReadResult(msgspec.Struct, gc=False):
+    """What was found for one partition of a fetch."""
+
+    entry: FetchEntry
+    error: ErrorCode = ErrorCode.NONE
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    start_offset: int = -1
+    data: LogSlice | None = None
+    aborted: list[tuple[int, int]] | None = None
+    """Producer id and first offset of the aborted transactions in the data; None unless asked for."""
+    diverging: tuple[int, int] | None = None
+    """Epoch and end offset where the reader's history leaves ours (KIP-595)."""
+    traffic: TopicTraffic | None = None
+
+    @property
+    def is_news(self) -> bool:
+        """Whether an incremental answer must mention the partition."""
+        entry = self.entry
+        return (
+            self.data is not None
+            or self.error != ErrorCode.NONE
+            or self.diverging is not None
+            or entry.told_error
+            or entry.told_high_watermark != self.high_watermark
+            or entry.told_start_offset != self.start_offset
+        )
+
+
+class FetchResponse:
+    """An answer under construction for one request."""
+
+    __slots__ = ("_flexible", "_out", "_size", "_version", "chunks")
+
+    def __init__(self, version: int, correlation_id: int) -> None:
+        self._version = version
+        self._flexible = version >= 12
+        self._out = start_response(correlation_id, flexible=self._flexible)
+        self._size = 0
+        """Bytes of the chunks that are complete, besides `_out`."""
+        self.chunks: list[Chunk] = []
+
+    def build(self, results: list[ReadResult], session_id: int, error: ErrorCode = ErrorCode.NONE) -> list[Chunk]:
+        """The whole answer as a list of byte strings and parts of files."""
+        out = self._out
+        out += _THROTTLE_ERROR_SESSION(0, error, session_id) if self._version >= 7 else _THROTTLE(0)
+        topics = _by_topic(results)
+        self._count(len(topics))
+        for group in topics:
+            self._topic(group)
+        if self._flexible:
+            self._out.append(0)
+        return self._finish()
+
+    def _topic(self, results: list[ReadResult]) -> None:
+        entry = results[0].entry
+        if self._version >= 13:
+            self._out += entry.topic_id
+        else:
+            name = entry.topic.encode()
+            self._out += uvarint(len(name) + 1) if self._flexible else _INT16(len(name))
+            self._out += name
+        self._count(len(results))
+        for result in results:
+            self._partition(result)
+        if self._flexible:
+            self._out.append(0)
+
+    def _partition(self, result: ReadResult) -> None:
+        out = self._out
+        out += _PARTITION(result.entry.partition, result.error, result.high_watermark, result.last_stable_offset)
+        if self._version >= 5:
+            out += _INT64(result.start_offset)
+        self._aborted(result.aborted)
+        if self._version >= 11:
+            out += _INT32(-1)
+        self._records(result.data)
+        if self._flexible:
+            self._partition_tags(result)
+
+    def _aborted(self, aborted: list[tuple[int, int]] | None) -> None:
+        self._count(-1 if aborted is None else len(aborted))
+        for producer_id, first_offset in aborted or ():
+            self._out += _TWO_INT64(producer_id, first_offset)
+            if self._flexible:
+                self._out.append(0)
+
+    def _records(self, data: LogSlice | None) -> None:
+        length = 0 if data is None else data.length
+        self._count(length)
+        if data is None:
+            return
+        if length < SENDFILE_BYTES_MIN:
+            records = os.pread(data.file.fd, length, data.position)
+            if len(records) != length:
+                raise OSError(f"{length} bytes expected at {data.position} of a log file, {len(records)} found")
+            self._out += records
+            return
+        self.chunks.append(self._out)
+        self.chunks.append(data)
+        self._size += length + len(self._out)
+        self._out = bytearray()
+
+    def _partition_tags(self, result: ReadResult) -> None:
+        if result.diverging is None:
+            self._out.append(0)
+            return
+        epoch, end_offset = result.diverging
+        self._out += b"\x01\x00\x0d" + _EPOCH_END(epoch, end_offset, 0)
+
+    def _count(self, count: int) -> None:
+        """A length: of an array, or of bytes (both are written alike); -1 is null."""
+        self._out += uvarint(count + 1) if self._flexible else _INT32(count)
+
+    def _finish(self) -> list[Chunk]:
+        if self._out:
+            self.chunks.append(self._out)
+            self._size += len(self._out)
+        first = self.chunks[0]
+        assert isinstance(first, bytearray)
+        finish_response(first, self._size - len(first))
+        return self.chunks
+
+
+def _by_topic(results: list[ReadResult]) -> list[list[ReadResult]]:
+    """Neighbours of the same topic together, in the order of the results."""
+    groups: list[list[ReadResult]] = []
+    last: tuple[str, bytes] | None = None
+    for result in results:
+        key = (result.entry.topic, result.entry.topic_id)
+        if key == last:
+            groups[-1].append(result)
+        else:
+            groups.append([result])
+            last = key
+    return groups
+
+
+_THROTTLE_ERROR_SESSION: Final = struct.Struct(">ihi").pack
+_THROTTLE: Final = struct.Struct(">i").pack
+_PARTITION: Final = struct.Struct(">ihqq").pack
+_EPOCH_END: Final = struct.Struct(">iqb").pack
+_INT16: Final = struct.Struct(">h").pack
+_INT32: Final = struct.Struct(">i").pack
+_INT64: Final = struct.Struct(">q").pack
+_TWO_INT64: Final = struct.Struct(">qq").pack

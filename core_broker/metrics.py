@@ -1,0 +1,62 @@
+"""What the broker counts about itself; plain integers on the hot path, turned into Prometheus text when somebody asks."""
+
+import msgspec
+
+
+class TopicTraffic(msgspec.Struct, gc=False):
+    """Records and bytes that went through one topic."""
+
+    messages_in: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    produce_requests: int = 0
+    fetch_requests: int = 0
+    failed_produce_requests: int = 0
+    failed_fetch_requests: int = 0
+
+
+class RequestStats(msgspec.Struct, gc=False):
+    """How often one API was asked for, and how long the answers took."""
+
+    count: int = 0
+    errors: int = 0
+    seconds: float = 0.0
+    seconds_max: float = 0.0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+
+class BrokerMetrics:
+    """All counters of one broker."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, TopicTraffic] = {}
+        self.requests: dict[str, RequestStats] = {}
+        self.connections_open = 0
+        self.connections_accepted = 0
+        self.connections_refused = 0
+        self.frames_refused = 0
+
+    def topic(self, name: str) -> TopicTraffic:
+        """The counters of one topic, made at first use."""
+        traffic = self.topics.get(name)
+        if traffic is None:
+            traffic = self.topics[name] = TopicTraffic()
+        return traffic
+
+    def topic_failed_produce(self, name: str) -> None:
+        """Count a refused produce; a name that no topic has is not remembered, whoever invents it."""
+        traffic = self.topics.get(name)
+        if traffic is not None:
+            traffic.failed_produce_requests += 1
+
+    def forget_topic(self, name: str) -> None:
+        """Drop the counters of a deleted topic."""
+        self.topics.pop(name, None)
+
+    def request(self, name: str) -> RequestStats:
+        """The counters of one API, made at first use."""
+        stats = self.requests.get(name)
+        if stats is None:
+            stats = self.requests[name] = RequestStats()
+        return stats

@@ -1,0 +1,439 @@
+"""One client connection: reads frames, has them answered in order, writes the answers.
+
+The socket is driven directly (no streams, no transport): a request that is answered at once costs one read and one
+write, whatever number of requests came together. While an answer is outstanding, nothing more is read, so a client
+that sends without reading fills its own socket and not our memory. Large parts of answers go from the page cache to the
+socket by sendfile.
+"""
+
+import asyncio
+import errno
+import logging
+import os
+import socket
+import struct
+from collections import deque
+from time import perf_counter
+from typing import Final, Protocol
+
+from core_broker.handlers.context import Services
+from core_broker.handlers.fetch_response import Chunk
+from core_broker.handlers.produce import AcksNoneFailed
+from core_broker.handlers.table import BY_KEY, Answer
+from core_broker.log.partition_log import LogSlice
+from core_broker.metrics import RequestStats
+from core_broker.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, peek_key
+from core_broker.protocol.primitives import DecodeError
+from core_broker.server.client import Client
+from core_broker.server.dispatch import UnknownRequest, dispatch
+from core_broker.server.memory import SMALL_BYTES, RequestMemory
+
+log = logging.getLogger(__name__)
+request_log = logging.getLogger("core_broker.requests")
+
+_unpack_size = struct.Struct(">i").unpack_from
+_SENDFILE_BYTES_MAX: Final = 1 << 20
+_BYTES_PER_TURN_MAX: Final = 8 << 20
+"""After this much output a connection lets the others have a turn."""
+_GONE: Final = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTUNREACH})
+
+
+class ConnectionOwner(Protocol):
+    """What a connection needs from the server that accepted it."""
+
+    loop: asyncio.AbstractEventLoop
+    services: Services
+    memory: RequestMemory
+    receive_view: memoryview
+    request_bytes_max: int
+    logs_requests: bool
+    tick: int
+
+    def closed(self, connection: "Connection") -> None:
+        """Forget a connection."""
+
+    def stats(self, key: int) -> RequestStats:
+        """The counters of an API."""
+
+
+class Connection:
+    """A client's connection from accept to close."""
+
+    __slots__ = (
+        "_blocked",
+        "_closed",
+        "_fd",
+        "_filled",
+        "_inbox",
+        "_muted",
+        "_out",
+        "_owner",
+        "_pending",
+        "_pending_key",
+        "_pending_since",
+        "_socket",
+        "client",
+        "last_tick",
+    )
+
+    def __init__(self, sock: socket.socket, client: Client, owner: ConnectionOwner) -> None:
+        self._socket = sock
+        self._fd = sock.fileno()
+        self._owner = owner
+        self.client = client
+        self.last_tick = owner.tick
+        self._inbox: memoryview | None = None
+        self._filled = 0
+        self._out: deque[Chunk | memoryview] = deque()
+        self._pending: asyncio.Future[Answer] | None = None
+        self._pending_since = 0.0
+        self._pending_key = -1
+        self._blocked = False
+        self._muted = False
+        self._closed = False
+        owner.loop.add_reader(self._fd, self._on_readable)
+
+    def close(self, reason: str = "") -> None:
+        """Drop the connection and whatever it still waited for."""
+        if self._closed:
+            return
+        self._closed = True
+        loop = self._owner.loop
+        loop.remove_reader(self._fd)
+        if self._blocked:
+            loop.remove_writer(self._fd)
+        self._socket.close()
+        self._out.clear()
+        if self._pending is not None:
+            self._pending.cancel()
+        self._owner.memory.forget(self._unmute)
+        self._release_inbox()
+        self._owner.closed(self)
+        if reason:
+            log.info("connection closed", extra={"client": self._peer(), "reason": reason})
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def _on_readable(self) -> None:
+        if self._pending is not None or self._blocked:
+            self._mute_while_busy()
+            return
+        try:
+            if self._inbox is None:
+                self._read_into_shared()
+            else:
+                self._read_into_inbox(self._inbox)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._lost(error)
+
+    def _read_into_shared(self) -> None:
+        """The usual case: whole requests are answered from a buffer that all connections share."""
+        view = self._owner.receive_view
+        count = self._socket.recv_into(view)
+        if count == 0:
+            self.close()
+            return
+        self.last_tick = self._owner.tick
+        consumed = self._answer_frames(view, count)
+        if consumed < count and not self._closed:
+            self._keep(view[consumed:count])
+        self._flush()
+
+    def _read_into_inbox(self, inbox: memoryview) -> None:
+        """Go on with a request that did not arrive at once."""
+        count = self._socket.recv_into(inbox[self._filled :])
+        if count == 0:
+            self.close()
+            return
+        self.last_tick = self._owner.tick
+        self._filled += count
+        self._answer_inbox()
+        self._flush()
+
+    def _answer_inbox(self) -> None:
+        """Answer the whole requests in the inbox and keep the rest."""
+        inbox = self._inbox
+        if inbox is None:
+            return
+        filled = self._filled
+        consumed = self._answer_frames(inbox, filled)
+        if self._closed:
+            return
+        if consumed == 0:
+            self._grow_inbox()
+            return
+        self._inbox = None
+        if consumed < filled:
+            self._keep(inbox[consumed:filled])
+        self._owner.memory.give(inbox)
+
+    def _answer_frames(self, view: memoryview, end: int) -> int:
+        """Answer whole frames one after the other; returns where the first unanswered byte is."""
+        start = 0
+        while end - start >= SIZE_BYTES:
+            (size,) = _unpack_size(view, start)
+            if not HEADER_BYTES_MIN <= size <= self._owner.request_bytes_max:
+                self._refuse(
+                    f"frame of {size} bytes, allowed are {HEADER_BYTES_MIN} to {self._owner.request_bytes_max}"
+                )
+                return start
+            stop = start + SIZE_BYTES + size
+            if stop > end:
+                return start
+            frame = view[start + SIZE_BYTES : stop]
+            start = stop
+            self._answer(frame)
+            if self._pending is not None or self._closed:
+                return start
+        return start
+
+    def _keep(self, rest: memoryview) -> None:
+        """Move bytes that cannot be answered yet out of a buffer that is about to be used for something else."""
+        needed = self._size_needed(rest)
+        inbox = self._owner.memory.take(len(rest), max(needed, len(rest)))
+        if inbox is None:  # Only a pile of requests behind a slow one gets here.
+            inbox = memoryview(bytearray(rest))
+            self._owner.memory.in_use += len(inbox)
+        inbox[: len(rest)] = rest
+        self._inbox = inbox
+        self._filled = len(rest)
+        if self._pending is None:
+            self._grow_inbox()
+
+    def _grow_inbox(self) -> None:
+        """Make room for the rest of a frame: as much again as has arrived, until the frame fits."""
+        inbox = self._inbox
+        if inbox is None or self._filled < len(inbox) or self._closed:
+            return
+        needed = self._size_needed(inbox)
+        bigger = self._owner.memory.take(min(needed, max(2 * self._filled, SMALL_BYTES)), needed)
+        if bigger is None:
+            self._mute()
+            self._owner.memory.wait(self._unmute)
+            return
+        bigger[: self._filled] = inbox[: self._filled]
+        self._inbox = bigger
+        self._owner.memory.give(inbox)
+
+    def _size_needed(self, rest: memoryview) -> int:
+        """The length of the frame at the start of `rest`, as far as it is known and allowed."""
+        if len(rest) < SIZE_BYTES:
+            return SIZE_BYTES
+        (size,) = _unpack_size(rest, 0)
+        return SIZE_BYTES + min(max(size, HEADER_BYTES_MIN), self._owner.request_bytes_max)
+
+    def _release_inbox(self) -> None:
+        if self._inbox is not None:
+            inbox, self._inbox = self._inbox, None
+            self._owner.memory.give(inbox)
+
+    # -- not reading -----------------------------------------------------------------------------------------------
+
+    def _mute_while_busy(self) -> None:
+        """More input while an answer is outstanding: leave it in the socket; notice a client that has gone."""
+        try:
+            if not self._socket.recv(1, socket.MSG_PEEK):
+                self.close()
+                return
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._lost(error)
+            return
+        self._mute()
+
+    def _mute(self) -> None:
+        if not self._muted:
+            self._muted = True
+            self._owner.loop.remove_reader(self._fd)
+
+    def _unmute(self) -> None:
+        if self._muted and not self._closed:
+            self._muted = False
+            self._owner.loop.add_reader(self._fd, self._on_readable)
+            self._grow_inbox()
+
+    # -- answering -------------------------------------------------------------------------------------------------
+
+    def _answer(self, frame: memoryview) -> None:
+        began = perf_counter()
+        try:
+            answer = dispatch(frame, self.client, self._owner.services)
+        except (DecodeError, UnknownRequest) as error:
+            self._refuse(str(error))
+            return
+        except AcksNoneFailed:
+            self.close("a produce request with acks=0 failed")
+            return
+        except Exception:
+            log.exception("request failed", extra={"client": self._peer(), "key": peek_key(frame)[0]})
+            self.close("internal error")
+            return
+        key = peek_key(frame)[0]
+        if self._owner.logs_requests:
+            self._log_request(frame)
+        if answer is None or isinstance(answer, bytearray | list):
+            self._count(key, began, answer)
+            self._queue(answer)
+            return
+        future = answer if isinstance(answer, asyncio.Future) else self._owner.loop.create_task(answer)  # type: ignore[arg-type]  # handlers return futures or coroutines only
+        self._pending = future
+        self._pending_since = began
+        self._pending_key = key
+        future.add_done_callback(self._answered)
+
+    def _answered(self, future: "asyncio.Future[Answer]") -> None:
+        """An answer that took time is there; send it and go on with what came after."""
+        self._pending = None
+        error = None if future.cancelled() else future.exception()
+        if self._closed:
+            return
+        if future.cancelled():
+            self.close("the request was given up")
+        elif isinstance(error, AcksNoneFailed):
+            self.close("a produce request with acks=0 failed")
+        elif error is not None:
+            log.error("request failed", exc_info=error, extra={"client": self._peer(), "key": self._pending_key})
+            self.close("internal error")
+        else:
+            self._count(self._pending_key, self._pending_since, future.result())
+            self._queue(future.result())
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Answer what has been waiting in the inbox, and read again."""
+        self._flush()
+        if self._closed or self._blocked or self._pending is not None:
+            return
+        self._answer_inbox()
+        self._flush()
+        if self._pending is None and not self._blocked:
+            self._unmute()
+
+    def _queue(self, answer: Answer) -> None:
+        if isinstance(answer, bytearray):
+            self._out.append(answer)
+        elif answer is not None:
+            self._out.extend(answer)
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        """Write as much as the socket takes; the rest follows when it is writable again."""
+        if not self._out or self._blocked or self._closed:
+            return
+        try:
+            done = self._write()
+        except (BlockingIOError, InterruptedError):
+            done = False
+        except OSError as error:
+            self._lost(error)
+            return
+        if not done:
+            self._blocked = True
+            self._owner.loop.add_writer(self._fd, self._on_writable)
+
+    def _on_writable(self) -> None:
+        try:
+            if not self._write():
+                return
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._lost(error)
+            return
+        self._owner.loop.remove_writer(self._fd)
+        self._blocked = False
+        self.last_tick = self._owner.tick
+        if self._pending is None:
+            self._go_on()
+
+    def _write(self) -> bool:
+        """Send from the queue until it is empty (True) or it is somebody else's turn (False)."""
+        out = self._out
+        written = 0
+        while out:
+            if written > _BYTES_PER_TURN_MAX:
+                return False
+            chunk = out[0]
+            if isinstance(chunk, LogSlice):
+                written += self._send_file(chunk)
+            else:
+                written += self._send_bytes(chunk)
+            self.last_tick = self._owner.tick
+        return True
+
+    def _send_file(self, part: LogSlice) -> int:
+        count = os.sendfile(self._fd, part.file.fd, part.position, min(part.length, _SENDFILE_BYTES_MAX))
+        if count == 0:
+            raise OSError(errno.EIO, "a log file ended before the answer that was promised from it")
+        if count == part.length:
+            self._out.popleft()
+        else:
+            self._out[0] = LogSlice(part.file, part.position + count, part.length - count, part.next_offset)
+        return count
+
+    def _send_bytes(self, chunk: bytes | bytearray | memoryview) -> int:
+        out = self._out
+        if len(out) > 1 and not isinstance(out[1], LogSlice):
+            chunk = self._join_small()
+        more = socket.MSG_MORE if len(out) > 1 else 0
+        count = self._socket.send(chunk, more)
+        if count == len(chunk):
+            out.popleft()
+        else:
+            out[0] = memoryview(chunk)[count:]
+        return count
+
+    def _join_small(self) -> bytearray:
+        """Put the answers to requests that came together into one write."""
+        out = self._out
+        joined = bytearray()
+        while out and len(joined) < SMALL_BYTES and not isinstance(out[0], LogSlice):
+            chunk = out.popleft()
+            assert not isinstance(chunk, LogSlice)
+            joined += chunk
+        out.appendleft(joined)
+        return joined
+
+    # -- ends ------------------------------------------------------------------------------------------------------
+
+    def _refuse(self, reason: str) -> None:
+        self._owner.services.metrics.frames_refused += 1
+        log.warning(
+            "request refused", extra={"client": self._peer(), "software": self.client.software, "reason": reason}
+        )
+        self.close()
+
+    def _lost(self, error: OSError) -> None:
+        """The client went away, which is its right; anything else is worth a line."""
+        self.close("" if error.errno in _GONE else str(error))
+
+    def _peer(self) -> str:
+        return f"{self.client.host}:{self.client.port}"
+
+    def _count(self, key: int, began: float, answer: Answer) -> None:
+        stats = self._owner.stats(key)
+        seconds = perf_counter() - began
+        stats.count += 1
+        stats.seconds += seconds
+        if seconds > stats.seconds_max:
+            stats.seconds_max = seconds
+        if isinstance(answer, bytearray):
+            stats.bytes_out += len(answer)
+
+    def _log_request(self, frame: memoryview) -> None:
+        key, version, correlation_id = peek_key(frame)
+        request_log.info(
+            "request",
+            extra={
+                "api": BY_KEY[key].name if key in BY_KEY else key,
+                "version": version,
+                "correlation_id": correlation_id,
+                "client": self._peer(),
+                "software": self.client.software,
+                "bytes": len(frame),
+            },
+        )

@@ -1,0 +1,131 @@
+"""What `/metrics` shows: the broker's counters under the names that dashboards for Kafka already use."""
+
+from collections.abc import Callable, Iterator
+
+from core_broker.cluster.partition import Partition
+from core_broker.handlers.context import Services
+from core_broker.metrics import BrokerMetrics, RequestStats, TopicTraffic
+from core_broker.service.metrics import Family
+
+
+def families(services: Services) -> Iterator[Family]:
+    """All metrics of a broker; called by the thread that serves them, so it only looks and takes copies first."""
+    yield from _topic_families(services.metrics)
+    yield from _request_families(services.metrics)
+    yield from _connection_families(services.metrics)
+    partitions = list(services.partitions)
+    yield from _cluster_families(services, partitions)
+    yield from _log_families(partitions)
+    yield from _coordinator_families(services)
+
+
+_TOPIC_COUNTERS: tuple[tuple[str, str, Callable[[TopicTraffic], int]], ...] = (
+    ("messagesin", "Records produced", lambda t: t.messages_in),
+    ("bytesin", "Bytes produced", lambda t: t.bytes_in),
+    ("bytesout", "Bytes fetched", lambda t: t.bytes_out),
+    ("totalproducerequests", "Produce requests", lambda t: t.produce_requests),
+    ("totalfetchrequests", "Fetches answered", lambda t: t.fetch_requests),
+    ("failedproducerequests", "Produce requests refused", lambda t: t.failed_produce_requests),
+    ("failedfetchrequests", "Fetches refused", lambda t: t.failed_fetch_requests),
+)
+
+
+def _topic_families(metrics: BrokerMetrics) -> Iterator[Family]:
+    topics = list(metrics.topics.items())
+    for name, help_text, value in _TOPIC_COUNTERS:
+        yield Family(
+            name=f"kafka_server_brokertopicmetrics_{name}_total",
+            help=f"{help_text}, by topic",
+            kind="counter",
+            labels=("topic",),
+            samples=[((topic,), value(traffic)) for topic, traffic in topics],
+        )
+
+
+_REQUEST_COUNTERS: tuple[tuple[str, str, Callable[[RequestStats], float]], ...] = (
+    ("requests_total", "Requests answered", lambda s: s.count),
+    ("totaltimems_sum_total", "Milliseconds from request to answer, added up", lambda s: s.seconds * 1000),
+    ("responsebytes_total", "Bytes of answers, without records that went straight from a file", lambda s: s.bytes_out),
+)
+
+
+def _request_families(metrics: BrokerMetrics) -> Iterator[Family]:
+    requests = list(metrics.requests.items())
+    for name, help_text, value in _REQUEST_COUNTERS:
+        yield Family(
+            name=f"kafka_network_requestmetrics_{name}",
+            help=f"{help_text}, by API",
+            kind="counter",
+            labels=("request",),
+            samples=[((api,), value(stats)) for api, stats in requests],
+        )
+    yield Family(
+        name="kafka_network_requestmetrics_totaltimems_max",
+        help="Longest time from request to answer since start, by API",
+        labels=("request",),
+        samples=[((api,), stats.seconds_max * 1000) for api, stats in requests],
+    )
+
+
+def _connection_families(metrics: BrokerMetrics) -> Iterator[Family]:
+    yield _gauge("kafka_server_socket_server_metrics_connection_count", "Open connections", metrics.connections_open)
+    for name, help_text, value in (
+        ("connection_creation_total", "Connections accepted", metrics.connections_accepted),
+        ("connection_refused_total", "Connections refused by a limit", metrics.connections_refused),
+        ("bad_requests_total", "Requests that could not be read", metrics.frames_refused),
+    ):
+        yield Family(
+            name=f"kafka_server_socket_server_metrics_{name}", help=help_text, kind="counter", samples=[((), value)]
+        )
+
+
+def _cluster_families(services: Services, partitions: list[Partition]) -> Iterator[Family]:
+    image = services.metadata.image
+    leading = [partition for partition in partitions if partition.is_leader]
+    under_min = sum(len(partition.isr) < partition.min_in_sync_replicas for partition in leading)
+    lagging = sum(len(partition.isr) < len(partition.replicas) for partition in leading)
+    yield _gauge("kafka_server_replicamanager_partitioncount", "Partitions on this broker", len(partitions))
+    yield _gauge("kafka_server_replicamanager_leadercount", "Partitions led by this broker", len(leading))
+    yield _gauge("kafka_server_replicamanager_underreplicatedpartitions", "Led with replicas out of sync", lagging)
+    yield _gauge("kafka_server_replicamanager_underminisrpartitioncount", "Led below the minimum ISR", under_min)
+    is_controller = services.metadata.leader_id == services.settings.node_id
+    yield _gauge("kafka_controller_kafkacontroller_activecontrollercount", "1 on the controller", int(is_controller))
+    every = [p for topic in list(image.topics.values()) for p in topic.partitions.values()]
+    offline = sum(p.leader_id < 0 for p in every)
+    yield _gauge("kafka_controller_kafkacontroller_offlinepartitionscount", "Without a leader", offline)
+    yield _gauge("kafka_controller_kafkacontroller_globaltopiccount", "Topics of the cluster", len(image.topics))
+    yield _gauge("kafka_controller_kafkacontroller_globalpartitioncount", "Partitions of the cluster", len(every))
+
+
+_LOG_GAUGES: tuple[tuple[str, str, Callable[[Partition], float]], ...] = (
+    ("size", "Bytes of the log", lambda p: p.log.size_bytes),
+    ("logstartoffset", "First offset", lambda p: p.log.start_offset),
+    ("logendoffset", "Next offset", lambda p: p.log.end_offset),
+)
+
+
+def _log_families(partitions: list[Partition]) -> Iterator[Family]:
+    for name, help_text, value in _LOG_GAUGES:
+        yield Family(
+            name=f"kafka_log_log_{name}",
+            help=f"{help_text}, by partition",
+            labels=("topic", "partition"),
+            samples=[((p.topic, str(p.index)), value(p)) for p in partitions],
+        )
+
+
+def _coordinator_families(services: Services) -> Iterator[Family]:
+    yield _gauge(
+        "kafka_coordinator_group_groupmetadatamanager_numgroups",
+        "Groups that this broker coordinates",
+        services.groups.group_count,
+    )
+    yield _gauge(
+        "kafka_server_fetchsessioncache_numincrementalfetchsessions",
+        "Fetch sessions",
+        len(services.fetch_sessions),
+    )
+
+
+def _gauge(name: str, help_text: str, value: float) -> Family:
+    return Family(name=name, help=help_text, samples=[((), value)])

@@ -1,0 +1,130 @@
+"""All listeners and connections of a broker."""
+
+import asyncio
+import logging
+import socket
+from collections import Counter
+from typing import Final
+
+from core_broker.handlers.context import Services
+from core_broker.handlers.table import BY_KEY
+from core_broker.metrics import BrokerMetrics, RequestStats
+from core_broker.server.client import Client
+from core_broker.server.connection import Connection
+from core_broker.server.listener import BoundListener
+from core_broker.server.memory import RequestMemory
+from core_broker.settings import BrokerSettings, Listener
+
+log = logging.getLogger(__name__)
+
+_RECEIVE_BYTES: Final = 128 * 1024
+_UNLIMITED: Final = 1 << 62
+
+
+class Server:
+    """Accepts connections within the limits, and closes the idle ones."""
+
+    def __init__(self, settings: BrokerSettings, metrics: BrokerMetrics) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.services: Services
+        self.receive_view = memoryview(bytearray(_RECEIVE_BYTES))
+        limit = settings.queued_max_request_bytes
+        self.memory = RequestMemory(limit if limit > 0 else _UNLIMITED)
+        self.request_bytes_max = settings.socket_request_max_bytes
+        self.logs_requests = settings.request_log_enable
+        self.tick = 0
+        self._settings = settings
+        self._metrics = metrics
+        self._stats: dict[int, RequestStats] = {}
+        self._listeners: list[BoundListener] = []
+        self._connections: set[Connection] = set()
+        self._per_host: Counter[str] = Counter()
+        self._limits_per_host = _overrides(settings.max_connections_per_ip_overrides)
+
+    @property
+    def listeners(self) -> list[Listener]:
+        """The bound listeners, with their real ports."""
+        return [bound.listener for bound in self._listeners]
+
+    async def bind(self) -> None:
+        """Take the ports; nobody is accepted before `start`."""
+        for listener in self._settings.broker_listeners:
+            bound = await BoundListener.bind(listener, self._accept, backlog=self._settings.socket_listen_backlog_size)
+            self._listeners.append(bound)
+
+    def start(self, services: Services) -> None:
+        """Let clients in."""
+        self.services = services
+        for listener in self._listeners:
+            listener.start()
+
+    async def run(self) -> None:
+        """Close connections that have been silent for too long."""
+        idle_seconds = self._settings.connections_max_idle_ms / 1000
+        ticks_max = 10
+        while True:
+            await asyncio.sleep(idle_seconds / ticks_max)
+            self.tick += 1
+            for connection in [c for c in self._connections if self.tick - c.last_tick > ticks_max]:
+                connection.close("idle for longer than connections.max.idle.ms")
+
+    def close(self) -> None:
+        """Stop listening and drop every connection."""
+        for listener in self._listeners:
+            listener.close()
+        for connection in tuple(self._connections):
+            connection.close()
+
+    def closed(self, connection: Connection) -> None:
+        """Forget a connection."""
+        self._connections.discard(connection)
+        host = connection.client.host
+        self._per_host[host] -= 1
+        if self._per_host[host] <= 0:
+            del self._per_host[host]
+        self._metrics.connections_open -= 1
+
+    def stats(self, key: int) -> RequestStats:
+        """The counters of an API."""
+        stats = self._stats.get(key)
+        if stats is None:
+            stats = self._stats[key] = self._metrics.request(BY_KEY[key].name)
+        return stats
+
+    def _accept(self, sock: socket.socket, bound: BoundListener) -> None:
+        try:
+            peer, local = sock.getpeername(), sock.getsockname()
+            self._tune(sock)
+        except OSError:
+            sock.close()
+            return
+        host = peer[0]
+        if not self._admits(host):
+            self._metrics.connections_refused += 1
+            log.warning("connection refused: too many connections", extra={"client": host})
+            sock.close()
+            return
+        client = Client(host, peer[1], bound.listener.name, local[0])
+        self._per_host[host] += 1
+        self._metrics.connections_open += 1
+        self._metrics.connections_accepted += 1
+        self._connections.add(Connection(sock, client, self))
+
+    def _admits(self, host: str) -> bool:
+        limit = self._limits_per_host.get(host, self._settings.max_connections_per_ip)
+        return len(self._connections) < self._settings.max_connections and self._per_host[host] < limit
+
+    def _tune(self, sock: socket.socket) -> None:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, size in (
+            (socket.SO_RCVBUF, self._settings.socket_receive_buffer_bytes),
+            (socket.SO_SNDBUF, self._settings.socket_send_buffer_bytes),
+        ):
+            if size > 0:
+                sock.setsockopt(socket.SOL_SOCKET, option, size)
+
+
+def _overrides(entries: tuple[str, ...]) -> dict[str, int]:
+    """`address:count` entries as a table."""
+    return {host: int(count) for host, _, count in (entry.rpartition(":") for entry in entries)}
