@@ -1,0 +1,257 @@
+"""The controller: decides what changes in the cluster, and writes it to the metadata log.
+
+Every change is checked against the committed image and appended as one batch. Changes come one after another, so two
+clients cannot create the same topic; what was decided becomes visible only when the quorum replays it.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final, ParamSpec, TypeVar
+
+from core_broker.cluster.config_rules import ConfigChange, plan_increment, plan_replacement
+from core_broker.cluster.coordinators import INTERNAL_TOPICS
+from core_broker.cluster.effective_settings import broker_settings
+from core_broker.cluster.endpoints import AdvertisedEndpoints
+from core_broker.cluster.features import INITIAL_FEATURES, SUPPORTED_FEATURES
+from core_broker.cluster.metadata import NO_LEADER, ConfigResource, MetadataImage, TopicImage
+from core_broker.cluster.quorum import MetadataQuorum
+from core_broker.cluster.topic_changes import (
+    CreatedTopic,
+    MorePartitions,
+    NewTopic,
+    TopicPlanner,
+    internal_topic,
+    plan_more_partitions,
+)
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.protocol.fields import Message
+from core_broker.protocol.stored.metadata import (
+    BrokerFeature,
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    FeatureLevelRecord,
+    PartitionChangeRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    RemoveTopicRecord,
+)
+from core_broker.service.clock import Clock
+from core_broker.service.settings import LONG_MAX
+from core_broker.settings import BrokerSettings
+
+log = logging.getLogger(__name__)
+
+PRODUCER_ID_BLOCK: Final = 1000
+_UNFENCED: Final = -1
+
+
+class Controller:
+    """The one place where topics, configs, brokers and producer ids are decided on."""
+
+    def __init__(self, quorum: MetadataQuorum, settings: BrokerSettings, clock: Clock) -> None:
+        self._quorum = quorum
+        self._settings = settings
+        self._clock = clock
+        self._one_at_a_time = asyncio.Lock()
+
+    @property
+    def image(self) -> MetadataImage:
+        """The committed state."""
+        return self._quorum.image
+
+    @property
+    def settings(self) -> BrokerSettings:
+        """The broker's settings with the changes that were made while it runs."""
+        return broker_settings(self.image, self._settings)
+
+    # -- brokers --
+
+    async def register_broker(
+        self, endpoints: AdvertisedEndpoints, *, log_dirs: Sequence[bytes] = (), was_clean: bool = True
+    ) -> int:
+        """Announce this broker, once its listeners are bound; returns its epoch.
+
+        After an unclean stop every partition it leads gets a new leader epoch, by which consumers notice that records
+        they had read may be gone (KIP-320).
+        """
+        async with self._changing() as image:
+            features = list(_missing_features(image))
+            epoch = self._quorum.end_offset + len(features)
+            records: list[Message] = [*features, self._registration(endpoints, epoch, log_dirs)]
+            records.append(
+                BrokerRegistrationChangeRecord(broker_id=self._settings.node_id, broker_epoch=epoch, fenced=_UNFENCED)
+            )
+            records.extend(_elections(image, self._settings.node_id, everywhere=not was_clean))
+            await self._quorum.append(records)
+        log.info("broker registered", extra={"broker_id": self._settings.node_id, "broker_epoch": epoch})
+        return epoch
+
+    def _registration(
+        self, endpoints: AdvertisedEndpoints, epoch: int, log_dirs: Sequence[bytes]
+    ) -> RegisterBrokerRecord:
+        return RegisterBrokerRecord(
+            broker_id=self._settings.node_id,
+            incarnation_id=os.urandom(16),
+            broker_epoch=epoch,
+            end_points=endpoints.records(),
+            features=[
+                BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+                for name, (low, high) in SUPPORTED_FEATURES.items()
+            ],
+            rack=self._settings.broker_rack,
+            fenced=True,
+            log_dirs=list(log_dirs),
+        )
+
+    # -- topics --
+
+    async def create_topics(
+        self, topics: Sequence[NewTopic], *, validate_only: bool = False
+    ) -> list[CreatedTopic | BrokerError]:
+        """Create topics, all that can be in one atomic change; the answer has a result for each, in order."""
+        async with self._changing() as image:
+            planner = TopicPlanner(image, self.settings)
+            results = [_attempt(planner.plan, topic) for topic in topics]
+            if planner.records and not validate_only:
+                await self._quorum.append(planner.records)
+        for result in results:
+            if isinstance(result, CreatedTopic) and not validate_only:
+                log.info("topic created", extra={"topic": result.name, "partitions": result.partition_count})
+        return results
+
+    async def auto_create_topics(self, names: Iterable[str]) -> dict[str, CreatedTopic | BrokerError]:
+        """Create topics that a client asked about, with default settings, internal ones with their own."""
+        missing = [name for name in dict.fromkeys(names) if name not in self.image.topics]
+        topics = [self._internal(name) if name in INTERNAL_TOPICS else NewTopic(name=name) for name in missing]
+        return dict(zip(missing, await self.create_topics(topics), strict=True)) if topics else {}
+
+    async def ensure_internal_topic(self, name: str) -> TopicImage:
+        """The topic of a coordinator, created when it does not exist yet."""
+        if name not in self.image.topics:
+            (result,) = await self.create_topics([self._internal(name)])
+            # Another request may have been quicker; then the topic is there all the same.
+            if isinstance(result, BrokerError) and name not in self.image.topics:
+                raise result
+        return self.image.topics[name]
+
+    def _internal(self, name: str) -> NewTopic:
+        return internal_topic(name, self.settings, broker_count=len(self.image.live_brokers()))
+
+    async def delete_topics(self, topic_ids: Sequence[bytes]) -> list[BrokerError | None]:
+        """Delete topics by id; the answer has a result for each, in order."""
+        if not self._settings.delete_topic_enable:
+            refusal = "delete.topic.enable=false: topics cannot be deleted"
+            return [BrokerError(ErrorCode.TOPIC_DELETION_DISABLED, refusal) for _ in topic_ids]
+        async with self._changing() as image:
+            doomed = [topic_id for topic_id in dict.fromkeys(topic_ids) if topic_id in image.topics_by_id]
+            if doomed:
+                await self._quorum.append([RemoveTopicRecord(topic_id=topic_id) for topic_id in doomed])
+        for topic_id in doomed:
+            log.info("topic deleted", extra={"topic": image.topics_by_id[topic_id].name})
+        return [
+            None if topic_id in doomed else BrokerError(ErrorCode.UNKNOWN_TOPIC_ID, "This topic id does not exist.")
+            for topic_id in topic_ids
+        ]
+
+    async def create_partitions(
+        self, topics: Sequence[MorePartitions], *, validate_only: bool = False
+    ) -> list[BrokerError | None]:
+        """Grow topics; the answer has a result for each, in order."""
+        async with self._changing() as image:
+            plans = [_attempt(plan_more_partitions, topic, image) for topic in topics]
+            records = [record for plan in plans if not isinstance(plan, BrokerError) for record in plan]
+            if records and not validate_only:
+                await self._quorum.append(records)
+        return [plan if isinstance(plan, BrokerError) else None for plan in plans]
+
+    # -- configs --
+
+    async def replace_configs(
+        self, resources: Sequence[tuple[ConfigResource, Mapping[str, str | None]]], *, validate_only: bool = False
+    ) -> list[BrokerError | None]:
+        """Set exactly these configs for each resource (AlterConfigs); a result for each, in order."""
+        async with self._changing() as image:
+            plans = [_attempt(plan_replacement, *resource, image, self._settings) for resource in resources]
+            return await self._commit_configs(plans, validate_only=validate_only)
+
+    async def alter_configs(
+        self, resources: Sequence[tuple[ConfigResource, Sequence[ConfigChange]]], *, validate_only: bool = False
+    ) -> list[BrokerError | None]:
+        """Change single configs (IncrementalAlterConfigs); a result for each resource, in order."""
+        async with self._changing() as image:
+            plans = [_attempt(plan_increment, *resource, image, self._settings) for resource in resources]
+            return await self._commit_configs(plans, validate_only=validate_only)
+
+    async def _commit_configs(
+        self, plans: Sequence[list[ConfigRecord] | BrokerError], *, validate_only: bool
+    ) -> list[BrokerError | None]:
+        records = [record for plan in plans if not isinstance(plan, BrokerError) for record in plan]
+        if records and not validate_only:
+            await self._quorum.append(records)
+        return [plan if isinstance(plan, BrokerError) else None for plan in plans]
+
+    # -- features and producer ids --
+
+    async def allocate_producer_ids(self, count: int = PRODUCER_ID_BLOCK) -> range:
+        """A block of producer ids that nobody else will ever get."""
+        async with self._changing() as image:
+            first = image.next_producer_id
+            if first + count > LONG_MAX:
+                raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, "all producer ids have been handed out")
+            broker = image.brokers.get(self._settings.node_id)
+            record = ProducerIdsRecord(
+                broker_id=self._settings.node_id,
+                broker_epoch=-1 if broker is None else broker.epoch,
+                next_producer_id=first + count,
+            )
+            await self._quorum.append([record])
+        return range(first, first + count)
+
+    async def update_feature(self, name: str, level: int, *, validate_only: bool = False) -> None:
+        """Finalise a feature at a level; 0 takes it back. Raises BrokerError."""
+        async with self._changing() as image:
+            low, high = SUPPORTED_FEATURES.get(name, (0, -1))
+            if not low <= level <= high:
+                allowed = f"{low} to {high}" if name in SUPPORTED_FEATURES else "no level: the feature is not known"
+                raise BrokerError(ErrorCode.INVALID_UPDATE_VERSION, f"{name}={level}: this broker supports {allowed}")
+            if not validate_only and image.features.get(name, 0) != level:
+                await self._quorum.append([FeatureLevelRecord(name=name, feature_level=level)])
+
+    @asynccontextmanager
+    async def _changing(self) -> AsyncIterator[MetadataImage]:
+        """One change at a time, each on top of everything that was decided before, even by a caller since gone."""
+        async with self._one_at_a_time:
+            await self._quorum.settled()
+            yield self._quorum.image
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _attempt(plan: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | BrokerError:
+    """The plan, or why there is none: one refused item does not stop the others of its request."""
+    try:
+        return plan(*args, **kwargs)
+    except BrokerError as error:
+        return error
+
+
+def _missing_features(image: MetadataImage) -> Iterator[FeatureLevelRecord]:
+    """What a cluster is born with; nothing once it has been."""
+    if "metadata.version" not in image.features:
+        for name, level in INITIAL_FEATURES.items():
+            yield FeatureLevelRecord(name=name, feature_level=level)
+
+
+def _elections(image: MetadataImage, broker_id: int, *, everywhere: bool) -> Iterator[PartitionChangeRecord]:
+    """Make the broker leader of what waits for it; `everywhere` begins a new epoch also where it leads already."""
+    for topic in image.topics.values():
+        for index, partition in topic.partitions.items():
+            waits = partition.leader_id == NO_LEADER and broker_id in (*partition.isr, *partition.elr)
+            if waits or (everywhere and partition.leader_id == broker_id):
+                isr = None if broker_id in partition.isr else [broker_id]
+                yield PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=broker_id, isr=isr)

@@ -1,0 +1,119 @@
+"""How cluster metadata is written down: Kafka's frame around a record, and an image as the records that rebuild it."""
+
+import inspect
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from core_broker.cluster.metadata import BrokerImage, MetadataImage, PartitionImage, TopicImage
+from core_broker.protocol.fields import Message, decode, encode
+from core_broker.protocol.primitives import DecodeError, read_uvarint, type_of_buffer, uvarint
+from core_broker.protocol.stored import metadata as stored
+from core_broker.protocol.stored.metadata import (
+    BrokerEndpoint,
+    BrokerFeature,
+    ConfigRecord,
+    FeatureLevelRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    TopicRecord,
+)
+
+log = logging.getLogger(__name__)
+
+_FRAME_VERSION: Final = 1
+
+_BY_KEY: Final[dict[int, type[Message]]] = {
+    kind.API_KEY: kind
+    for _, kind in inspect.getmembers(stored, inspect.isclass)
+    if issubclass(kind, Message) and kind.API_KEY is not None
+}
+
+
+def encode_record(record: Message) -> bytes:
+    """The value of a record in `__cluster_metadata`: frame version, kind and version as varints, then the record."""
+    version = record.VERSIONS[1]
+    if record.API_KEY is None:
+        raise TypeError(f"{type(record).__name__} is not a metadata record")
+    return uvarint(_FRAME_VERSION) + uvarint(record.API_KEY) + uvarint(version) + encode(record, version)
+
+
+def decode_record(value: type_of_buffer) -> Message | None:
+    """Read a record's value; None for a kind that this broker does not know. Raises DecodeError."""
+    try:
+        frame_version, position = read_uvarint(value, 0)
+        api_key, position = read_uvarint(value, position)
+        version, position = read_uvarint(value, position)
+    except IndexError as error:
+        raise DecodeError(f"metadata record of {len(value)} bytes has no frame") from error
+    if frame_version != _FRAME_VERSION:
+        raise DecodeError(f"metadata record has frame version {frame_version}, only {_FRAME_VERSION} is known")
+    kind = _BY_KEY.get(api_key)
+    if kind is None:
+        log.warning("metadata record of unknown kind skipped", extra={"api_key": api_key, "version": version})
+        return None
+    if not kind.VERSIONS[0] <= version <= kind.VERSIONS[1]:
+        raise DecodeError(f"{kind.__name__} has version {version}, known are {kind.VERSIONS[0]} to {kind.VERSIONS[1]}")
+    return decode(kind, version, value, position)
+
+
+def records_of(image: MetadataImage) -> Iterator[Message]:
+    """The records that rebuild an image from nothing, as a snapshot holds them."""
+    # metadata.version comes first: it tells a reader whether the rest can be understood.
+    for name, level in sorted(image.features.items(), key=lambda item: (item[0] != "metadata.version", item[0])):
+        yield FeatureLevelRecord(name=name, feature_level=level)
+    for broker in image.brokers.values():
+        yield _broker_record(broker)
+    for topic in image.topics.values():
+        yield from _topic_records(topic)
+    for (resource_type, resource_name), config in image.configs.items():
+        for name, value in config.items():
+            yield ConfigRecord(resource_type=resource_type, resource_name=resource_name, name=name, value=value)
+    if image.next_producer_id:
+        yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
+
+
+def _broker_record(broker: BrokerImage) -> RegisterBrokerRecord:
+    return RegisterBrokerRecord(
+        broker_id=broker.broker_id,
+        incarnation_id=broker.incarnation_id,
+        broker_epoch=broker.epoch,
+        end_points=[
+            BrokerEndpoint(name=e.listener, host=e.host, port=e.port, security_protocol=e.security_protocol)
+            for e in broker.endpoints
+        ],
+        features=[
+            BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, low, high in broker.features
+        ],
+        rack=broker.rack,
+        fenced=broker.is_fenced,
+        in_controlled_shutdown=broker.in_controlled_shutdown,
+        log_dirs=list(broker.log_dirs),
+    )
+
+
+def _topic_records(topic: TopicImage) -> Iterable[Message]:
+    yield TopicRecord(name=topic.name, topic_id=topic.topic_id)
+    for index, partition in topic.partitions.items():
+        yield partition_record(topic.topic_id, index, partition)
+
+
+def partition_record(topic_id: bytes, index: int, partition: PartitionImage) -> PartitionRecord:
+    """The record that creates a partition as this image of it says."""
+    return PartitionRecord(
+        partition_id=index,
+        topic_id=topic_id,
+        replicas=list(partition.replicas),
+        isr=list(partition.isr),
+        removing_replicas=list(partition.removing_replicas),
+        adding_replicas=list(partition.adding_replicas),
+        leader=partition.leader_id,
+        leader_recovery_state=partition.leader_recovery_state,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch,
+        directories=list(partition.directories),
+        eligible_leader_replicas=list(partition.elr) or None,
+        last_known_elr=list(partition.last_known_elr) or None,
+    )
