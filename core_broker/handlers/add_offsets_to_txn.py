@@ -1,0 +1,38 @@
+"""AddOffsetsToTxn (25), versions 0-4.
+
+Makes the offsets of a consumer group part of a transaction: adds the partition of `__consumer_offsets` that holds the
+group. Clients with transaction version 2 do not send it; TxnOffsetCommit v5 adds the partition itself (KIP-890).
+Version notes: v2 may answer PRODUCER_FENCED, before it is INVALID_PRODUCER_EPOCH (KIP-588).
+"""
+
+from core_broker.cluster.coordinators import OFFSETS_TOPIC, partition_for
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from core_broker.transactions.transaction import TRANSACTION_V0, Producer
+
+FIRST_WITH_PRODUCER_FENCED = 2
+
+
+async def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> AddOffsetsToTxnResponse:
+    """Answer one AddOffsetsToTxn request."""
+    try:
+        await context.services.transactions.add_partitions(
+            request.transactional_id,
+            Producer(request.producer_id, request.producer_epoch),
+            [(OFFSETS_TOPIC, _offsets_partition(request.group_id, context))],
+            client_version=TRANSACTION_V0,
+        )
+    except BrokerError as error:
+        code = error.code
+        if code is ErrorCode.PRODUCER_FENCED and context.api_version < FIRST_WITH_PRODUCER_FENCED:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        return AddOffsetsToTxnResponse(error_code=code)
+    return AddOffsetsToTxnResponse()
+
+
+def _offsets_partition(group_id: str, context: RequestContext) -> int:
+    """Where the group's offsets are kept; it is found even before the topic exists, for then the settings decide."""
+    topic = context.services.metadata.image.topics.get(OFFSETS_TOPIC)
+    count = len(topic.partitions) if topic is not None else context.services.settings.offsets_topic_num_partitions
+    return partition_for(group_id, count)

@@ -1,0 +1,100 @@
+"""AddPartitionsToTxn (24), versions 0-5.
+
+Makes partitions part of a transaction: all of them or none. Up to v3 one transaction, sent by clients of the older
+protocol; from v4 several, sent by brokers, with `verify_only` to ask whether partitions were added (KIP-890). Version
+notes: v2 may answer PRODUCER_FENCED, before it is INVALID_PRODUCER_EPOCH (KIP-588); v5 may answer
+TRANSACTION_ABORTABLE, before it is INVALID_TXN_STATE.
+"""
+
+from collections.abc import Callable
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+from core_broker.transactions.transaction import TRANSACTION_V0, Producer, TopicPartition
+
+FIRST_WITH_PRODUCER_FENCED = 2
+FIRST_BATCHED = 4
+FIRST_WITH_TRANSACTION_ABORTABLE = 5
+
+
+async def handle(request: AddPartitionsToTxnRequest, context: RequestContext) -> AddPartitionsToTxnResponse:
+    """Answer one AddPartitionsToTxn request."""
+    if context.api_version < FIRST_BATCHED:
+        only = AddPartitionsToTxnTransaction(
+            transactional_id=request.v3_and_below_transactional_id,
+            producer_id=request.v3_and_below_producer_id,
+            producer_epoch=request.v3_and_below_producer_epoch,
+            topics=request.v3_and_below_topics,
+        )
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=await _results(only, context))
+    return AddPartitionsToTxnResponse(
+        results_by_transaction=[
+            AddPartitionsToTxnResult(transaction.transactional_id, await _results(transaction, context))
+            for transaction in request.transactions
+        ]
+    )
+
+
+async def _results(
+    transaction: AddPartitionsToTxnTransaction, context: RequestContext
+) -> list[AddPartitionsToTxnTopicResult]:
+    partitions = [(topic.name, index) for topic in transaction.topics for index in topic.partitions]
+    errors = await _errors(transaction, partitions, context)
+    return _by_topic(transaction.topics, lambda at: _for_version(errors[at], context.api_version))
+
+
+async def _errors(
+    transaction: AddPartitionsToTxnTransaction, partitions: list[TopicPartition], context: RequestContext
+) -> dict[TopicPartition, ErrorCode]:
+    unknown = {at for at in partitions if not _exists(at, context)}
+    if unknown:
+        # All or nothing: the others are not even tried, and the client is told so.
+        return {
+            at: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if at in unknown else ErrorCode.OPERATION_NOT_ATTEMPTED
+            for at in partitions
+        }
+    producer = Producer(transaction.producer_id, transaction.producer_epoch)
+    coordinator = context.services.transactions
+    try:
+        if transaction.verify_only:
+            return coordinator.verify_partitions(transaction.transactional_id, producer, partitions)
+        await coordinator.add_partitions(
+            transaction.transactional_id, producer, partitions, client_version=TRANSACTION_V0
+        )
+    except BrokerError as error:
+        return dict.fromkeys(partitions, error.code)
+    return dict.fromkeys(partitions, ErrorCode.NONE)
+
+
+def _exists(at: TopicPartition, context: RequestContext) -> bool:
+    topic = context.services.metadata.image.topics.get(at[0])
+    return topic is not None and at[1] in topic.partitions
+
+
+def _by_topic(
+    topics: list[AddPartitionsToTxnTopic], error_of: Callable[[TopicPartition], ErrorCode]
+) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            topic.name,
+            [AddPartitionsToTxnPartitionResult(index, error_of((topic.name, index))) for index in topic.partitions],
+        )
+        for topic in topics
+    ]
+
+
+def _for_version(code: ErrorCode, version: int) -> ErrorCode:
+    if code is ErrorCode.PRODUCER_FENCED and version < FIRST_WITH_PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if code is ErrorCode.TRANSACTION_ABORTABLE and version < FIRST_WITH_TRANSACTION_ABORTABLE:
+        return ErrorCode.INVALID_TXN_STATE
+    return code

@@ -1,0 +1,48 @@
+"""WriteTxnMarkers (27), versions 1-2.
+
+Sent by a transaction coordinator to the leaders of the partitions of a transaction, and by the tool that aborts hanging
+ones (kafka-transactions.sh abort, KIP-664). Version notes: v2 carries the transaction version, so that a partition can
+insist on the bumped epoch (KIP-1228).
+"""
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from core_broker.transactions.markers import MarkerRequest
+
+
+async def handle(request: WriteTxnMarkersRequest, context: RequestContext) -> WriteTxnMarkersResponse:
+    """Answer one WriteTxnMarkers request."""
+    return WriteTxnMarkersResponse([await _write(marker, context) for marker in request.markers])
+
+
+async def _write(marker: WritableTxnMarker, context: RequestContext) -> WritableTxnMarkerResult:
+    wanted = MarkerRequest(
+        producer_id=marker.producer_id,
+        producer_epoch=marker.producer_epoch,
+        commit=marker.transaction_result,
+        coordinator_epoch=marker.coordinator_epoch,
+        transaction_version=marker.transaction_version,
+    )
+    topics = []
+    for topic in marker.topics:
+        results = [
+            WritableTxnMarkerPartitionResult(index, await _write_one(topic.name, index, wanted, context))
+            for index in topic.partition_indexes
+        ]
+        topics.append(WritableTxnMarkerTopicResult(topic.name, results))
+    return WritableTxnMarkerResult(marker.producer_id, topics)
+
+
+async def _write_one(topic: str, partition: int, marker: MarkerRequest, context: RequestContext) -> ErrorCode:
+    try:
+        return await context.services.transactions.write_marker(topic, partition, marker)
+    except BrokerError as error:
+        return error.code

@@ -1,0 +1,450 @@
+"""The transaction coordinator: carries out what `transaction` decides, for the transactional ids it looks after.
+
+The order is what makes transactions safe: the decision (Prepare) is committed to `__transaction_state` before the first
+marker is written, and Complete only after the last one. Whoever becomes the leader of the partition after a crash finds
+the decision there and finishes the work.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterator
+from typing import Final
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.service.clock import Clock
+from core_broker.settings import BrokerSettings
+from core_broker.transactions import transaction as machine
+from core_broker.transactions.background import BackgroundJobs
+from core_broker.transactions.markers import BACKOFF_LAST_SECONDS, MarkerWriter, Sleep, WriteMarker
+from core_broker.transactions.producer_ids import ProducerIds
+from core_broker.transactions.state_log import Entry, OwnedPartition, StateLog, StatePartitions
+from core_broker.transactions.transaction import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    PREPARED,
+    TRANSACTION_V2,
+    Producer,
+    TopicPartition,
+    Transaction,
+    TransactionState,
+)
+
+log = logging.getLogger(__name__)
+
+COMPLETION_WAIT_MS: Final = 100
+"""How long a request waits for the transaction before it to be complete. Kafka makes the client ask again, whose pause
+is much longer than what is missing; after this time we do too."""
+
+TIMEOUT_CHECK_MS_MAX: Final = 1000
+"""Open transactions are few and looking at them is cheap, so time-outs are noticed sooner than Kafka's 10 s."""
+
+
+class TransactionCoordinator:
+    """Transactions of the transactional ids whose partition of `__transaction_state` this broker leads."""
+
+    def __init__(
+        self,
+        *,
+        settings: BrokerSettings,
+        clock: Clock,
+        partitions: StatePartitions,
+        partition_count: Callable[[], int],
+        producer_ids: ProducerIds,
+        write_marker: WriteMarker,
+        transaction_version: Callable[[], int] = lambda: TRANSACTION_V2,
+        completion_wait_ms: int = COMPLETION_WAIT_MS,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.write_marker = write_marker
+        self._settings = settings
+        self._clock = clock
+        self._producer_ids = producer_ids
+        self._transaction_version = transaction_version
+        self._completion_wait_ms = completion_wait_ms
+        self._sleep = sleep
+        self._markers = MarkerWriter(write_marker, sleep=sleep)
+        self._state = StateLog(partitions, partition_count=partition_count, transaction_version=transaction_version)
+        self._open: dict[str, Entry] = {}
+        self._jobs = BackgroundJobs()
+
+    # -- life ----------------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Load partitions, write markers and watch time-outs until cancelled.
+
+        Started once all partitions are there: a marker for a partition not found counts as one for a deleted topic.
+        """
+        async with self._jobs.running():
+            next_expiry = self._clock.monotonic()
+            while True:
+                await self._sleep(self._check_interval_ms / 1000)
+                await self.abort_timed_out()
+                if self._clock.monotonic() >= next_expiry:
+                    next_expiry += self._settings.transaction_remove_expired_transaction_cleanup_interval_ms / 1000
+                    await self.forget_expired()
+
+    @property
+    def _check_interval_ms(self) -> int:
+        return min(self._settings.transaction_abort_timed_out_transaction_cleanup_interval_ms, TIMEOUT_CHECK_MS_MAX)
+
+    async def settle(self, *, timeout_ms: int) -> bool:
+        """Wait until everything is loaded and every marker written; False when that takes too long."""
+        return await self._jobs.finished(timeout_ms / 1000)
+
+    def become_leader(self, partition_index: int, leader_epoch: int) -> None:
+        """Take over a partition of `__transaction_state`; an empty one is ready at once, others load while we run."""
+        owned = self._state.own(partition_index, leader_epoch)
+        if owned is not None and owned.is_loading:
+            self._jobs.start(lambda: self._load(owned))
+
+    def resign(self, partition_index: int) -> None:
+        """Drop a partition: its transactional ids have another coordinator now."""
+        self._state.release(partition_index)
+        self._open = {key: entry for key, entry in self._open.items() if entry.owner.is_owned}
+
+    async def _load(self, owned: OwnedPartition) -> None:
+        await self._state.load(owned)
+        for entry in owned.entries.values():
+            if entry.current.state in PREPARED:
+                self._finish_later(entry)
+            elif entry.current.state is TransactionState.ONGOING:
+                self._open[entry.current.transactional_id] = entry
+        log.info(
+            "transactions loaded",
+            extra={"partition": owned.index, "epoch": owned.leader_epoch, "transactional_ids": len(owned.entries)},
+        )
+
+    # -- init producer id ----------------------------------------------------------------------------------------------
+
+    async def init_producer_id(
+        self, transactional_id: str | None, timeout_ms: int, *, expected: Producer | None = None
+    ) -> Producer:
+        """A producer id and epoch that fence every earlier producer of `transactional_id`; raises BrokerError."""
+        if transactional_id is None:
+            return Producer(await self._producer_ids.next(), 0)
+        _check_transactional_id(transactional_id)
+        self._check_timeout(timeout_ms)
+        for _ in range(_INIT_TRIES):
+            entry = await self._find_or_create(transactional_id, timeout_ms)
+            producer = await self._initialize(entry, timeout_ms, expected)
+            if producer is not None:
+                return producer
+            # An open transaction was in the way and is being aborted. Its new epoch is nobody's: the one after is.
+        raise BrokerError(ErrorCode.CONCURRENT_TRANSACTIONS, f"the transaction of {transactional_id} is being aborted")
+
+    async def _find_or_create(self, transactional_id: str, timeout_ms: int) -> Entry:
+        entry = self._state.find(transactional_id)
+        if entry is None:
+            producer_id = await self._producer_ids.next()
+            now_ms = self._clock.now_ms()
+            entry = self._state.create(
+                machine.created(transactional_id, producer_id, timeout_ms=timeout_ms, now_ms=now_ms)
+            )
+        await self._wait_completed(entry)
+        return entry
+
+    async def _initialize(self, entry: Entry, timeout_ms: int, expected: Producer | None) -> Producer | None:
+        """The producer's new id and epoch, or None when an open transaction must be aborted first."""
+        new_producer_id = await self._new_producer_id_if_exhausted(entry)
+        changed = machine.initialize(
+            entry.current,
+            timeout_ms=timeout_ms,
+            expected=expected,
+            new_producer_id=new_producer_id,
+            now_ms=self._clock.now_ms(),
+            server_version=self._transaction_version(),
+            is_changing=entry.is_changing,
+        )
+        if changed.state in PREPARED:
+            await self._prepare(entry, changed)
+            return None
+        await self._store_first(entry, changed)
+        return changed.producer
+
+    async def _store_first(self, entry: Entry, changed: Transaction) -> None:
+        """Store an Empty state; a new transactional id that could not be stored is as if it had never been."""
+        try:
+            await self._state.store(entry, changed)
+        except BaseException:
+            if entry.current.producer_epoch == NO_PRODUCER_EPOCH:
+                self._state.discard(entry)
+            raise
+
+    async def _new_producer_id_if_exhausted(self, entry: Entry) -> int:
+        """Fetched before the decision, because nothing may happen between a decision and its append."""
+        return await self._producer_ids.next() if entry.current.is_epoch_exhausted else NO_PRODUCER_ID
+
+    def _check_timeout(self, timeout_ms: int) -> None:
+        longest = self._settings.transaction_max_timeout_ms
+        if not 0 < timeout_ms <= longest:
+            raise BrokerError(
+                ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+                f"transaction.timeout.ms {timeout_ms} is not between 1 and transaction.max.timeout.ms {longest}",
+            )
+
+    # -- partitions ----------------------------------------------------------------------------------------------------
+
+    async def add_partitions(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        partitions: Collection[TopicPartition],
+        *,
+        client_version: int,
+    ) -> None:
+        """Make partitions part of the transaction, beginning it if need be; raises BrokerError."""
+        entry = self._find(transactional_id)
+        await self._wait_completed(entry)
+        changed = machine.add_partitions(
+            entry.current,
+            producer,
+            partitions,
+            client_version=client_version,
+            now_ms=self._clock.now_ms(),
+            is_changing=entry.is_changing,
+        )
+        if changed is not entry.current:
+            await self._state.store(entry, changed)
+            self._open[transactional_id] = entry
+
+    def verify_partitions(
+        self, transactional_id: str, producer: Producer, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Which partitions belong to the transaction: NONE, or TRANSACTION_ABORTABLE for those that do not."""
+        entry = self._find(transactional_id)
+        current = entry.current
+        machine.check_can_verify(current, producer, is_ending=entry.pending not in _STAYS_OPEN)
+        return {
+            partition: ErrorCode.NONE if partition in current.partitions else ErrorCode.TRANSACTION_ABORTABLE
+            for partition in partitions
+        }
+
+    def is_partition_in_transaction(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, topic: str, partition: int
+    ) -> bool:
+        """Whether records may be written to a partition at once; if not, `verify_or_add_partition` tells why."""
+        entry = self._state.by_id.get(transactional_id)
+        if entry is None or entry.pending not in _STAYS_OPEN:
+            return False
+        current = entry.current
+        return (
+            current.state is TransactionState.ONGOING
+            and current.producer_id == producer_id
+            and current.producer_epoch == producer_epoch
+            and (topic, partition) in current.partitions
+        )
+
+    async def verify_or_add_partition(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        topic: str,
+        partition: int,
+        *,
+        add: bool,
+        knows_abortable: bool = False,
+    ) -> ErrorCode:
+        """Whether a producer may write to a partition within its transaction (KIP-890).
+
+        With `add` (Produce v12+, TxnOffsetCommit v5+) the partition is added, otherwise it must have been before.
+        `knows_abortable` (Produce v11+, TxnOffsetCommit v4+): the client understands TRANSACTION_ABORTABLE.
+        """
+        if self.is_partition_in_transaction(transactional_id, producer_id, producer_epoch, topic, partition):
+            return ErrorCode.NONE
+        producer = Producer(producer_id, producer_epoch)
+        try:
+            if add:
+                added = ((topic, partition),)
+                await self.add_partitions(transactional_id, producer, added, client_version=TRANSACTION_V2)
+                return ErrorCode.NONE
+            code = self.verify_partitions(transactional_id, producer, ((topic, partition),))[topic, partition]
+        except BrokerError as error:
+            code = error.code
+        if code is ErrorCode.PRODUCER_FENCED:
+            return ErrorCode.INVALID_PRODUCER_EPOCH  # What producers of all ages understand in a Produce response.
+        if code is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
+            return ErrorCode.INVALID_TXN_STATE
+        return code
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    async def end(self, transactional_id: str, producer: Producer, *, commit: bool, client_version: int) -> Producer:
+        """Decide the transaction; returns once the decision is committed, with the producer that may go on.
+
+        The markers are written meanwhile, as in Kafka. Raises BrokerError.
+        """
+        entry = self._find(transactional_id)
+        await self._wait_completed(entry)
+        new_producer_id = await self._new_producer_id_if_exhausted(entry)
+        changed = machine.end(
+            entry.current,
+            producer,
+            commit=commit,
+            client_version=client_version,
+            new_producer_id=new_producer_id,
+            now_ms=self._clock.now_ms(),
+            is_changing=entry.is_changing,
+        )
+        if changed is not entry.current:
+            await self._prepare(entry, changed)
+        return changed.next_producer
+
+    async def _prepare(self, entry: Entry, prepared: Transaction) -> None:
+        """Commit a decision, then have it carried out."""
+        await self._state.store(entry, prepared)
+        self._open.pop(prepared.transactional_id, None)
+        self._finish_later(entry)
+
+    def _finish_later(self, entry: Entry) -> None:
+        entry.completed = asyncio.Event()
+        self._jobs.start(lambda: self._finish(entry))
+
+    async def _finish(self, entry: Entry) -> None:
+        """Carry out a decision, and wake those who wait for it."""
+        try:
+            await self._write_markers_and_complete(entry)
+        finally:
+            if entry.completed is not None:
+                entry.completed.set()
+                entry.completed = None
+
+    async def _write_markers_and_complete(self, entry: Entry) -> None:
+        """Write all markers, then Complete; stops only when another coordinator has taken over."""
+        prepared, owner = entry.current, entry.owner
+        is_written = await self._markers.write(
+            prepared, coordinator_epoch=owner.leader_epoch, is_still_coordinator=lambda: owner.is_owned
+        )
+        if not is_written:
+            log.info(
+                "another coordinator finishes the transaction", extra={"transactional_id": prepared.transactional_id}
+            )
+            return
+        while owner.is_owned:
+            try:
+                await self._state.store(entry, machine.complete(prepared, now_ms=self._clock.now_ms()))
+            except BrokerError as error:
+                _report_failure("transaction completed but not yet stored, trying again", prepared, error)
+                await self._sleep(BACKOFF_LAST_SECONDS)
+            else:
+                break
+
+    async def _wait_completed(self, entry: Entry) -> None:
+        """Give the markers of the transaction before a moment."""
+        completed = entry.completed
+        if completed is None or not self._completion_wait_ms:
+            return
+        try:
+            async with asyncio.timeout(self._completion_wait_ms / 1000):
+                await completed.wait()
+        except TimeoutError:
+            pass
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+
+    async def abort_timed_out(self) -> None:
+        """Abort every transaction that has been open for longer than its producer allowed, and fence that producer."""
+        now_ms = self._clock.now_ms()
+        late = [entry for entry in self._open.values() if machine.has_timed_out(entry.current, now_ms)]
+        await asyncio.gather(*(self._abort(entry) for entry in late if not entry.is_changing))
+
+    async def _abort(self, entry: Entry) -> None:
+        late = entry.current
+        fenced = machine.fence(late, server_version=self._transaction_version(), now_ms=self._clock.now_ms())
+        try:
+            await self._prepare(entry, fenced)
+        except BrokerError as error:
+            _report_failure("timed-out transaction not aborted yet", late, error)
+            return
+        log.info(
+            "transaction timed out and is aborted",
+            extra={
+                "transactional_id": late.transactional_id,
+                "producer_id": late.producer_id,
+                "timeout_ms": late.timeout_ms,
+            },
+        )
+
+    async def forget_expired(self) -> None:
+        """Forget transactional ids that nobody has used for `transactional.id.expiration.ms`."""
+        now_ms = self._clock.now_ms()
+        expiration_ms = self._settings.transactional_id_expiration_ms
+        expired = [
+            entry
+            for entry in self._state.entries()
+            if not entry.is_changing and machine.has_expired(entry.current, now_ms, expiration_ms)
+        ]
+        for entry in expired:
+            if entry.is_changing or not machine.has_expired(entry.current, now_ms, expiration_ms):
+                continue  # It came to life while another one was being forgotten.
+            try:
+                await self._state.forget(entry, now_ms=now_ms)
+            except BrokerError as error:
+                _report_failure("expired transactional id not forgotten yet", entry.current, error)
+
+    # -- looking in ----------------------------------------------------------------------------------------------------
+
+    def describe(self, transactional_id: str) -> Transaction:
+        """The state of one transactional id; raises BrokerError."""
+        _check_transactional_id(transactional_id)
+        entry = self._state.find(transactional_id)
+        if entry is None or entry.pending is TransactionState.DEAD or entry.current.producer_epoch < 0:
+            raise BrokerError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"no transactional id {transactional_id}")
+        return entry.current
+
+    def transactions(self) -> Iterator[Transaction]:
+        """The state of every transactional id here; raises BrokerError while some are still being loaded."""
+        if self._state.is_any_loading:
+            raise BrokerError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "transactions are being loaded")
+        return (entry.current for entry in self._state.entries() if entry.current.producer_epoch >= 0)
+
+    @property
+    def open_count(self) -> int:
+        """How many transactions are open."""
+        return len(self._open)
+
+    def partition_of(self, transactional_id: str) -> int:
+        """The partition of `__transaction_state` that looks after a transactional id."""
+        return self._state.partition_of(transactional_id)
+
+    def _find(self, transactional_id: str) -> Entry:
+        _check_transactional_id(transactional_id)
+        entry = self._state.find(transactional_id)
+        if entry is None:
+            raise BrokerError(
+                ErrorCode.INVALID_PRODUCER_ID_MAPPING, f"transactional id {transactional_id} has no producer yet"
+            )
+        return entry
+
+
+_STAYS_OPEN: Final = frozenset({None, TransactionState.ONGOING})
+"""What may be pending while records are still accepted into a transaction."""
+_INIT_TRIES: Final = 2
+_ASK_AGAIN: Final = frozenset(
+    {
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+_FIRST_PRODUCE_THAT_ADDS: Final = 12
+
+
+def produce_error(code: ErrorCode, produce_version: int) -> ErrorCode:
+    """What a producer is told in place of a coordinator's error, which only Produce v12+ expects (KIP-890)."""
+    if code not in _ASK_AGAIN or (
+        code is ErrorCode.CONCURRENT_TRANSACTIONS and produce_version >= _FIRST_PRODUCE_THAT_ADDS
+    ):
+        return code
+    return ErrorCode.NOT_ENOUGH_REPLICAS
+
+
+def _check_transactional_id(transactional_id: str) -> None:
+    if not transactional_id:
+        raise BrokerError(ErrorCode.INVALID_REQUEST, "the transactional id must not be empty")
+
+
+def _report_failure(message: str, transaction: Transaction, error: BrokerError) -> None:
+    log.warning(message, extra={"transactional_id": transaction.transactional_id, "error": str(error)})

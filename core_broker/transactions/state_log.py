@@ -1,0 +1,291 @@
+"""The partitions of `__transaction_state` this broker leads, and the transactional ids that live in them.
+
+The state of an id changes in three steps: it is marked as changing, the record is appended, and once that is committed
+the new state is taken over. Nothing else may change it meanwhile.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Protocol
+
+from core_broker.cluster.coordinators import TRANSACTIONS_TOPIC, partition_for
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.protocol.primitives import DecodeError
+from core_broker.protocol.records import BatchHeader, CorruptBatch, Record, iterate_records
+from core_broker.transactions.records import read_record, record_of, tombstone_of
+from core_broker.transactions.transaction import Transaction, TransactionState
+
+log = logging.getLogger(__name__)
+
+APPEND_TIMEOUT_MS: Final = 5000
+_BATCHES_BETWEEN_YIELDS: Final = 100
+
+
+class ReadableLog(Protocol):
+    """What loading needs of a partition's log."""
+
+    @property
+    def start_offset(self) -> int:
+        """First offset."""
+        ...
+
+    @property
+    def end_offset(self) -> int:
+        """Offset after the last."""
+        ...
+
+    def read_batches(self, start: int, end: int) -> Iterator[tuple[BatchHeader, memoryview]]:
+        """The batches between two offsets."""
+        ...
+
+
+class StatePartition(Protocol):
+    """A partition of `__transaction_state`."""
+
+    @property
+    def log(self) -> ReadableLog:
+        """Its log."""
+        ...
+
+    async def append_records(self, records: Sequence[Record], *, timeout_ms: int = APPEND_TIMEOUT_MS) -> int:
+        """Append one batch; returns once it is committed."""
+        ...
+
+
+class StatePartitions(Protocol):
+    """Where partitions are found."""
+
+    def get(self, topic: str, index: int) -> StatePartition:
+        """The partition, if this broker leads it; raises BrokerError."""
+        ...
+
+
+class OwnedPartition:
+    """A partition whose transactional ids this broker coordinates."""
+
+    __slots__ = ("entries", "index", "is_loading", "is_owned", "leader_epoch", "partition")
+
+    def __init__(self, index: int, leader_epoch: int, partition: StatePartition) -> None:
+        self.index = index
+        self.leader_epoch = leader_epoch
+        self.partition = partition
+        self.entries: dict[str, Entry] = {}
+        self.is_loading = True
+        self.is_owned = True
+
+
+class Entry:
+    """A transactional id in memory: its state, and the state it is about to take."""
+
+    __slots__ = ("completed", "current", "owner", "pending")
+
+    def __init__(self, current: Transaction, owner: OwnedPartition) -> None:
+        self.current = current
+        self.owner = owner
+        self.pending: TransactionState | None = None
+        self.completed: asyncio.Event | None = None
+        """Set when the markers of a prepared transaction are written; None when none is prepared."""
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether a change has been decided and is not yet committed."""
+        return self.pending is not None
+
+
+class StateLog:
+    """All transactional ids this broker coordinates, in memory and in `__transaction_state`."""
+
+    def __init__(
+        self,
+        partitions: StatePartitions,
+        *,
+        partition_count: Callable[[], int],
+        transaction_version: Callable[[], int],
+    ) -> None:
+        self._partitions = partitions
+        self._partition_count = partition_count
+        self._transaction_version = transaction_version
+        self._owned: dict[int, OwnedPartition] = {}
+        self.by_id: dict[str, Entry] = {}
+        """Every loaded transactional id; the short way, without finding its partition first."""
+
+    # -- leadership ----------------------------------------------------------------------------------------------------
+
+    def own(self, index: int, leader_epoch: int) -> OwnedPartition | None:
+        """Begin to own a partition, which must then be loaded; None when it is already owned in this epoch."""
+        known = self._owned.get(index)
+        if known is not None and known.leader_epoch >= leader_epoch:
+            return None
+        self.release(index)
+        owned = OwnedPartition(index, leader_epoch, self._partitions.get(TRANSACTIONS_TOPIC, index))
+        owned.is_loading = owned.partition.log.end_offset > owned.partition.log.start_offset
+        self._owned[index] = owned
+        return owned
+
+    async def load(self, owned: OwnedPartition) -> None:
+        """Read what an owned partition holds; requests for it are refused until then."""
+        transactions = await _read_all(owned)
+        if not owned.is_owned:
+            return
+        for transactional_id, transaction in transactions.items():
+            self._put(owned, transactional_id, Entry(transaction, owned))
+        owned.is_loading = False
+
+    def release(self, index: int) -> None:
+        """Forget a partition: another broker leads it now."""
+        owned = self._owned.pop(index, None)
+        if owned is None:
+            return
+        owned.is_owned = False
+        for transactional_id in owned.entries:
+            self.by_id.pop(transactional_id, None)
+
+    def _put(self, owned: OwnedPartition, transactional_id: str, entry: Entry) -> None:
+        owned.entries[transactional_id] = entry
+        self.by_id[transactional_id] = entry
+
+    # -- finding -------------------------------------------------------------------------------------------------------
+
+    def partition_of(self, transactional_id: str) -> int:
+        """The partition that looks after a transactional id."""
+        return partition_for(transactional_id, self._partition_count())
+
+    def find(self, transactional_id: str) -> Entry | None:
+        """The entry of a transactional id, None if it is new; raises BrokerError if another broker has to be asked."""
+        entry = self.by_id.get(transactional_id)
+        if entry is None:
+            self._owner_of(transactional_id)
+        return entry
+
+    def create(self, transaction: Transaction) -> Entry:
+        """Take in a new transactional id, or find it if it came in meanwhile; it is not stored yet."""
+        entry = self.find(transaction.transactional_id)
+        if entry is None:
+            owned = self._owner_of(transaction.transactional_id)
+            entry = Entry(transaction, owned)
+            self._put(owned, transaction.transactional_id, entry)
+        return entry
+
+    def entries(self) -> Iterator[Entry]:
+        """Every loaded transactional id."""
+        return iter(self.by_id.values())
+
+    @property
+    def is_any_loading(self) -> bool:
+        """Whether a list of all transactions would be incomplete."""
+        return any(owned.is_loading for owned in self._owned.values())
+
+    def _owner_of(self, transactional_id: str) -> OwnedPartition:
+        index = self.partition_of(transactional_id)
+        owned = self._owned.get(index)
+        if owned is None:
+            raise BrokerError(
+                ErrorCode.NOT_COORDINATOR,
+                f"this broker does not lead {TRANSACTIONS_TOPIC}-{index}, which looks after {transactional_id}",
+            )
+        if owned.is_loading:
+            raise BrokerError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{TRANSACTIONS_TOPIC}-{index} is being loaded")
+        return owned
+
+    # -- changing ------------------------------------------------------------------------------------------------------
+
+    async def store(self, entry: Entry, changed: Transaction) -> None:
+        """Make `changed` the state of an entry, once it is committed; raises BrokerError with the state as it was."""
+        record = record_of(changed, transaction_version=self._transaction_version())
+        await self._append(entry, changed.state, record)
+        entry.current = changed
+
+    async def forget(self, entry: Entry, *, now_ms: int) -> None:
+        """Remove a transactional id for good."""
+        transactional_id = entry.current.transactional_id
+        await self._append(entry, TransactionState.DEAD, tombstone_of(transactional_id, timestamp_ms=now_ms))
+        self.discard(entry)
+
+    def discard(self, entry: Entry) -> None:
+        """Drop an entry from memory; it has never been stored, or no longer is."""
+        transactional_id = entry.current.transactional_id
+        entry.owner.entries.pop(transactional_id, None)
+        if self.by_id.get(transactional_id) is entry:
+            del self.by_id[transactional_id]
+
+    async def _append(self, entry: Entry, pending: TransactionState, record: Record) -> None:
+        owner = entry.owner
+        self._check_present(entry)
+        entry.pending = pending
+        try:
+            await owner.partition.append_records([record], timeout_ms=APPEND_TIMEOUT_MS)
+        except BrokerError as error:
+            raise BrokerError(_as_coordinator_error(error.code), error.message) from error
+        finally:
+            entry.pending = None
+        if not owner.is_owned:
+            # It is in the log, but so may be what the next coordinator wrote: only that one can tell.
+            raise BrokerError(ErrorCode.NOT_COORDINATOR, f"{TRANSACTIONS_TOPIC}-{owner.index} has a new leader")
+
+    def _check_present(self, entry: Entry) -> None:
+        """Refuse to store an entry that was dropped while the request that holds it was waiting."""
+        if not entry.owner.is_owned:
+            raise BrokerError(ErrorCode.NOT_COORDINATOR, f"{TRANSACTIONS_TOPIC}-{entry.owner.index} has a new leader")
+        if self.by_id.get(entry.current.transactional_id) is not entry:
+            raise BrokerError(ErrorCode.CONCURRENT_TRANSACTIONS, "the transactional id has just been forgotten")
+
+
+async def _read_all(owned: OwnedPartition) -> dict[str, Transaction]:
+    """The last state of every transactional id in a partition; lets others run in between."""
+    transactions: dict[str, Transaction] = {}
+    source = owned.partition.log
+    batches = source.read_batches(source.start_offset, source.end_offset)
+    for count, (header, buffer) in enumerate(batches, start=1):
+        if not header.is_control:
+            _replay(owned, header, buffer, transactions)
+        if count % _BATCHES_BETWEEN_YIELDS == 0:
+            await asyncio.sleep(0)
+            if not owned.is_owned:
+                break
+    return transactions
+
+
+def _replay(
+    owned: OwnedPartition, header: BatchHeader, buffer: memoryview, transactions: dict[str, Transaction]
+) -> None:
+    """A record that cannot be read is left out: the others must not be lost with it."""
+    try:
+        for record in iterate_records(buffer, header):
+            found = read_record(record)
+            if found is None:
+                continue
+            transactional_id, transaction = found
+            if transaction is None:
+                transactions.pop(transactional_id, None)
+            else:
+                transactions[transactional_id] = transaction
+    except (CorruptBatch, DecodeError) as error:
+        log.exception(
+            "transaction state cannot be read",
+            exc_info=error,
+            extra={"partition": owned.index, "base_offset": header.base_offset},
+        )
+
+
+_NOT_AVAILABLE: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.REQUEST_TIMED_OUT,
+    }
+)
+_NOT_OURS: Final = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR})
+_TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
+
+
+def _as_coordinator_error(code: ErrorCode) -> ErrorCode:
+    """What a client of the coordinator is told when the state could not be stored; clients act on these."""
+    if code in _NOT_AVAILABLE:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if code in _NOT_OURS:
+        return ErrorCode.NOT_COORDINATOR
+    if code in _TOO_LARGE:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    return code
