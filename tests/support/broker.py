@@ -36,7 +36,7 @@ FAST_SETTINGS: Final[Mapping[str, str]] = {
 """Settings that make rebalances, retention and compaction happen at the pace of a test."""
 
 
-class BrokerFailed(RuntimeError):  # noqa: N818 - named after what happened
+class BrokerFailed(RuntimeError):
     """The process ended or did not become ready; the message ends with the tail of its log."""
 
 

@@ -69,5 +69,5 @@ class Client(Protocol):
         """Run transactions one after the other with one producer."""
 
 
-class NotEnoughRecords(AssertionError):  # noqa: N818 - reads as what happened
+class NotEnoughRecords(AssertionError):
     """A consumer waited for its whole time and did not get what was expected."""
