@@ -1,0 +1,261 @@
+"""Serves the KIP-848 groups of this coordinator: checks heartbeats, drives the state machine, stores what changed.
+
+A change is applied to the group when its records are appended and answered when they are committed. Should the write
+fail, the member gets an error and the group keeps the change in memory, noted as not stored: to the member it is as if
+the answer was lost, which the protocol provides for, and the next write brings the log up to date.
+"""
+
+import logging
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.groups.assignors import Assignment
+from core_broker.groups.consumer_describe import describe
+from core_broker.groups.consumer_group import ConsumerGroup, ConsumerGroupLimits, Heartbeat, HeartbeatAnswer
+from core_broker.groups.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from core_broker.groups.consumer_records import Changes, records_of, replay_into
+from core_broker.groups.shape import Group, GroupOwner, GroupShard, StoredRecord
+from core_broker.groups.subscriptions import Topics
+from core_broker.protocol.fields import Message
+from core_broker.protocol.messages.consumer_group_describe import DescribedGroup
+from core_broker.protocol.messages.consumer_group_heartbeat import (
+    Assignment as AssignmentMessage,
+)
+from core_broker.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatResponseTopicPartitions,
+    TopicPartitions,
+)
+from core_broker.protocol.stored.groups import ConsumerGroupMetadataKey
+from core_broker.settings.broker import BrokerSettings
+from core_broker.settings.group import GroupSettings
+
+log = logging.getLogger(__name__)
+
+MEMBER_ID_BY_CLIENT_SINCE: Final = 1
+"""From this version of the heartbeat on, the client makes up its member id (KIP-1082)."""
+
+GroupOverrides = Callable[[str], Mapping[str, str]]
+"""The settings that an operator has given to one group, by its name."""
+
+
+def _no_overrides(_group_id: str) -> Mapping[str, str]:
+    return {}
+
+
+class ConsumerGroups:
+    """The part of the group coordinator for KIP-848; fits `shape.ConsumerGroupsPart`."""
+
+    def __init__(
+        self, owner: GroupOwner, topics: Callable[[], Topics], group_overrides: GroupOverrides = _no_overrides
+    ) -> None:
+        self._owner = owner
+        self._topics = topics
+        self._group_overrides = group_overrides
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    async def heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, *, version: int, client_id: str, client_host: str
+    ) -> ConsumerGroupHeartbeatResponse:
+        """Serve one heartbeat; raises BrokerError with what the member is to be told."""
+        _check_request(request, version, self._owner.settings.group_consumer_assignors)
+        shard = self._owner.shard_for(request.group_id)
+        if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
+            group = self._find(shard, request.group_id)
+            answer = group.leave(request.member_id, request.instance_id, request.member_epoch)
+            await self._store(shard, group)
+        else:
+            group, answer = await self._beat(shard, request, client_id, client_host)
+        return _response(answer, group.limits.heartbeat_interval_ms)
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """Describe one group; raises BrokerError when it is not of this kind or not coordinated here."""
+        return describe(self._find(self._owner.shard_for(group_id), group_id), self._topics())
+
+    async def _beat(
+        self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str
+    ) -> tuple[ConsumerGroup, HeartbeatAnswer]:
+        group, left_behind = self._find_or_create(shard, request)
+        group.limits = self._limits(request.group_id)
+        deadline = group.next_deadline()
+        beat = _heartbeat(request, client_id, client_host)
+        answer = group.heartbeat(beat, self._topics(), self._owner.clock.monotonic())
+        shard.groups[group.group_id] = group
+        if group.next_deadline() != deadline:
+            self._owner.arm(shard, group)
+        if beat.member_epoch == JOIN_EPOCH:
+            log.info(
+                "member joined the consumer group",
+                extra={"group_id": group.group_id, "member_id": beat.member_id, "group_epoch": group.epoch},
+            )
+        await self._store(shard, group, left_behind)
+        return group, answer
+
+    # --- shape.ConsumerGroupsPart ------------------------------------------------------------------------------------
+
+    def replay(self, shard: GroupShard, key: Message, value: Message | None) -> None:
+        """Apply one record of key types 3 to 16 while a shard loads."""
+        group_id: str = key.group_id  # type: ignore[attr-defined]  # every key of a KIP-848 record has it
+        group = shard.groups.get(group_id)
+        if value is None and (not isinstance(group, ConsumerGroup) or isinstance(key, ConsumerGroupMetadataKey)):
+            if isinstance(group, ConsumerGroup):
+                del shard.groups[group_id]
+            return
+        if not isinstance(group, ConsumerGroup):
+            group = shard.groups[group_id] = ConsumerGroup(group_id, self._limits(group_id))
+        replay_into(group, key, value)
+
+    def on_loaded(self, shard: GroupShard) -> None:
+        """All records have been replayed: members get a fresh session."""
+        now = self._owner.clock.monotonic()
+        for group in list(shard.groups.values()):
+            if isinstance(group, ConsumerGroup):
+                group.changes = Changes()
+                group.restart_timers(now)
+                self._owner.arm(shard, group)
+
+    async def on_deadline(self, shard: GroupShard, group: Group) -> None:
+        """Remove members that were silent or did not revoke in time."""
+        if not isinstance(group, ConsumerGroup):
+            return
+        for member_id in group.expire_members(self._owner.clock.monotonic()):
+            log.info(
+                "member removed from the consumer group: its session or its time to revoke is over",
+                extra={"group_id": group.group_id, "member_id": member_id, "group_epoch": group.epoch},
+            )
+        await self._store(shard, group)
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _find(self, shard: GroupShard, group_id: str) -> ConsumerGroup:
+        group = shard.groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            reason = "not found" if group is None else "is not a consumer group"
+            raise BrokerError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.")
+        return group
+
+    def _find_or_create(
+        self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest
+    ) -> tuple[ConsumerGroup, list[StoredRecord]]:
+        """The group, and the records that remove the empty classic group whose name it takes."""
+        group = shard.groups.get(request.group_id)
+        is_joinable = request.member_epoch == JOIN_EPOCH and (group is None or group.is_empty)
+        if isinstance(group, ConsumerGroup) or not is_joinable:
+            return self._find(shard, request.group_id), []
+        left_behind = [] if group is None else group.tombstones()
+        return ConsumerGroup(request.group_id, self._limits(request.group_id)), left_behind
+
+    async def _store(self, shard: GroupShard, group: ConsumerGroup, before: list[StoredRecord] | None = None) -> None:
+        """Write what changed, after `before`; until the append no other task gets its turn."""
+        changes, group.changes = group.changes, Changes()
+        records = [*(before or ()), *records_of(group, changes, self._owner.clock.now_ms())]
+        if not records:
+            return
+        try:
+            await shard.write(records)
+        except BaseException:
+            group.changes.add(changes)
+            raise
+
+    def _limits(self, group_id: str) -> ConsumerGroupLimits:
+        settings = self._owner.settings
+        own = self._own_settings(group_id, settings)
+        return ConsumerGroupLimits(
+            session_timeout_ms=own.consumer_session_timeout_ms if own else settings.group_consumer_session_timeout_ms,
+            heartbeat_interval_ms=(
+                own.consumer_heartbeat_interval_ms if own else settings.group_consumer_heartbeat_interval_ms
+            ),
+            max_size=settings.group_consumer_max_size,
+            assignors=settings.group_consumer_assignors,
+            assignment_interval_ms=settings.group_consumer_assignment_interval_ms,
+        )
+
+    def _own_settings(self, group_id: str, settings: BrokerSettings) -> GroupSettings | None:
+        overrides = self._group_overrides(group_id)
+        return GroupSettings.resolve(overrides, settings) if overrides else None
+
+
+def _check_request(request: ConsumerGroupHeartbeatRequest, version: int, assignors: tuple[str, ...]) -> None:
+    epoch = request.member_epoch
+    needs_id = version >= MEMBER_ID_BY_CLIENT_SINCE or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH
+    _refuse(needs_id and not request.member_id, "MemberId can't be empty.")
+    _refuse(not request.group_id, "GroupId can't be empty.")
+    _refuse(request.instance_id == "", "InstanceId can't be empty.")
+    _refuse(request.rack_id == "", "RackId can't be empty.")
+    _refuse(epoch < STATIC_LEAVE_EPOCH, "MemberEpoch is invalid.")
+    _refuse(epoch == STATIC_LEAVE_EPOCH and request.instance_id is None, "InstanceId can't be null.")
+    if epoch == JOIN_EPOCH:
+        _check_join(request)
+    if request.server_assignor is not None and request.server_assignor not in assignors:
+        raise BrokerError(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(assignors)}.",
+        )
+
+
+def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
+    _refuse(request.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request.")
+    has_empty_list = request.topic_partitions is not None and not request.topic_partitions
+    _refuse(not has_empty_list, "TopicPartitions must be empty when (re-)joining.")
+    # An empty list of names is fine: such a member belongs to the group without reading anything yet.
+    has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+    _refuse(
+        not has_subscription, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
+    )
+
+
+def _refuse(condition: bool, message: str) -> None:
+    if condition:
+        raise BrokerError(ErrorCode.INVALID_REQUEST, message)
+
+
+def _heartbeat(request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str) -> Heartbeat:
+    names = request.subscribed_topic_names
+    return Heartbeat(
+        member_id=request.member_id or _new_member_id(),
+        member_epoch=request.member_epoch,
+        instance_id=request.instance_id,
+        rack_id=request.rack_id,
+        client_id=client_id,
+        client_host=client_host,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        subscribed_topic_names=None if names is None else frozenset(names),
+        subscribed_topic_regex=request.subscribed_topic_regex,
+        server_assignor=request.server_assignor,
+        owned=None if request.topic_partitions is None else _owned(request.topic_partitions),
+    )
+
+
+def _owned(topics: list[TopicPartitions]) -> Assignment:
+    owned: dict[bytes, frozenset[int]] = {}
+    for topic in topics:
+        owned[topic.topic_id] = owned.get(topic.topic_id, frozenset()).union(topic.partitions)
+    return owned
+
+
+def _new_member_id() -> str:
+    """A random id as Kafka writes its UUIDs; only version 0 of the heartbeat asks for one."""
+    return urlsafe_b64encode(secrets.token_bytes(16)).rstrip(b"=").decode()
+
+
+def _response(answer: HeartbeatAnswer, heartbeat_interval_ms: int) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(
+        member_id=answer.member_id,
+        member_epoch=answer.member_epoch,
+        heartbeat_interval_ms=heartbeat_interval_ms,
+        assignment=None if answer.assignment is None else _assignment_message(answer.assignment),
+    )
+
+
+def _assignment_message(assignment: Assignment) -> AssignmentMessage:
+    return AssignmentMessage(
+        [
+            ConsumerGroupHeartbeatResponseTopicPartitions(topic_id, sorted(partitions))
+            for topic_id, partitions in assignment.items()
+        ]
+    )

@@ -1,0 +1,153 @@
+"""A member of a KIP-848 group, and how it is led from what it owns to what it should own.
+
+A member is a value: every step of its life makes a new one. `reconcile` is the state machine of the KIP:
+
+    STABLE                  owns its target; its epoch is that of the target assignment
+    UNREVOKED_PARTITIONS    must give up partitions before it may go on; it stays in its old epoch until it has
+    UNRELEASED_PARTITIONS   is in the newest epoch, but others have yet to give up partitions that are meant for it
+"""
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Final
+
+import msgspec
+
+from core_broker.groups.assignors import NOTHING, Assignment
+
+JOIN_EPOCH: Final = 0
+LEAVE_EPOCH: Final = -1
+STATIC_LEAVE_EPOCH: Final = -2
+"""A static member that went away and may come back within its session."""
+
+
+class MemberState(IntEnum):
+    """Where a member stands on the way to its target; the numbers are those that Kafka stores."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
+
+    @classmethod
+    def _missing_(cls, _value: object) -> "MemberState":
+        # A state that a later version has stored: the member looks for its target anew.
+        return cls.UNRELEASED_PARTITIONS
+
+
+class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
+    """What the coordinator knows of a member."""
+
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    subscribed_topic_names: frozenset[str] = frozenset()
+    subscribed_topic_regex: str = ""
+    rebalance_timeout_ms: int = -1
+    server_assignor: str | None = None
+
+    epoch: int = JOIN_EPOCH
+    previous_epoch: int = JOIN_EPOCH
+    state: MemberState = MemberState.STABLE
+    assigned: Assignment = NOTHING
+    pending_revocation: Assignment = NOTHING
+
+    def is_reconciled_to(self, target_epoch: int) -> bool:
+        """True when nothing is left to do until the next target assignment."""
+        return self.state is MemberState.STABLE and self.epoch == target_epoch
+
+    @property
+    def subscription(self) -> tuple[frozenset[str], str]:
+        """What it reads: names and expression."""
+        return self.subscribed_topic_names, self.subscribed_topic_regex
+
+    @property
+    def description(self) -> tuple[object, ...]:
+        """What it told about itself, which is stored apart from its progress."""
+        return (
+            *(self.subscribed_topic_names, self.subscribed_topic_regex, self.instance_id, self.rack_id),
+            *(self.client_id, self.client_host, self.rebalance_timeout_ms, self.server_assignor),
+        )
+
+    @property
+    def progress(self) -> tuple[object, ...]:
+        """How far it has got, which changes with every step."""
+        return self.epoch, self.previous_epoch, self.state, self.assigned, self.pending_revocation
+
+
+IsFree = Callable[[bytes, int], bool]
+"""Tells whether nobody else owns a partition, given by topic id and number."""
+
+
+def reconcile(
+    member: ConsumerMember, *, target: Assignment, target_epoch: int, owned: Assignment | None, is_free: IsFree
+) -> ConsumerMember:
+    """The next step of a member towards its target; the same member when it cannot go on or has arrived.
+
+    `owned` is what the member said it owns, None when it said nothing: then nothing counts as given up.
+    """
+    if member.is_reconciled_to(target_epoch):
+        return member
+    if member.state is MemberState.UNREVOKED_PARTITIONS and _still_owns(owned, member.pending_revocation):
+        return member
+    kept, to_revoke = _split(member.assigned, target)
+    if to_revoke and _still_owns(owned, to_revoke):
+        return _move(member, member.epoch, MemberState.UNREVOKED_PARTITIONS, assigned=kept, pending=to_revoke)
+    assigned, complete = _with_free_partitions(kept, target, is_free)
+    state = MemberState.STABLE if complete else MemberState.UNRELEASED_PARTITIONS
+    return _move(member, target_epoch, state, assigned=assigned, pending=NOTHING)
+
+
+def is_subset(owned: Assignment, of: Assignment) -> bool:
+    """True when every partition of one assignment is in the other."""
+    return all(partitions <= of.get(topic, frozenset()) for topic, partitions in owned.items())
+
+
+def _still_owns(owned: Assignment | None, revoked: Assignment) -> bool:
+    if owned is None:
+        return True
+    return any(not partitions.isdisjoint(owned.get(topic, ())) for topic, partitions in revoked.items())
+
+
+def _split(assigned: Assignment, target: Assignment) -> tuple[dict[bytes, frozenset[int]], Assignment]:
+    """What stays and what goes."""
+    kept, revoked = {}, {}
+    for topic, partitions in assigned.items():
+        wanted = target.get(topic, frozenset())
+        if staying := partitions & wanted:
+            kept[topic] = staying
+        if going := partitions - wanted:
+            revoked[topic] = going
+    return kept, revoked
+
+
+def _with_free_partitions(
+    kept: dict[bytes, frozenset[int]], target: Assignment, is_free: IsFree
+) -> tuple[Assignment, bool]:
+    """Add what is free of the target, and tell whether that was all of it."""
+    complete = True
+    for topic, wanted in target.items():
+        missing = wanted - kept.get(topic, frozenset())
+        if not missing:
+            continue
+        free = frozenset(partition for partition in missing if is_free(topic, partition))
+        complete = complete and len(free) == len(missing)
+        if free:
+            kept[topic] = kept.get(topic, frozenset()) | free
+    return kept, complete
+
+
+def _move(
+    member: ConsumerMember, epoch: int, state: MemberState, *, assigned: Assignment, pending: Assignment
+) -> ConsumerMember:
+    if (member.epoch, member.state, member.assigned, member.pending_revocation) == (epoch, state, assigned, pending):
+        return member
+    return msgspec.structs.replace(
+        member,
+        epoch=epoch,
+        previous_epoch=member.previous_epoch if epoch == member.epoch else member.epoch,
+        state=state,
+        assigned=assigned,
+        pending_revocation=pending,
+    )

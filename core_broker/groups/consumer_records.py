@@ -1,0 +1,271 @@
+"""How a KIP-848 group is stored in `__consumer_offsets`, in Kafka's records: what to write, and how to read it back.
+
+Records are made from the present state of the group: `Changes` only says which keys differ from the log, and a key
+whose subject is gone becomes a tombstone. So a write that failed is repeated by noting its changes again.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
+
+import msgspec
+
+from core_broker.groups.assignors import NOTHING, Assignment
+from core_broker.groups.consumer_member import ConsumerMember, MemberState
+from core_broker.groups.records import encode_key, encode_value
+from core_broker.groups.shape import StoredRecord
+from core_broker.protocol.fields import Message
+from core_broker.protocol.stored import groups as stored
+
+_VALUE_VERSION = 0
+_NEW_MEMBER_EPOCH = 0
+
+
+class Changes(msgspec.Struct):
+    """The parts of a group that differ from what the log says."""
+
+    epoch: bool = False
+    target_epoch: bool = False
+    members: set[str] = msgspec.field(default_factory=set)
+    targets: set[str] = msgspec.field(default_factory=set)
+    currents: set[str] = msgspec.field(default_factory=set)
+    expressions: set[str] = msgspec.field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(
+            self.epoch or self.target_epoch or self.members or self.targets or self.currents or self.expressions
+        )
+
+    def add(self, other: "Changes") -> None:
+        """Note what another notes too."""
+        self.epoch |= other.epoch
+        self.target_epoch |= other.target_epoch
+        self.members |= other.members
+        self.targets |= other.targets
+        self.currents |= other.currents
+        self.expressions |= other.expressions
+
+
+class Subscribed(Protocol):
+    """The expressions of a group and what they match."""
+
+    resolved: dict[str, frozenset[str]]
+
+
+class StoredGroup(Protocol):
+    """What of a group is stored, and how it is put back."""
+
+    @property
+    def group_id(self) -> str:
+        """The name of the group."""
+
+    @property
+    def subscriptions(self) -> Subscribed:
+        """Its expressions."""
+
+    epoch: int
+    target_epoch: int
+    metadata_hash: int
+    members: dict[str, ConsumerMember]
+    targets: dict[str, Assignment]
+
+    def put_member(self, member: ConsumerMember) -> None:
+        """Store a member in its new state."""
+
+    def put_target(self, member_id: str, target: Assignment) -> None:
+        """Store what a member should own."""
+
+    def drop_target(self, member_id: str) -> None:
+        """Forget what a member should own."""
+
+    def drop_member(self, member_id: str) -> None:
+        """Forget a member and free what it owns."""
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def records_of(group: StoredGroup, changes: Changes, now_ms: int) -> list[StoredRecord]:
+    """The records that bring the log up to the state of the group, in the order in which Kafka can replay them."""
+    gone = {
+        *(member_id for member_id in changes.members | changes.currents if member_id not in group.members),
+        *(member_id for member_id in changes.targets if member_id not in group.targets),
+    }
+    records = [*_forgetting(group, changes, gone)]
+    records += [_encoded(*_member(group, member_id)) for member_id in sorted(changes.members - gone)]
+    records += [_encoded(*_expression(group, text, now_ms)) for text in sorted(changes.expressions)]
+    if changes.epoch:
+        value = stored.ConsumerGroupMetadataValue(epoch=group.epoch, metadata_hash=group.metadata_hash)
+        records.append(_encoded(stored.ConsumerGroupMetadataKey(group.group_id), value))
+    records += [_encoded(*_target(group, member_id)) for member_id in sorted(changes.targets - gone)]
+    if changes.target_epoch:
+        records.append(_encoded(*_target_epoch(group, now_ms)))
+    records += [_encoded(*_current(group, member_id)) for member_id in sorted(changes.currents - gone)]
+    return records
+
+
+def tombstones_of(group: StoredGroup) -> list[StoredRecord]:
+    """The records that remove a group from the log, its members first."""
+    everyone = Changes(members=set(group.members), targets=set(group.targets), currents=set(group.members))
+    group_id = group.group_id
+    return [
+        *_forgetting(group, everyone, everyone.members | everyone.targets),
+        *(
+            _encoded(stored.ConsumerGroupRegularExpressionKey(group_id, expression), None)
+            for expression in group.subscriptions.resolved
+        ),
+        _encoded(stored.ConsumerGroupTargetAssignmentMetadataKey(group_id), None),
+        _encoded(stored.ConsumerGroupMetadataKey(group_id), None),
+    ]
+
+
+def _forgetting(group: StoredGroup, changes: Changes, gone: set[str]) -> Iterator[StoredRecord]:
+    """Kafka asks that what belongs to a member goes before the member itself."""
+    for member_id in sorted(gone):
+        if member_id in changes.currents:
+            yield _encoded(stored.ConsumerGroupCurrentMemberAssignmentKey(group.group_id, member_id), None)
+        if member_id in changes.targets:
+            yield _encoded(stored.ConsumerGroupTargetAssignmentMemberKey(group.group_id, member_id), None)
+        if member_id in changes.members:
+            yield _encoded(stored.ConsumerGroupMemberMetadataKey(group.group_id, member_id), None)
+
+
+def _encoded(key: Message, value: Message | None) -> StoredRecord:
+    return encode_key(key), None if value is None else encode_value(value, _VALUE_VERSION)
+
+
+def _member(group: StoredGroup, member_id: str) -> tuple[Message, Message]:
+    member = group.members[member_id]
+    value = stored.ConsumerGroupMemberMetadataValue(
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=sorted(member.subscribed_topic_names),
+        subscribed_topic_regex=member.subscribed_topic_regex,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        server_assignor=member.server_assignor,
+        classic_member_metadata=None,
+    )
+    return stored.ConsumerGroupMemberMetadataKey(group.group_id, member_id), value
+
+
+def _expression(group: StoredGroup, expression: str, now_ms: int) -> tuple[Message, Message | None]:
+    topics = group.subscriptions.resolved.get(expression)
+    value = None if topics is None else stored.ConsumerGroupRegularExpressionValue(sorted(topics), timestamp=now_ms)
+    return stored.ConsumerGroupRegularExpressionKey(group.group_id, expression), value
+
+
+def _target(group: StoredGroup, member_id: str) -> tuple[Message, Message]:
+    topics = [stored.TopicPartition(topic, sorted(numbers)) for topic, numbers in group.targets[member_id].items()]
+    key = stored.ConsumerGroupTargetAssignmentMemberKey(group.group_id, member_id)
+    return key, stored.ConsumerGroupTargetAssignmentMemberValue(topics)
+
+
+def _target_epoch(group: StoredGroup, now_ms: int) -> tuple[Message, Message]:
+    value = stored.ConsumerGroupTargetAssignmentMetadataValue(group.target_epoch, assignment_timestamp=now_ms)
+    return stored.ConsumerGroupTargetAssignmentMetadataKey(group.group_id), value
+
+
+def _current(group: StoredGroup, member_id: str) -> tuple[Message, Message]:
+    member = group.members[member_id]
+    value = stored.ConsumerGroupCurrentMemberAssignmentValue(
+        member_epoch=member.epoch,
+        previous_member_epoch=member.previous_epoch,
+        state=member.state,
+        assigned_partitions=_topic_partitions(member.assigned),
+        partitions_pending_revocation=_topic_partitions(member.pending_revocation),
+    )
+    return stored.ConsumerGroupCurrentMemberAssignmentKey(group.group_id, member_id), value
+
+
+def _topic_partitions(assignment: Assignment) -> list[stored.TopicPartitions]:
+    return [stored.TopicPartitions(topic, sorted(numbers), None) for topic, numbers in assignment.items()]
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def replay_into(group: StoredGroup, key: Message, value: Message | None) -> None:
+    """Apply one record of a group; the record that ends the group itself (a deleted group epoch) is not for here."""
+    if value is None:
+        _delete(group, key)
+    else:
+        _set(group, key, value)
+
+
+def _set(group: StoredGroup, key: Message, value: Message) -> None:
+    match key, value:
+        case stored.ConsumerGroupMetadataKey(), stored.ConsumerGroupMetadataValue():
+            group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
+        case _, stored.ConsumerGroupTargetAssignmentMetadataValue():
+            group.target_epoch = value.assignment_epoch
+        case stored.ConsumerGroupRegularExpressionKey(), stored.ConsumerGroupRegularExpressionValue():
+            group.subscriptions.resolved[key.regular_expression] = frozenset(value.topics)
+        case stored.ConsumerGroupMemberMetadataKey(), stored.ConsumerGroupMemberMetadataValue():
+            group.put_member(_described(_member_or_new(group, key.member_id), value))
+        case stored.ConsumerGroupTargetAssignmentMemberKey(), stored.ConsumerGroupTargetAssignmentMemberValue():
+            group.put_target(key.member_id, _assignment((t.topic_id, t.partitions) for t in value.topic_partitions))
+        case stored.ConsumerGroupCurrentMemberAssignmentKey(), stored.ConsumerGroupCurrentMemberAssignmentValue():
+            group.put_member(_advanced(_member_or_new(group, key.member_id), value))
+        case _:
+            pass  # ConsumerGroupPartitionMetadata of Kafka before 4.1: the hash in the group's record has replaced it
+
+
+def _delete(group: StoredGroup, key: Message) -> None:
+    match key:
+        case stored.ConsumerGroupTargetAssignmentMetadataKey():
+            group.target_epoch = 0
+        case stored.ConsumerGroupRegularExpressionKey():
+            group.subscriptions.resolved.pop(key.regular_expression, None)
+        case stored.ConsumerGroupMemberMetadataKey():
+            group.drop_member(key.member_id)
+        case stored.ConsumerGroupTargetAssignmentMemberKey():
+            group.drop_target(key.member_id)
+        case stored.ConsumerGroupCurrentMemberAssignmentKey() if key.member_id in group.members:
+            group.put_member(_set_back(group.members[key.member_id]))
+        case _:
+            pass
+
+
+def _member_or_new(group: StoredGroup, member_id: str) -> ConsumerMember:
+    return group.members.get(member_id) or ConsumerMember(member_id=member_id)
+
+
+def _described(member: ConsumerMember, value: stored.ConsumerGroupMemberMetadataValue) -> ConsumerMember:
+    return msgspec.structs.replace(
+        member,
+        instance_id=value.instance_id,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        subscribed_topic_names=frozenset(value.subscribed_topic_names),
+        subscribed_topic_regex=value.subscribed_topic_regex or "",
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        server_assignor=value.server_assignor,
+    )
+
+
+def _advanced(member: ConsumerMember, value: stored.ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerMember:
+    return msgspec.structs.replace(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        state=MemberState(value.state),
+        assigned=_assignment((t.topic_id, t.partitions) for t in value.assigned_partitions),
+        pending_revocation=_assignment((t.topic_id, t.partitions) for t in value.partitions_pending_revocation),
+    )
+
+
+def _set_back(member: ConsumerMember) -> ConsumerMember:
+    return msgspec.structs.replace(
+        member,
+        epoch=_NEW_MEMBER_EPOCH,
+        previous_epoch=_NEW_MEMBER_EPOCH,
+        state=MemberState.STABLE,
+        assigned=NOTHING,
+        pending_revocation=NOTHING,
+    )
+
+
+def _assignment(topics: Iterable[tuple[bytes, list[int]]]) -> Mapping[bytes, frozenset[int]]:
+    return {topic_id: frozenset(partitions) for topic_id, partitions in topics if partitions}
