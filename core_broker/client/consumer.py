@@ -1,0 +1,122 @@
+"""Reads records: chosen partitions from chosen offsets, or as a member of a group."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
+
+import confluent_kafka
+from confluent_kafka import KafkaError, Message, TopicPartition
+
+from core_broker.client.errors import NotFound, Unreachable, from_kafka, mapped
+from core_broker.client.records import IncomingRecord
+from core_broker.client.settings import ClientSettings, Configuration
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+_TIMESTAMP_TYPES = {
+    confluent_kafka.TIMESTAMP_CREATE_TIME: "CreateTime",
+    confluent_kafka.TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
+}
+# Passing trouble that the library repairs by itself; what lasts shows as a read that brings nothing.
+_PASSING = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._PARTITION_EOF, KafkaError._RESOLVE)
+
+
+class Consumer:
+    """A consumer; leaving it as a context manager leaves the group. Offsets are committed by `commit` alone."""
+
+    def __init__(self, settings: ClientSettings, *, group_id: str | None = None, from_beginning: bool = True) -> None:
+        self._timeout = settings.timeout_seconds
+        defaults: Configuration = {
+            "group.id": group_id or "caudal-reader",
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "earliest" if from_beginning else "latest",
+            "fetch.error.backoff.ms": 100,
+        }
+        with mapped():
+            self._consumer = confluent_kafka.Consumer(settings.configuration(defaults))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._consumer.close()
+
+    def partitions_of(self, topic: str) -> list[int]:
+        """The partitions of a topic; NotFound when it does not exist."""
+        with mapped():
+            found = self._consumer.list_topics(topic, timeout=self._timeout).topics[topic]
+        if found.error is not None:
+            raise from_kafka(found.error)
+        if not found.partitions:
+            raise NotFound(f"topic {topic} does not exist")
+        return sorted(found.partitions)
+
+    def assign(self, offsets: Mapping[Place, int]) -> None:
+        """Read these partitions from these offsets, outside of any group."""
+        with mapped():
+            self._consumer.assign([TopicPartition(*place, offset) for place, offset in offsets.items()])
+
+    def subscribe(self, topics: Sequence[str]) -> None:
+        """Join the group and read what it is assigned."""
+        with mapped():
+            self._consumer.subscribe(list(topics))
+
+    def read(self, count_max: int, *, timeout_ms: int) -> list[IncomingRecord]:
+        """The next records, at most `count_max`; an empty list when none came in time."""
+        with mapped():
+            messages = self._consumer.consume(count_max, timeout_ms / 1000)
+        for message in messages:
+            error = message.error()
+            if error is not None and error.code() not in _PASSING:
+                raise from_kafka(error)
+        return [_record(message) for message in messages if message.error() is None]
+
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        """First offset of a partition, and the one after its last."""
+        with mapped():
+            found = self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=self._timeout)
+        if found is None:
+            raise Unreachable(f"the offsets of {topic} [{partition}] could not be read in time")
+        return found
+
+    def offsets_at(self, places: Iterable[Place], timestamp_ms: int) -> dict[Place, int]:
+        """For each partition the first offset with that time or a later one; -1 (the end) when there is none."""
+        wanted = [TopicPartition(topic, partition, timestamp_ms) for topic, partition in places]
+        with mapped():
+            found = self._consumer.offsets_for_times(wanted, timeout=self._timeout)
+        return {(item.topic, item.partition): item.offset for item in found}
+
+    def commit(self, offsets: Mapping[Place, int]) -> None:
+        """Commit offsets (of the next record to read) and wait for the answer."""
+        with mapped():
+            committed = self._consumer.commit(
+                offsets=[TopicPartition(*place, offset) for place, offset in offsets.items()], asynchronous=False
+            )
+        for item in committed or ():
+            if item.error is not None:
+                raise from_kafka(item.error)
+
+
+def _record(message: Message) -> IncomingRecord:
+    kind, timestamp_ms = message.timestamp()
+    return IncomingRecord(
+        topic=message.topic() or "",
+        partition=message.partition() or 0,
+        offset=message.offset() or 0,
+        timestamp_ms=timestamp_ms,
+        timestamp_type=_TIMESTAMP_TYPES.get(kind, ""),
+        key=message.key(),
+        value=message.value(),
+        headers=tuple((name, _bytes(value)) for name, value in _header_pairs(message)),
+        leader_epoch=message.leader_epoch(),
+    )
+
+
+def _header_pairs(message: Message) -> Iterable[tuple[str, str | bytes | None]]:
+    headers = message.headers() or []
+    return headers.items() if isinstance(headers, dict) else headers
+
+
+def _bytes(value: str | bytes | None) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value

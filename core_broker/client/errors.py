@@ -1,0 +1,115 @@
+"""Errors of talking to a Kafka cluster, grouped by what the caller does about them.
+
+ClientError
+├── Unreachable       no broker answered in time: check the address, try again later
+├── NotFound          the topic, partition or group does not exist
+├── AlreadyExists     what should be created is there
+├── NotAllowed        the cluster refuses this user
+├── Rejected          the request is wrong as it stands: change it
+├── Retriable         the same call may succeed after a pause
+└── Fatal             this client cannot go on: make a new one
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+_UNREACHABLE = (
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._TIMED_OUT,
+    KafkaError._TIMED_OUT_QUEUE,
+    KafkaError._MSG_TIMED_OUT,
+    KafkaError._RESOLVE,
+    KafkaError._WAIT_COORD,
+)
+_NOT_FOUND = (
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError.GROUP_ID_NOT_FOUND,
+    KafkaError.RESOURCE_NOT_FOUND,
+)
+_NOT_ALLOWED = (
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError._AUTHENTICATION,
+)
+
+
+class ClientError(Exception):
+    """Root of what the client raises; `code` is Kafka's error code, negative for those of the library."""
+
+    def __init__(self, message: str, *, code: int = -1) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Unreachable(ClientError):
+    """No broker answered in time."""
+
+
+class NotFound(ClientError):
+    """The topic, partition or group does not exist."""
+
+
+class AlreadyExists(ClientError):
+    """What should be created is there."""
+
+
+class NotAllowed(ClientError):
+    """The cluster refuses this user."""
+
+
+class Rejected(ClientError):
+    """The request is wrong as it stands."""
+
+
+class Retriable(ClientError):
+    """The same call may succeed after a pause."""
+
+
+class Fatal(ClientError):
+    """This client cannot go on."""
+
+
+def from_kafka(error: KafkaError) -> ClientError:
+    """The library's error as ours."""
+    return _kind(error)(error.str(), code=error.code())
+
+
+def _kind(error: KafkaError) -> type[ClientError]:
+    code = error.code()
+    groups: list[tuple[tuple[int, ...], type[ClientError]]] = [
+        (_UNREACHABLE, Unreachable),
+        (_NOT_FOUND, NotFound),
+        ((KafkaError.TOPIC_ALREADY_EXISTS,), AlreadyExists),
+        (_NOT_ALLOWED, NotAllowed),
+    ]
+    if error.fatal():
+        return Fatal
+    for codes, kind in groups:
+        if code in codes:
+            return kind
+    return Retriable if error.retriable() else Rejected
+
+
+@contextmanager
+def mapped() -> Iterator[None]:
+    """Turn the library's exceptions of a block into ours."""
+    try:
+        yield
+    except KafkaException as exception:
+        raise _from_exception(exception) from exception
+    except (ValueError, TypeError) as exception:
+        raise Rejected(str(exception)) from exception
+
+
+def _from_exception(exception: KafkaException) -> ClientError:
+    first: Any = exception.args[0] if exception.args else None
+    return from_kafka(first) if isinstance(first, KafkaError) else Rejected(str(exception))

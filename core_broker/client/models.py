@@ -1,0 +1,85 @@
+"""What a cluster tells about itself, as plain values."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """One broker and its address."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """The cluster and its brokers."""
+
+    cluster_id: str
+    controller_id: int
+    brokers: tuple[Broker, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """Where a partition lives."""
+
+    index: int
+    leader: int
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A topic and its partitions."""
+
+    name: str
+    topic_id: str
+    is_internal: bool
+    partitions: tuple[Partition, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """One config and where it comes from."""
+
+    key: str
+    value: str | None
+    is_default: bool
+    is_read_only: bool
+    is_sensitive: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSummary:
+    """A group in a list."""
+
+    group_id: str
+    state: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A member of a group and what it was assigned."""
+
+    member_id: str
+    client_id: str
+    host: str
+    instance_id: str
+    partitions: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A group and its members."""
+
+    group_id: str
+    state: str
+    kind: str
+    assignor: str
+    coordinator: Broker | None
+    members: tuple[Member, ...]
