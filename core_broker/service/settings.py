@@ -367,3 +367,15 @@ def some_of(*choices: str) -> Check:
 def not_empty() -> Check:
     """Accept any text or list but the empty one."""
     return Check(accepts=bool, allowed="not empty")
+
+
+# --- what every service has ---
+
+
+class ServiceSettings(Settings):
+    """What an operator may change about any service."""
+
+    logging_level: str = setting(STRING, default="INFO", check=one_of("DEBUG", "INFO", "WARNING", "ERROR"))
+    """Least severity that is logged."""
+    logging_format: str = setting(STRING, default="auto", check=one_of("auto", "text", "json"))
+    """How log lines look: text for people, json for machines, auto chooses text on a terminal and json elsewhere."""

@@ -7,7 +7,7 @@ from core_broker.service.settings import (
     LIST,
     LONG,
     STRING,
-    Settings,
+    ServiceSettings,
     at_least,
     one_of,
     optional,
@@ -18,7 +18,7 @@ from core_broker.settings.listeners import LISTENERS, PROTOCOL_MAP, Listener
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
-class NetworkSettings(Settings):
+class NetworkSettings(ServiceSettings):
     """Sockets, limits that protect the broker, and what it tells about itself."""
 
     listeners: tuple[Listener, ...] = setting(LISTENERS, default=(Listener("PLAINTEXT", "", 9092),))
@@ -81,10 +81,6 @@ class NetworkSettings(Settings):
 
     request_log_enable: bool = setting(BOOLEAN, default=False, dynamic=True)
     """Write one log line per request: API, version, client, sizes and time."""
-    logging_level: str = setting(STRING, default="INFO", check=one_of("DEBUG", "INFO", "WARNING", "ERROR"))
-    """Least severity that is logged."""
-    logging_format: str = setting(STRING, default="auto", check=one_of("auto", "text", "json"))
-    """How log lines look: text for people, json for machines, auto chooses text on a terminal and json elsewhere."""
     metrics_listener: str = setting(STRING, default="http://localhost:9404")
     """Where /metrics (Prometheus) and /health are served; empty for nowhere. Left at its default, a taken port is only
     warned about, so that several brokers can run on one machine."""
