@@ -1,7 +1,7 @@
 """The segment that compaction writes: Kafka's four files under the suffix `.cleaned` until they are whole and on disk.
 
 The life of a cleaned segment, safe at every step: `.cleaned` files are written and forced to disk; renamed to `.swap`,
-the log first, because from then on recovery finishes the swap; the originals are renamed to `.deleted`; `.swap` files
+the log last, because from then on recovery finishes the swap; the originals are renamed to `.deleted`; `.swap` files
 get their final names. Recovery deletes `.cleaned`, finishes `.swap` and deletes `.deleted`.
 """
 
@@ -11,39 +11,34 @@ from pathlib import Path
 
 from core_broker.log.checkpoints import sync_directory
 from core_broker.log.offset_index import OffsetIndex
+from core_broker.log.segment import CLEANED_SUFFIX, Segment, segment_name
 from core_broker.log.time_index import TimeIndex
 from core_broker.log.transaction_index import AbortedTransaction, write_transaction_index
 from core_broker.protocol.records import BatchHeader, Buffer
+from core_broker.settings import TopicSettings
 
-CLEANED_SUFFIX = ".cleaned"
-SWAP_SUFFIX = ".swap"
-DELETED_SUFFIX = ".deleted"
-SEGMENT_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
-"""The files of a segment, in the order in which they are renamed."""
-
+_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
 _WRITE_BYTES = 1 << 20
 
 
 class CleanedSegment:
     """Takes batches in offset order; `finish` makes the files whole, `discard` removes them."""
 
-    def __init__(
-        self, directory: Path, base_offset: int, *, index_interval_bytes: int, segment_index_bytes: int
-    ) -> None:
+    def __init__(self, directory: Path, base_offset: int, settings: TopicSettings) -> None:
         self.directory = directory
         self.base_offset = base_offset
         self.size_bytes = 0
-        self._index_interval_bytes = index_interval_bytes
+        self._index_interval_bytes = settings.index_interval_bytes
         self._bytes_since_index = 0
         self._max_timestamp = -1
         self._max_timestamp_offset = base_offset
         self.discard()
-        self._index = OffsetIndex(self._path(".index"), base_offset, segment_index_bytes)
-        self._time_index = TimeIndex(self._path(".timeindex"), base_offset, segment_index_bytes)
+        self._index = OffsetIndex(self._path(".index"), base_offset, settings.segment_index_bytes)
+        self._time_index = TimeIndex(self._path(".timeindex"), base_offset, settings.segment_index_bytes)
         self._file = self._path(".log").open("wb", buffering=_WRITE_BYTES)
 
-    def _path(self, suffix: str, state: str = CLEANED_SUFFIX) -> Path:
-        return segment_path(self.directory, self.base_offset, suffix + state)
+    def _path(self, suffix: str) -> Path:
+        return self.directory / f"{segment_name(self.base_offset)}{suffix}{CLEANED_SUFFIX}"
 
     def append(self, header: BatchHeader, batch: Buffer) -> None:
         """Write one batch and, now and then, its index entries."""
@@ -72,7 +67,7 @@ class CleanedSegment:
             index.trim()
             index.release()
         os.utime(self._path(".log"), ns=(modified_ns, modified_ns))
-        for suffix in SEGMENT_SUFFIXES:
+        for suffix in _SUFFIXES:
             _sync_file(self._path(suffix))
         sync_directory(self.directory)
 
@@ -84,26 +79,20 @@ class CleanedSegment:
 
     def discard(self) -> None:
         """Remove the `.cleaned` files, also those of an earlier run that was interrupted."""
-        for suffix in SEGMENT_SUFFIXES:
+        for suffix in _SUFFIXES:
             self._path(suffix).unlink(missing_ok=True)
 
-    def rename_to_swap(self) -> None:
-        """The point of no return: a crash after this is completed by recovery."""
-        rename_segment_files(self.directory, self.base_offset, CLEANED_SUFFIX, SWAP_SUFFIX)
-        sync_directory(self.directory)
-
-
-def segment_path(directory: Path, base_offset: int, suffix: str) -> Path:
-    """One file of a segment."""
-    return directory / f"{base_offset:020d}{suffix}"
-
-
-def rename_segment_files(directory: Path, base_offset: int, old_state: str, new_state: str) -> None:
-    """Move those files of a segment that exist from one state to the next, the log first."""
-    for suffix in SEGMENT_SUFFIXES:
-        old = segment_path(directory, base_offset, suffix + old_state)
-        if old.exists():
-            old.replace(segment_path(directory, base_offset, suffix + new_state))
+    def as_segment(self, settings: TopicSettings) -> Segment:
+        """The finished files as a segment, still under their `.cleaned` names."""
+        return Segment(
+            self.directory,
+            self.base_offset,
+            settings,
+            size=self.size_bytes,
+            index_size=self._index.size_bytes,
+            time_index_size=self._time_index.size_bytes,
+            suffix=CLEANED_SUFFIX,
+        )
 
 
 def _sync_file(path: Path) -> None:

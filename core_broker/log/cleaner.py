@@ -6,7 +6,6 @@ broker, so it stops for a moment after every stretch of work to let the event lo
 """
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,22 +14,14 @@ from pathlib import Path
 from core_broker.log.batch_filter import CleaningRound, TransactionsPassed, Verdict, filter_batch
 from core_broker.log.cleaned_segment import CleanedSegment
 from core_broker.log.key_offsets import KeyOffsets
+from core_broker.log.log_file import LogFile
+from core_broker.log.scan import scan
 from core_broker.log.transaction_index import AbortedTransaction, read_transaction_index
-from core_broker.protocol.records import (
-    HEADER_BYTES,
-    LENGTH_BYTES,
-    MAGIC,
-    BatchHeader,
-    CorruptBatch,
-    check_crc,
-    iterate_records,
-    parse_header,
-)
+from core_broker.protocol.records import BatchHeader, CorruptBatch, check_crc, iterate_records, parse_header
 from core_broker.service.clock import Clock
 
 log = logging.getLogger(__name__)
 
-_READ_BYTES = 1 << 20
 _STRETCH_RECORDS = 500
 _STRETCH_BYTES = 256 * 1024
 _PAUSE_SECONDS = 0.0001
@@ -104,9 +95,9 @@ def read_keys(
     last_offset = -1
     for segment in segments:
         transactions.add_aborted(aborted.touching(segment))
-        for header, buffer in iterate_batches(segment):
+        for header, batch in iterate_batches(segment):
             if header.last_offset >= first_dirty_offset:
-                full_at = _read_batch_keys(header, buffer, keys, transactions, first_dirty_offset)
+                full_at = _read_batch_keys(header, batch, keys, transactions, first_dirty_offset)
                 if full_at is not None:
                     keys.end_offset = full_at
                     return KeysRead(keys=keys, last_offset=last_offset, is_complete=False)
@@ -117,7 +108,7 @@ def read_keys(
 
 
 def _read_batch_keys(
-    header: BatchHeader, buffer: bytes, keys: KeyOffsets, transactions: TransactionsPassed, first_dirty_offset: int
+    header: BatchHeader, batch: memoryview, keys: KeyOffsets, transactions: TransactionsPassed, first_dirty_offset: int
 ) -> int | None:
     """Note the keys of a batch; returns the offset at which the map was full, if it was."""
     if header.is_control:
@@ -126,8 +117,8 @@ def _read_batch_keys(
     if transactions.passes_data(header):
         return None
     try:
-        _check_batch(header, buffer)
-        for record in iterate_records(buffer, header):
+        _check_batch(header, batch)
+        for record in iterate_records(batch, header):
             if record.key is None or record.offset < first_dirty_offset:
                 continue
             if not keys.put(record.key, record.offset):
@@ -153,8 +144,8 @@ def clean_group(
     try:
         for segment in group:
             transactions.add_aborted(aborted.touching(segment))
-            for header, buffer in iterate_batches(segment):
-                is_changed |= _copy_batch(header, buffer, cleaned, cleaning, transactions)
+            for header, batch in iterate_batches(segment):
+                is_changed |= _copy_batch(header, batch, cleaned, cleaning, transactions)
                 pacer.worked(header.record_count, header.size)
         still_aborted = transactions.take_still_aborted()
         if is_changed:
@@ -171,18 +162,17 @@ def clean_group(
 
 def _copy_batch(
     header: BatchHeader,
-    buffer: bytes,
+    batch: memoryview,
     cleaned: CleanedSegment,
     cleaning: CleaningRound,
     transactions: TransactionsPassed,
 ) -> bool:
     """Write what is to be kept of a batch; True when that is not all of it."""
-    original = memoryview(buffer)[header.position : header.position + header.size]
     try:
-        _check_batch(header, buffer)
+        _check_batch(header, batch)
         if header.record_count > _REBUILT_RECORDS_MAX:
             raise CorruptBatch(f"{header.record_count} records are too many to be taken apart")
-        records = list(iterate_records(buffer, header))
+        records = list(iterate_records(batch, header))
         verdict, rewritten = filter_batch(header, records, cleaning, transactions)
     except CorruptBatch as error:
         log.error(
@@ -191,17 +181,17 @@ def _copy_batch(
         )
         if not header.is_control:
             transactions.passes_data(header)
-        cleaned.append(header, original)
+        cleaned.append(header, batch)
         return False
     if verdict is Verdict.KEEP:
-        cleaned.append(header, original)
+        cleaned.append(header, batch)
     elif rewritten is not None:
         cleaned.append(parse_header(rewritten), rewritten)
     return verdict is not Verdict.KEEP
 
 
-def _check_batch(header: BatchHeader, buffer: bytes) -> None:
-    if not check_crc(buffer, header):
+def _check_batch(header: BatchHeader, batch: memoryview) -> None:
+    if not check_crc(batch, header):
         raise CorruptBatch(f"checksum of the batch at offset {header.base_offset} does not match")
 
 
@@ -231,38 +221,7 @@ class AbortedLookup:
         return entries
 
 
-def iterate_batches(segment: SourceSegment) -> Iterator[tuple[BatchHeader, bytes]]:
-    """The batches of a closed segment and the buffer each stands in; raises CorruptBatch where there is none."""
-    fd = os.open(segment.log_path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        position, wanted = 0, _READ_BYTES
-        while position < segment.size_bytes:
-            buffer = _read_exactly(fd, position, min(wanted, segment.size_bytes - position), segment)
-            used = needed = 0
-            while len(buffer) - used >= HEADER_BYTES:
-                header = parse_header(buffer, used)
-                _check_frame(header, segment, position + used)
-                needed = header.size
-                if needed > len(buffer) - used:
-                    break
-                yield header, buffer
-                used += needed
-            if used == 0 and needed <= len(buffer):
-                raise CorruptBatch(f"{segment.log_path}: no whole batch at byte {position}")
-            position += used
-            wanted = max(_READ_BYTES, needed)
-    finally:
-        os.close(fd)
-
-
-def _read_exactly(fd: int, position: int, length: int, segment: SourceSegment) -> bytes:
-    buffer = os.pread(fd, length, position)
-    if len(buffer) < length:
-        raise CorruptBatch(f"{segment.log_path}: ends at byte {position + len(buffer)}, before its size")
-    return buffer
-
-
-def _check_frame(header: BatchHeader, segment: SourceSegment, position: int) -> None:
-    is_sound = header.magic == MAGIC and header.length >= HEADER_BYTES - LENGTH_BYTES
-    if not is_sound or position + header.size > segment.size_bytes or header.base_offset < segment.base_offset:
-        raise CorruptBatch(f"{segment.log_path}: no sound batch at byte {position}")
+def iterate_batches(segment: SourceSegment) -> Iterator[tuple[BatchHeader, memoryview]]:
+    """The batches of a closed segment, each with its own buffer; raises CorruptBatch where there is no whole one."""
+    for _, fields, batch in scan(LogFile(segment.log_path), 0, segment.size_bytes):
+        yield BatchHeader(0, *fields), batch
