@@ -46,7 +46,7 @@ def test_cluster_id_is_learnt_from_the_directory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("node_id", "cluster_id", "message"),
+    "node_id, cluster_id, message",
     [(2, "abc", r"belongs to node.id=1, but this broker has node.id=2"), (1, "other", r"belongs to cluster.id=abc")],
 )
 def test_directory_of_another_broker_is_refused(tmp_path: Path, node_id: int, cluster_id: str, message: str) -> None:
@@ -76,7 +76,7 @@ def test_clean_marker_is_found_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    "name, expected",
     [
         ("orders-0", TopicPartitionName("orders", 0)),
         ("a-b-c-12", TopicPartitionName("a-b-c", 12)),
