@@ -65,9 +65,9 @@ class OffsetStore:
         """True when the group has committed or pending offsets."""
         return group_id in self._committed or group_id in self._producers
 
-    def group_ids(self) -> list[str]:
-        """The groups that have committed offsets."""
-        return list(self._committed)
+    def known_group_ids(self) -> list[str]:
+        """The groups that have committed or pending offsets."""
+        return list(self._committed.keys() | self._producers.keys())
 
     def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
         """Take over a commit, unless a later one is already known."""
@@ -87,12 +87,11 @@ class OffsetStore:
         if not topics:
             del self._committed[group_id]
 
-    def remove_group(self, group_id: str) -> list[tuple[str, int]]:
-        """Forget all offsets of a group, pending ones too; returns the partitions that had committed ones."""
+    def remove_group(self, group_id: str) -> list[tuple[str, int, CommittedOffset]]:
+        """Forget all offsets of a group, pending ones too; returns what was committed."""
         for producer_id in self._producers.pop(group_id, ()):
             self._drop_pending(producer_id, group_id)
-        topics = self._committed.pop(group_id, {})
-        return [(topic, partition) for topic, partitions in topics.items() for partition in partitions]
+        return list(_flat(self._committed.pop(group_id, {})))
 
     # --- pending -----------------------------------------------------------------------------------------------------
 
@@ -130,9 +129,18 @@ class OffsetStore:
     ) -> None:
         # Order is that of the records themselves, not of the marker: a plain commit made after the transactional one
         # stays, whether the shard has lived through it or loads it.
-        if committed.log_offset == NO_LOG_OFFSET and log_offset != NO_LOG_OFFSET:
-            committed = msgspec.structs.replace(committed, log_offset=log_offset)
+        if committed.log_offset == NO_LOG_OFFSET:
+            known = self.get(group_id, topic, partition)
+            place = max(log_offset, known.log_offset if known is not None else NO_LOG_OFFSET)
+            committed = msgspec.structs.replace(committed, log_offset=place)
         self.put(group_id, topic, partition, committed)
+
+    def place_pending(self, producer_id: int, group_id: str, topic: str, partition: int, log_offset: int) -> None:
+        """Remember where the record of a pending offset stands, unless the transaction has already ended."""
+        partitions = self._pending.get(producer_id, {}).get(group_id, {}).get(topic, {})
+        committed = partitions.get(partition)
+        if committed is not None:
+            partitions[partition] = msgspec.structs.replace(committed, log_offset=log_offset)
 
     def remove_pending(self, producer_id: int, group_id: str, topic: str, partition: int) -> None:
         """Forget one pending offset: its record was not written, or its topic is gone."""

@@ -1,0 +1,724 @@
+"""The classic group protocol as a state machine: events and time in, new state and actions out, no I/O.
+
+A generation begins when the members have joined again (or the rebalance time-out has passed) and the leader among them
+has sent an assignment that was stored. The coordinator carries out the actions: it answers waiting requests, which the
+machine knows by their tickets, and writes the group to the log.
+
+    Empty -> PreparingRebalance -> CompletingRebalance -> Stable -> PreparingRebalance -> ... -> Empty
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.groups.classic_member import (
+    Action,
+    AnswerJoin,
+    AnswerSync,
+    Join,
+    Member,
+    State,
+    StaticRejoin,
+    StoreGroup,
+    Sync,
+    Ticket,
+    join_refused,
+    sync_refused,
+)
+from core_broker.groups.classic_subscription import subscribed_topics
+from core_broker.groups.records import group_key
+from core_broker.groups.shape import GroupKind, StoredRecord
+from core_broker.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from core_broker.protocol.messages.sync_group import SyncGroupResponse
+from core_broker.protocol.stored.groups import GroupMetadataValue, MemberMetadata
+from core_broker.service.clock import Clock
+
+CONSUMER_PROTOCOL: Final = "consumer"
+NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60_000
+"""How long a member may wait for its first generation: its client may be gone, and it sends no heartbeats yet."""
+PENDING_MEMBERS_MAX: Final = 10_000
+"""Ids given out but not yet used; beyond it the oldest is forgotten, and its owner asks again."""
+_POSTPONE_MS_MIN: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupLimits:
+    """What an operator sets for classic groups."""
+
+    initial_rebalance_delay_ms: int = 3000
+    size_max: int = 2**31 - 1
+
+
+class ClassicGroup:
+    """One group of the classic protocol. Every method that takes an event returns the actions it leads to."""
+
+    kind: GroupKind = "classic"
+
+    def __init__(self, group_id: str, *, clock: Clock, limits: GroupLimits) -> None:
+        self.group_id = group_id
+        self.state = State.EMPTY
+        self.state_since_ms = clock.now_ms()
+        self.generation = 0
+        self.protocol_type = ""
+        self.protocol_name: str | None = None
+        self.leader_id: str | None = None
+        self.members: dict[str, Member] = {}
+        self._clock = clock
+        self._limits = limits
+        self._static_ids: dict[str, str] = {}
+        """Instance id -> member id (KIP-345)."""
+        self._pending: dict[str, float] = {}
+        """Ids given out by KIP-394 -> when they are forgotten."""
+        self._pending_sync: set[str] = set()
+        self._topics: frozenset[str] | None = None
+        self._join_deadline = 0.0
+        self._sync_deadline: float | None = None
+        self._in_initial_delay = False
+        self._initial_delay_left_ms = 0
+        self._member_came_in_delay = False
+        self._is_storing = False
+        self._actions: list[Action] = []
+
+    # --- what others ask (groups/shape.py) ---------------------------------------------------------------------------
+
+    @property
+    def state_name(self) -> str:
+        """The state in Kafka's spelling."""
+        return self.state.value
+
+    @property
+    def is_empty(self) -> bool:
+        """True when it has no members; ids given out to some that never came do not count."""
+        return self.state is State.EMPTY
+
+    def check_commit(
+        self, member_id: str, generation_or_epoch: int, instance_id: str | None, *, is_transactional: bool
+    ) -> None:
+        """Refuse an offset commit of a stranger or of another generation."""
+        if generation_or_epoch < 0 and self.state is State.EMPTY:
+            return  # an admin client, or a consumer that assigns its partitions itself
+        if generation_or_epoch >= 0 or member_id or instance_id is not None:
+            error = self._check_member(member_id, instance_id)
+            if error is not ErrorCode.NONE:
+                raise BrokerError(error)
+            if generation_or_epoch != self.generation:
+                raise BrokerError(ErrorCode.ILLEGAL_GENERATION)
+        elif not is_transactional:
+            # Old transactional clients do not tell who they are; everybody else must be a member (KIP-447).
+            raise BrokerError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if not is_transactional and self.state is State.COMPLETING_REBALANCE:
+            raise BrokerError(ErrorCode.REBALANCE_IN_PROGRESS)
+        if self.state is State.DEAD:
+            raise BrokerError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    def check_fetch(self, member_id: str | None, member_epoch: int) -> None:  # noqa: ARG002 - only KIP-848 has epochs
+        """Anybody may ask for the offsets of a classic group."""
+        if self.state is State.DEAD:
+            raise BrokerError(ErrorCode.GROUP_ID_NOT_FOUND)
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """True when a member reads the topic, or when members exist that do not say what they read."""
+        if self._topics is not None:
+            return topic in self._topics
+        return self.protocol_type == CONSUMER_PROTOCOL
+
+    def offsets_expire_from_ms(self, committed_at_ms: int) -> int | None:
+        """KIP-211: from when the group became empty; from the commit itself where no members are managed."""
+        if not self.protocol_type:
+            return committed_at_ms
+        if self.state is State.EMPTY:
+            return self.state_since_ms if self.state_since_ms >= 0 else committed_at_ms
+        if self.protocol_type == CONSUMER_PROTOCOL and self._topics is not None and self.state is State.STABLE:
+            return committed_at_ms
+        return None
+
+    def tombstones(self) -> list[StoredRecord]:
+        """The record that removes the group from the log."""
+        return [(group_key(self.group_id), None)]
+
+    def next_deadline(self) -> float | None:
+        """The earliest moment at which time alone changes something."""
+        deadlines = [member.deadline for member in self.members.values() if member.can_expire]
+        deadlines.extend(self._pending.values())
+        if self.state is State.PREPARING_REBALANCE:
+            deadlines.append(self._join_deadline)
+        if self._sync_deadline is not None:
+            deadlines.append(self._sync_deadline)
+        return min(deadlines, default=None)
+
+    # --- JoinGroup ---------------------------------------------------------------------------------------------------
+
+    def join(self, event: Join) -> list[Action]:
+        """A member wants to join, or to join again."""
+        if self.state is State.DEAD:
+            self._refuse_join(event, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        elif not self._has_room_for(event.member_id):
+            self._turn_away(event)
+        elif not self._supports(event):
+            self._refuse_join(event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        elif not event.member_id:
+            self._join_new(event)
+        else:
+            self._join_known(event)
+        self._complete_join_if_ready()
+        return self._take_actions()
+
+    def _has_room_for(self, member_id: str) -> bool:
+        if self.state is State.EMPTY:
+            return True
+        member = self.members.get(member_id)
+        if self.state is State.PREPARING_REBALANCE:
+            # Those that wait are counted, not the members: so the last to come back are turned away when the limit
+            # was lowered.
+            return (member is not None and member.join_ticket is not None) or self._waiting() < self._limits.size_max
+        return member is not None or len(self.members) < self._limits.size_max
+
+    def _turn_away(self, event: Join) -> None:
+        member = self.members.get(event.member_id)
+        if member is not None:
+            self._remove(member)
+        self._refuse_join(event, ErrorCode.GROUP_MAX_SIZE_REACHED, "")
+
+    def _supports(self, event: Join) -> bool:
+        """True when the newcomer has an assignor in common with all members, with its own former self too."""
+        if not event.protocol_type or not event.protocols:
+            return False
+        if not self.members:
+            return True
+        if event.protocol_type != self.protocol_type:
+            return False
+        return bool(_common_protocols(list(self.members.values()), {name for name, _ in event.protocols}))
+
+    def _join_new(self, event: Join) -> None:
+        member_id = event.fresh_member_id
+        if event.instance_id is not None:
+            former_id = self._static_ids.get(event.instance_id)
+            if former_id is None:
+                self._add(event, member_id)
+            else:
+                self._replace_static(event, former_id)
+        elif event.must_know_its_id:
+            self._add_pending(member_id, event.session_timeout_ms)
+            self._refuse_join(event, ErrorCode.MEMBER_ID_REQUIRED, member_id)
+        else:
+            self._add(event, member_id)
+
+    def _join_known(self, event: Join) -> None:
+        if event.member_id in self._pending and event.instance_id is None:
+            self._add(event, event.member_id)
+            return
+        error = self._check_member(event.member_id, event.instance_id)
+        if error is not ErrorCode.NONE:
+            self._refuse_join(event, error)
+            return
+        member = self.members[event.member_id]
+        if self._must_rebalance_for(member, event):
+            self._update(member, event)
+            self._prepare_rebalance()
+        else:
+            # It has lost our answer, or asks for what it knows: the current generation is good enough.
+            self._extend(member)
+            self._answer_join(event.ticket, member, with_members=self.state is State.COMPLETING_REBALANCE)
+
+    def _must_rebalance_for(self, member: Member, event: Join) -> bool:
+        if self.state is State.PREPARING_REBALANCE or member.protocols != event.protocols:
+            return True
+        # A leader that joins again has seen something change, such as the partitions of a topic.
+        return self.state is State.STABLE and member.member_id == self.leader_id
+
+    def _add(self, event: Join, member_id: str) -> None:
+        member = Member(
+            member_id=member_id,
+            instance_id=event.instance_id,
+            client_id=event.client_id,
+            client_host=event.client_host,
+            session_timeout_ms=event.session_timeout_ms,
+            rebalance_timeout_ms=event.rebalance_timeout_ms,
+            protocols=event.protocols,
+            deadline=self._clock.monotonic() + NEW_MEMBER_JOIN_TIMEOUT_MS / 1000,
+            is_new=True,
+            join_ticket=event.ticket,
+        )
+        if not self.members:
+            self.protocol_type = event.protocol_type
+        self._pending.pop(member_id, None)
+        self.members[member_id] = member
+        if event.instance_id is not None:
+            self._static_ids[event.instance_id] = member_id
+        if self.leader_id is None:
+            self.leader_id = member_id
+        self._member_came_in_delay = True
+        self._prepare_rebalance()
+
+    def _update(self, member: Member, event: Join) -> None:
+        if member.join_ticket is not None:
+            self._actions.append(join_refused(member.join_ticket, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
+        member.join_ticket = event.ticket
+        member.protocols = event.protocols
+        member.session_timeout_ms = event.session_timeout_ms
+        member.rebalance_timeout_ms = event.rebalance_timeout_ms
+        member.client_id, member.client_host = event.client_id, event.client_host
+
+    def _add_pending(self, member_id: str, session_timeout_ms: int) -> None:
+        if len(self._pending) >= PENDING_MEMBERS_MAX:
+            del self._pending[next(iter(self._pending))]
+        self._pending[member_id] = self._clock.monotonic() + session_timeout_ms / 1000
+
+    # --- static members (KIP-345) ------------------------------------------------------------------------------------
+
+    def _replace_static(self, event: Join, former_id: str) -> None:
+        """A static member is back under a new id: the old id is fenced, the assignment stays."""
+        former = msgspec.structs.replace(self.members[former_id], join_ticket=None, sync_ticket=None)
+        former_leader_id = self.leader_id or ""
+        member = self._swap_static(former_id, event.fresh_member_id)
+        self._update(member, event)
+        self._extend(member)
+        if self.state is State.STABLE and self._select_protocol() == self.protocol_name:
+            rejoin = StaticRejoin(
+                member_id=member.member_id,
+                former=former,
+                former_leader_id=former_leader_id,
+                can_skip_assignment=event.can_skip_assignment,
+            )
+            self._actions.append(self._store(static_rejoin=rejoin))
+        else:
+            # While an assignment is awaited, the leader knows the old id only: the new one would get nothing.
+            self._prepare_rebalance()
+
+    def _swap_static(self, former_id: str, member_id: str) -> Member:
+        member = self.members[former_id]
+        self._refuse_waiting(member, ErrorCode.FENCED_INSTANCE_ID)
+        # The order of members is kept: it decides ties between assignors and who leads next.
+        self.members = {member_id if known == former_id else known: m for known, m in self.members.items()}
+        member.member_id = member_id
+        if member.instance_id is not None:
+            self._static_ids[member.instance_id] = member_id
+        if self.leader_id == former_id:
+            self.leader_id = member_id
+        if former_id in self._pending_sync:
+            self._pending_sync.discard(former_id)
+            self._pending_sync.add(member_id)
+        return member
+
+    def _static_stored(self, rejoin: StaticRejoin, error: ErrorCode) -> None:
+        member = self.members.get(rejoin.member_id)
+        if member is None or member.join_ticket is None or self.state is not State.STABLE:
+            return  # gone, or a rebalance has begun that will answer it
+        ticket, member.join_ticket = member.join_ticket, None
+        if error is not ErrorCode.NONE:
+            self._undo_rejoin(rejoin, member)
+            self._actions.append(join_refused(ticket, error))
+            return
+        self._extend(member)
+        is_leader = self.leader_id == member.member_id
+        if rejoin.can_skip_assignment:
+            self._answer_join(ticket, member, with_members=is_leader, skip_assignment=is_leader)
+        else:
+            # Before KIP-814 a leader is not told that it leads, or it would send an assignment that nobody reads.
+            self._answer_join(ticket, member, with_members=False, leader_id=rejoin.former_leader_id)
+
+    def _undo_rejoin(self, rejoin: StaticRejoin, member: Member) -> None:
+        former = self._swap_static(member.member_id, rejoin.former.member_id)
+        former.protocols = rejoin.former.protocols
+        former.session_timeout_ms = rejoin.former.session_timeout_ms
+        former.rebalance_timeout_ms = rejoin.former.rebalance_timeout_ms
+
+    # --- the rebalance -----------------------------------------------------------------------------------------------
+
+    def _prepare_rebalance(self) -> None:
+        """Ask everybody to join again, unless that is under way."""
+        if self.state in (State.PREPARING_REBALANCE, State.DEAD):
+            return
+        if self.state is State.COMPLETING_REBALANCE:
+            self._drop_assignments(ErrorCode.REBALANCE_IN_PROGRESS)
+        now = self._clock.monotonic()
+        timeout_ms = self._rebalance_timeout_ms()
+        self._in_initial_delay = self.state is State.EMPTY
+        if self._in_initial_delay:
+            delay_ms = self._limits.initial_rebalance_delay_ms
+            self._initial_delay_left_ms = max(timeout_ms - delay_ms, 0)
+            self._member_came_in_delay = False
+            timeout_ms = delay_ms
+        self._join_deadline = now + timeout_ms / 1000
+        self._sync_deadline = None
+        self._pending_sync.clear()
+        self._enter(State.PREPARING_REBALANCE)
+
+    def _complete_join_if_ready(self) -> None:
+        if self.state is not State.PREPARING_REBALANCE:
+            return
+        if self._in_initial_delay:
+            # Who has only an id yet is not waited for: the delay is there to let them come.
+            if self._join_deadline <= self._clock.monotonic():
+                self._join_time_is_up()
+        elif not self._pending and self._waiting() == len(self.members):
+            self._complete_join()
+
+    def _join_time_is_up(self) -> None:
+        if self._in_initial_delay and self._member_came_in_delay and self._initial_delay_left_ms > 0:
+            # Members still pour in: give them another delay, within the rebalance time-out.
+            delay_ms = min(self._limits.initial_rebalance_delay_ms, self._initial_delay_left_ms)
+            self._initial_delay_left_ms -= delay_ms
+            self._member_came_in_delay = False
+            self._join_deadline = self._clock.monotonic() + delay_ms / 1000
+            return
+        self._complete_join()
+
+    def _complete_join(self) -> None:
+        self._in_initial_delay = False
+        for member in [m for m in self.members.values() if m.join_ticket is None and m.instance_id is None]:
+            self._remove(member)
+        if self.members and not self._elect_waiting_leader():
+            # Only static members are left and none came back: wait for them until their sessions end.
+            wait_ms = max(self._rebalance_timeout_ms(), _POSTPONE_MS_MIN)
+            self._join_deadline = self._clock.monotonic() + wait_ms / 1000
+            return
+        self.generation += 1
+        if self.members:
+            self._begin_generation()
+        else:
+            self._become_empty()
+
+    def _elect_waiting_leader(self) -> bool:
+        """Make sure that the leader is one who has joined, since it must assign."""
+        leader = self.members.get(self.leader_id) if self.leader_id is not None else None
+        if leader is None or leader.join_ticket is None:
+            leader = next((m for m in self.members.values() if m.join_ticket is not None), None)
+            if leader is None:
+                return False
+            self.leader_id = leader.member_id
+        return True
+
+    def _begin_generation(self) -> None:
+        self.protocol_name = self._select_protocol()
+        self._topics = self._subscribed_topics()
+        self._is_storing = False
+        self._enter(State.COMPLETING_REBALANCE)
+        self._pending_sync = set(self.members)
+        self._sync_deadline = self._clock.monotonic() + self._rebalance_timeout_ms() / 1000
+        for member in self.members.values():
+            if member.join_ticket is None:
+                continue
+            ticket, member.join_ticket = member.join_ticket, None
+            member.is_new = False
+            self._extend(member)
+            self._answer_join(ticket, member, with_members=True)
+
+    def _become_empty(self) -> None:
+        self.protocol_name = None
+        self.leader_id = None
+        self._topics = self._subscribed_topics()
+        self._enter(State.EMPTY)
+        self._actions.append(self._store())
+
+    def _select_protocol(self) -> str | None:
+        """The assignor that all support and most like best; the earlier member decides a tie."""
+        members = list(self.members.values())
+        candidates = _common_protocols(members, {name for name, _ in members[0].protocols}) if members else set()
+        if not candidates:
+            return None
+        return Counter(member.vote(candidates) for member in members).most_common(1)[0][0]
+
+    def _subscribed_topics(self) -> frozenset[str] | None:
+        if self.protocol_type != CONSUMER_PROTOCOL:
+            return None
+        return subscribed_topics([member.metadata(self.protocol_name) for member in self.members.values()])
+
+    # --- SyncGroup ---------------------------------------------------------------------------------------------------
+
+    def sync(self, event: Sync) -> list[Action]:
+        """A member asks for its assignment, or the leader brings it."""
+        error = self._check_sync(event)
+        if error is not ErrorCode.NONE:
+            self._actions.append(sync_refused(event.ticket, error))
+            return self._take_actions()
+        member = self.members[event.member_id]
+        self._pending_sync.discard(member.member_id)
+        if not self._pending_sync:
+            self._sync_deadline = None
+        if self.state is State.STABLE:
+            self._extend(member)
+            self._answer_sync(event.ticket, member)
+        else:
+            self._await_assignment(member, event)
+        return self._take_actions()
+
+    def _check_sync(self, event: Sync) -> ErrorCode:
+        if self.state is State.DEAD:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        error = self._check_member(event.member_id, event.instance_id)
+        if error is not ErrorCode.NONE:
+            return error
+        if event.generation != self.generation:
+            return ErrorCode.ILLEGAL_GENERATION
+        if event.protocol_type not in (None, self.protocol_type) or event.protocol_name not in (
+            None,
+            self.protocol_name,
+        ):
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        return ErrorCode.REBALANCE_IN_PROGRESS if self.state is State.PREPARING_REBALANCE else ErrorCode.NONE
+
+    def _await_assignment(self, member: Member, event: Sync) -> None:
+        if member.sync_ticket is not None:
+            self._actions.append(sync_refused(member.sync_ticket, ErrorCode.REBALANCE_IN_PROGRESS))
+        member.sync_ticket = event.ticket
+        if member.member_id == self.leader_id and not self._is_storing:
+            self._is_storing = True
+            assignments = {member_id: event.assignments.get(member_id, b"") for member_id in self.members}
+            self._actions.append(self._store(assignments=assignments))
+
+    def on_stored(self, store: StoreGroup, error: ErrorCode) -> list[Action]:
+        """The group has been written, or that has failed."""
+        if store.static_rejoin is not None:
+            self._static_stored(store.static_rejoin, error)
+        elif store.assignments is not None:
+            self._assignment_stored(store.generation, store.assignments, error)
+        return self._take_actions()
+
+    def _assignment_stored(self, generation: int, assignments: dict[str, bytes], error: ErrorCode) -> None:
+        if self.state is not State.COMPLETING_REBALANCE or generation != self.generation:
+            return  # another rebalance has begun meanwhile and has answered everybody
+        self._is_storing = False
+        if error is not ErrorCode.NONE:
+            self._drop_assignments(error)
+            self._prepare_rebalance()
+            return
+        self._enter(State.STABLE)
+        for member in self.members.values():
+            member.assignment = assignments.get(member.member_id, b"")
+            if member.sync_ticket is not None:
+                ticket, member.sync_ticket = member.sync_ticket, None
+                self._extend(member)
+                self._answer_sync(ticket, member)
+
+    def _drop_assignments(self, error: ErrorCode) -> None:
+        for member in self.members.values():
+            member.assignment = b""
+            if member.sync_ticket is not None:
+                ticket, member.sync_ticket = member.sync_ticket, None
+                self._extend(member)
+                self._actions.append(sync_refused(ticket, error))
+
+    # --- Heartbeat, LeaveGroup ---------------------------------------------------------------------------------------
+
+    def heartbeat(self, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
+        """A member is alive; the answer tells it whether to join again."""
+        if self.state is State.DEAD:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        error = self._check_member(member_id, instance_id)
+        if error is not ErrorCode.NONE:
+            return error
+        if generation != self.generation:
+            return ErrorCode.ILLEGAL_GENERATION
+        self._extend(self.members[member_id])
+        return ErrorCode.REBALANCE_IN_PROGRESS if self.state is State.PREPARING_REBALANCE else ErrorCode.NONE
+
+    def extend_session(self, member_id: str) -> None:
+        """A member has shown in another way that it is alive: it has committed offsets."""
+        member = self.members.get(member_id)
+        if member is not None and self.state in (State.STABLE, State.PREPARING_REBALANCE):
+            self._extend(member)
+
+    def leave(self, member_id: str, instance_id: str | None) -> tuple[ErrorCode, list[Action]]:
+        """A member leaves, or an operator removes a static one by its instance id alone."""
+        if self.state is State.DEAD:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE, []
+        if not member_id and instance_id is not None:
+            member_id = self._static_ids.get(instance_id, "")
+        if member_id in self._pending and instance_id is None:
+            del self._pending[member_id]
+            self._complete_join_if_ready()
+            return ErrorCode.NONE, self._take_actions()
+        error = self._check_member(member_id, instance_id)
+        if error is ErrorCode.NONE:
+            self._expel(self.members[member_id])
+        return error, self._take_actions()
+
+    # --- time --------------------------------------------------------------------------------------------------------
+
+    def on_time(self) -> list[Action]:
+        """Carry out what has come due; calling it too early does nothing."""
+        now = self._clock.monotonic()
+        for member_id in [member_id for member_id, deadline in self._pending.items() if deadline <= now]:
+            del self._pending[member_id]
+        for member in [m for m in self.members.values() if m.can_expire and m.deadline <= now]:
+            self._expel(member)
+        if self._sync_deadline is not None and self._sync_deadline <= now:
+            self._expire_syncs()
+        if self.state is State.PREPARING_REBALANCE and self._join_deadline <= now:
+            self._join_time_is_up()
+        self._complete_join_if_ready()
+        return self._take_actions()
+
+    def _expire_syncs(self) -> None:
+        """Remove members that have joined the generation but never asked for their assignment."""
+        self._sync_deadline = None
+        late = [self.members[member_id] for member_id in self._pending_sync if member_id in self.members]
+        self._pending_sync.clear()
+        for member in late:
+            self._remove(member)
+        if late:
+            self._prepare_rebalance()
+
+    def _expel(self, member: Member) -> None:
+        self._remove(member)
+        self._prepare_rebalance()
+        self._complete_join_if_ready()
+
+    def _remove(self, member: Member) -> None:
+        self._refuse_waiting(member, ErrorCode.UNKNOWN_MEMBER_ID)
+        del self.members[member.member_id]
+        self._pending_sync.discard(member.member_id)
+        if member.instance_id is not None:
+            self._static_ids.pop(member.instance_id, None)
+        if self.leader_id == member.member_id:
+            self.leader_id = next(iter(self.members), None)
+
+    # --- the log -----------------------------------------------------------------------------------------------------
+
+    def restore(self, value: GroupMetadataValue) -> None:
+        """Become what a stored record says; its members get a fresh session."""
+        self.generation = value.generation
+        self.protocol_type = value.protocol_type
+        self.protocol_name = value.protocol
+        self.members = {stored.member_id: _restored(stored, value.protocol or "") for stored in value.members}
+        self._static_ids = {m.instance_id: m.member_id for m in self.members.values() if m.instance_id is not None}
+        self.leader_id = (value.leader or None) if self.members else None
+        self._topics = self._subscribed_topics()
+        self._enter(State.STABLE if self.members else State.EMPTY)
+        self.state_since_ms = value.current_state_timestamp
+        self.refresh_sessions()
+
+    def refresh_sessions(self) -> None:
+        """Begin every session anew: the members could not reach a coordinator while it was loading."""
+        for member in self.members.values():
+            self._extend(member)
+
+    def unload(self, error: ErrorCode) -> list[Action]:
+        """The broker is no longer this group's coordinator: turn away everybody who waits."""
+        for member in self.members.values():
+            self._refuse_waiting(member, error)
+        self._pending.clear()
+        self._sync_deadline = None
+        self._enter(State.DEAD)
+        return self._take_actions()
+
+    def _store(
+        self, *, assignments: dict[str, bytes] | None = None, static_rejoin: StaticRejoin | None = None
+    ) -> StoreGroup:
+        members = [
+            MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.metadata(self.protocol_name),
+                assignment=member.assignment if assignments is None else assignments.get(member.member_id, b""),
+            )
+            for member in self.members.values()
+        ]
+        value = GroupMetadataValue(
+            protocol_type=self.protocol_type,
+            generation=self.generation,
+            protocol=self.protocol_name,
+            leader=self.leader_id,
+            current_state_timestamp=self.state_since_ms,
+            members=members,
+        )
+        return StoreGroup(generation=self.generation, value=value, assignments=assignments, static_rejoin=static_rejoin)
+
+    # --- small things ------------------------------------------------------------------------------------------------
+
+    def _check_member(self, member_id: str, instance_id: str | None) -> ErrorCode:
+        if instance_id is not None:
+            known_id = self._static_ids.get(instance_id)
+            if known_id is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if known_id != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+    def _waiting(self) -> int:
+        return sum(member.join_ticket is not None for member in self.members.values())
+
+    def _rebalance_timeout_ms(self) -> int:
+        """The slowest member decides how long all wait."""
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    def _extend(self, member: Member) -> None:
+        member.deadline = self._clock.monotonic() + member.session_timeout_ms / 1000
+
+    def _enter(self, state: State) -> None:
+        self.state = state
+        self.state_since_ms = self._clock.now_ms()
+
+    def _refuse_waiting(self, member: Member, error: ErrorCode) -> None:
+        if member.join_ticket is not None:
+            self._actions.append(join_refused(member.join_ticket, error))
+            member.join_ticket = None
+        if member.sync_ticket is not None:
+            self._actions.append(sync_refused(member.sync_ticket, error))
+            member.sync_ticket = None
+
+    def _refuse_join(self, event: Join, error: ErrorCode, member_id: str | None = None) -> None:
+        self._actions.append(join_refused(event.ticket, error, event.member_id if member_id is None else member_id))
+
+    def _answer_join(
+        self,
+        ticket: Ticket,
+        member: Member,
+        *,
+        with_members: bool,
+        leader_id: str | None = None,
+        skip_assignment: bool = False,
+    ) -> None:
+        leader = (self.leader_id or "") if leader_id is None else leader_id
+        response = JoinGroupResponse(
+            generation_id=self.generation,
+            protocol_type=self.protocol_type,
+            protocol_name=self.protocol_name,
+            leader=leader,
+            skip_assignment=skip_assignment,
+            member_id=member.member_id,
+            members=self._described_members() if with_members and leader == member.member_id else [],
+        )
+        self._actions.append(AnswerJoin(ticket, response))
+
+    def _described_members(self) -> list[JoinGroupResponseMember]:
+        name = self.protocol_name
+        return [JoinGroupResponseMember(m.member_id, m.instance_id, m.metadata(name)) for m in self.members.values()]
+
+    def _answer_sync(self, ticket: Ticket, member: Member) -> None:
+        response = SyncGroupResponse(
+            protocol_type=self.protocol_type, protocol_name=self.protocol_name, assignment=member.assignment
+        )
+        self._actions.append(AnswerSync(ticket, response))
+
+    def _take_actions(self) -> list[Action]:
+        actions, self._actions = self._actions, []
+        return actions
+
+
+def _common_protocols(members: list[Member], names: set[str]) -> set[str]:
+    """Those of `names` that every member supports."""
+    for member in members:
+        names = names.intersection(name for name, _ in member.protocols)
+    return names
+
+
+def _restored(stored: MemberMetadata, protocol_name: str) -> Member:
+    return Member(
+        member_id=stored.member_id,
+        instance_id=stored.group_instance_id,
+        client_id=stored.client_id,
+        client_host=stored.client_host,
+        session_timeout_ms=stored.session_timeout,
+        rebalance_timeout_ms=stored.rebalance_timeout if stored.rebalance_timeout >= 0 else stored.session_timeout,
+        protocols=((protocol_name, stored.subscription),),
+        assignment=stored.assignment,
+    )

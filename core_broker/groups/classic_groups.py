@@ -1,0 +1,227 @@
+"""Serves the classic group APIs: finds the group, feeds its state machine, and carries out what that asks for."""
+
+import asyncio
+import itertools
+import logging
+import uuid
+from typing import Final, cast
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.groups.background import Background
+from core_broker.groups.classic_group import ClassicGroup, GroupLimits
+from core_broker.groups.classic_member import Action, AnswerJoin, AnswerSync, Join, StoreGroup, Sync, Ticket
+from core_broker.groups.records import group_record
+from core_broker.groups.shape import Group, GroupOwner, GroupShard
+from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from core_broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+log = logging.getLogger(__name__)
+
+STRING_BYTES_MAX: Final = 32_767
+"""What the stored records can hold in a string; flexible versions of the wire protocol could carry more."""
+PROTOCOL_BYTES_MAX: Final = 8 * 1024 * 1024
+"""What a member may say to all assignors together; it stays in memory as long as the member."""
+
+_KNOWN_MEMBER_ID_SINCE: Final = 4
+_REBALANCE_TIMEOUT_SINCE: Final = 1
+_SKIP_ASSIGNMENT_SINCE: Final = 9
+
+_Response = JoinGroupResponse | SyncGroupResponse
+
+
+class ClassicGroups:
+    """The classic groups of all shards that this broker coordinates."""
+
+    def __init__(self, owner: GroupOwner, background: Background, limits: GroupLimits) -> None:
+        self._owner = owner
+        self._background = background
+        self._limits = limits
+        self._tickets = itertools.count()
+        self._waiting: dict[Ticket, asyncio.Future[_Response]] = {}
+
+    async def join(
+        self, request: JoinGroupRequest, *, api_version: int, client_id: str, client_host: str
+    ) -> JoinGroupResponse:
+        """Join a group; returns when the generation begins. Raises BrokerError."""
+        shard = self._owner.shard_for(request.group_id)
+        self._check_join(request)
+        group = self._group_to_join(shard, request)
+        ticket = next(self._tickets)
+        member_prefix = request.group_instance_id or client_id
+        event = Join(
+            ticket=ticket,
+            member_id=request.member_id,
+            fresh_member_id=f"{member_prefix}-{uuid.uuid4()}",
+            instance_id=request.group_instance_id,
+            client_id=client_id,
+            client_host=client_host,
+            session_timeout_ms=request.session_timeout_ms,
+            rebalance_timeout_ms=_rebalance_timeout_ms(request, api_version),
+            protocol_type=request.protocol_type,
+            protocols=tuple((protocol.name, protocol.metadata) for protocol in request.protocols),
+            must_know_its_id=api_version >= _KNOWN_MEMBER_ID_SINCE,
+            can_skip_assignment=api_version >= _SKIP_ASSIGNMENT_SINCE,
+        )
+        answer = self._expect(ticket)
+        self._perform(shard, group, group.join(event))
+        return cast(JoinGroupResponse, await self._wait(ticket, answer))
+
+    async def sync(self, request: SyncGroupRequest) -> SyncGroupResponse:
+        """Ask for an assignment, bringing everybody's if one leads; returns when it is stored."""
+        shard = self._owner.shard_for(request.group_id)
+        group = self._existing(shard, request.group_id)
+        ticket = next(self._tickets)
+        event = Sync(
+            ticket=ticket,
+            member_id=request.member_id,
+            generation=request.generation_id,
+            instance_id=request.group_instance_id,
+            protocol_type=request.protocol_type,
+            protocol_name=request.protocol_name,
+            assignments={given.member_id: given.assignment for given in request.assignments},
+        )
+        answer = self._expect(ticket)
+        self._perform(shard, group, group.sync(event))
+        return cast(SyncGroupResponse, await self._wait(ticket, answer))
+
+    def heartbeat(self, group_id: str, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
+        """A member is alive."""
+        group = self._owner.shard_for(group_id).groups.get(group_id)
+        if not isinstance(group, ClassicGroup):
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return group.heartbeat(member_id, generation, instance_id)
+
+    def leave(self, group_id: str, members: list[tuple[str, str | None]]) -> list[ErrorCode]:
+        """Members leave, each named by member id, instance id, or both; the error of each."""
+        shard = self._owner.shard_for(group_id)
+        group = shard.groups.get(group_id)
+        if not isinstance(group, ClassicGroup):
+            return [ErrorCode.UNKNOWN_MEMBER_ID] * len(members)
+        errors = []
+        for member_id, instance_id in members:
+            error, actions = group.leave(member_id, instance_id)
+            errors.append(error)
+            self._perform(shard, group, actions)
+        return errors
+
+    def on_deadline(self, shard: GroupShard, group: ClassicGroup) -> None:
+        """Time has passed for a group."""
+        self._perform(shard, group, group.on_time())
+
+    def unload(self, shard: GroupShard, error: ErrorCode) -> None:
+        """The shard goes elsewhere: whoever waits is sent after it."""
+        for group in shard.groups.values():
+            if isinstance(group, ClassicGroup):
+                self._perform(shard, group, group.unload(error))
+
+    def new_group(self, group_id: str) -> ClassicGroup:
+        """An empty group."""
+        return ClassicGroup(group_id, clock=self._owner.clock, limits=self._limits)
+
+    # --- finding the group -------------------------------------------------------------------------------------------
+
+    def _group_to_join(self, shard: GroupShard, request: JoinGroupRequest) -> ClassicGroup:
+        group = shard.groups.get(request.group_id)
+        if isinstance(group, ClassicGroup):
+            return group
+        if request.member_id:
+            raise BrokerError(ErrorCode.UNKNOWN_MEMBER_ID)
+        if group is not None:
+            self._replace_consumer_group(shard, group)
+        created = self.new_group(request.group_id)
+        shard.groups[request.group_id] = created
+        return created
+
+    def _replace_consumer_group(self, shard: GroupShard, group: Group) -> None:
+        if not group.is_empty:
+            raise BrokerError(
+                ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+                f"group {group.group_id} has members of the consumer protocol: it takes none of the classic one",
+            )
+        self._background.start(self._write_quietly(shard, group))
+
+    async def _write_quietly(self, shard: GroupShard, group: Group) -> None:
+        try:
+            await shard.write(group.tombstones())
+        except BrokerError as error:
+            log.warning(
+                "the former group could not be removed from the log",
+                extra={"group": group.group_id, "error": error.code.name},
+            )
+
+    @staticmethod
+    def _existing(shard: GroupShard, group_id: str) -> ClassicGroup:
+        group = shard.groups.get(group_id)
+        if not isinstance(group, ClassicGroup):
+            raise BrokerError(ErrorCode.UNKNOWN_MEMBER_ID)
+        return group
+
+    def _check_join(self, request: JoinGroupRequest) -> None:
+        settings = self._owner.settings
+        low, high = settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms
+        if not low <= request.session_timeout_ms <= high:
+            raise BrokerError(
+                ErrorCode.INVALID_SESSION_TIMEOUT,
+                f"session time-out {request.session_timeout_ms} ms is not between {low} and {high}",
+            )
+        texts = [request.member_id, request.group_instance_id or "", request.protocol_type]
+        texts.extend(protocol.name for protocol in request.protocols)
+        if any(_bytes_of(text) > STRING_BYTES_MAX - 64 for text in texts):
+            raise BrokerError(ErrorCode.INVALID_REQUEST, "a name in the request is too long to be stored")
+        if sum(len(protocol.metadata) for protocol in request.protocols) > PROTOCOL_BYTES_MAX:
+            raise BrokerError(ErrorCode.INVALID_REQUEST, f"protocols of more than {PROTOCOL_BYTES_MAX} bytes")
+
+    # --- carrying out ------------------------------------------------------------------------------------------------
+
+    def _perform(self, shard: GroupShard, group: ClassicGroup, actions: list[Action]) -> None:
+        for action in actions:
+            match action:
+                case AnswerJoin() | AnswerSync():
+                    self._answer(action.ticket, action.response)
+                case StoreGroup():
+                    self._background.start(self._store(shard, group, action))
+        self._owner.arm(shard, group)
+
+    async def _store(self, shard: GroupShard, group: ClassicGroup, store: StoreGroup) -> None:
+        error = await self._write_group(shard, group, store)
+        self._perform(shard, group, group.on_stored(store, error))
+
+    @staticmethod
+    async def _write_group(shard: GroupShard, group: ClassicGroup, store: StoreGroup) -> ErrorCode:
+        if shard.groups.get(group.group_id) is not group:
+            return ErrorCode.NOT_COORDINATOR  # deleted meanwhile: writing it now would bring it back
+        try:
+            await shard.write([group_record(group.group_id, store.value)])
+        except BrokerError as error:
+            log.warning("group could not be stored", extra={"group": group.group_id, "error": error.code.name})
+            too_large = error.code is ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+            return ErrorCode.UNKNOWN_SERVER_ERROR if too_large else error.code
+        return ErrorCode.NONE
+
+    def _expect(self, ticket: Ticket) -> asyncio.Future[_Response]:
+        answer: asyncio.Future[_Response] = asyncio.get_running_loop().create_future()
+        self._waiting[ticket] = answer
+        return answer
+
+    async def _wait(self, ticket: Ticket, answer: asyncio.Future[_Response]) -> _Response:
+        # The state machine answers every ticket in bounded time: at the latest when the rebalance time-out, the time
+        # limit of new members or that of writes has passed.
+        try:
+            return await answer
+        finally:
+            self._waiting.pop(ticket, None)
+
+    def _answer(self, ticket: Ticket, response: _Response) -> None:
+        answer = self._waiting.pop(ticket, None)
+        if answer is not None and not answer.done():
+            answer.set_result(response)
+
+
+def _rebalance_timeout_ms(request: JoinGroupRequest, api_version: int) -> int:
+    """Before v1 the session time-out served for both."""
+    given = request.rebalance_timeout_ms
+    return given if api_version >= _REBALANCE_TIMEOUT_SINCE and given > 0 else request.session_timeout_ms
+
+
+def _bytes_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())

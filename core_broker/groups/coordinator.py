@@ -1,0 +1,252 @@
+"""The group coordinator: owns the shards, wakes groups when their time has come, and hands requests to their servers.
+
+classic           JoinGroup, SyncGroup, Heartbeat, LeaveGroup       classic_groups.py
+offset_commits    OffsetCommit, TxnOffsetCommit, OffsetFetch, ...   offset_commits.py
+consumer_groups   ConsumerGroupHeartbeat, ConsumerGroupDescribe     consumer_groups.py (KIP-848)
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol
+
+from core_broker.cluster.coordinators import OFFSETS_TOPIC, partition_for
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.groups.background import Background
+from core_broker.groups.classic_group import ClassicGroup, GroupLimits
+from core_broker.groups.classic_groups import STRING_BYTES_MAX, ClassicGroups
+from core_broker.groups.deadlines import Deadlines
+from core_broker.groups.expiry import Expiry
+from core_broker.groups.loading import Loader
+from core_broker.groups.offset_commits import OffsetCommits
+from core_broker.groups.records import offset_key
+from core_broker.groups.shape import ConsumerGroupsPart, Group, GroupShard, StoredRecord
+from core_broker.groups.shard import CoordinatedPartition, Shard, ShardState
+from core_broker.service.clock import Clock
+from core_broker.settings import BrokerSettings
+
+log = logging.getLogger(__name__)
+
+_DUE_PER_TURN: Final = 1000
+_IDLE_SECONDS: Final = 60.0
+
+
+class PartitionSource(Protocol):
+    """Where the coordinator finds the partitions that it keeps its state in."""
+
+    def get(self, topic: str, index: int) -> CoordinatedPartition:
+        """The partition; raises BrokerError when this broker does not lead it."""
+
+
+class GroupCoordinator:
+    """All groups whose partition of `__consumer_offsets` is led by this broker."""
+
+    consumer_groups: ConsumerGroupsPart | None = None
+    """Set once, before the first shard is loaded."""
+
+    def __init__(
+        self, *, settings: BrokerSettings, clock: Clock, partitions: PartitionSource, partition_count: Callable[[], int]
+    ) -> None:
+        self.settings = settings
+        self.clock = clock
+        self._partitions = partitions
+        self._partition_count = partition_count
+        self._limits = GroupLimits(
+            initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms, size_max=settings.group_max_size
+        )
+        self._shards: dict[int, Shard] = {}
+        self._background = Background()
+        self._deadlines = Deadlines()
+        self._woken = asyncio.Event()
+        self._expiry = Expiry(settings=settings, clock=clock)
+        self.classic = ClassicGroups(self, self._background, self._limits)
+        self.offset_commits = OffsetCommits(
+            settings=settings, clock=clock, shard_for=self.shard_for_offsets, new_group=self.classic.new_group
+        )
+
+    # --- life --------------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Do everything that no request asks for, until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._background.run())
+                tasks.create_task(self._run_timers())
+                tasks.create_task(self._run_expiry())
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Give up all shards; whoever waits is told to look for another coordinator."""
+        for partition_index in list(self._shards):
+            self.resign(partition_index)
+        self._background.close()
+
+    def become_leader(self, partition_index: int, leader_epoch: int) -> None:
+        """This broker leads a partition now: load it. Until then requests get COORDINATOR_LOAD_IN_PROGRESS.
+
+        An empty partition is ready at once; others are read in the background, by `run()`.
+        """
+        known = self._shards.get(partition_index)
+        if known is not None:
+            if known.leader_epoch >= leader_epoch:
+                return
+            self.resign(partition_index)
+        shard = Shard(
+            partition_index,
+            leader_epoch,
+            self._partitions.get(OFFSETS_TOPIC, partition_index),
+            clock=self.clock,
+            timeout_ms=self.settings.offsets_commit_timeout_ms,
+        )
+        self._shards[partition_index] = shard
+        if shard.partition.log.end_offset == shard.partition.log.start_offset:
+            self._loader(shard).run_now()
+        else:
+            self._background.start(self._load(shard))
+
+    def resign(self, partition_index: int) -> None:
+        """Another broker leads the partition now, or it is gone: drop its groups."""
+        shard = self._shards.pop(partition_index, None)
+        if shard is None:
+            return
+        shard.state = ShardState.RESIGNED
+        self.classic.unload(shard, ErrorCode.NOT_COORDINATOR)
+        log.info("no longer coordinator", extra={"partition": partition_index, "groups": len(shard.groups)})
+
+    async def load_now(self, partition_index: int) -> None:
+        """Load a shard without waiting for `run()`: for a start that wants to be ready when it is done."""
+        shard = self._shards.get(partition_index)
+        if shard is not None and shard.state is ShardState.LOADING:
+            await self._load(shard)
+
+    async def _load(self, shard: Shard) -> None:
+        if shard.state is not ShardState.LOADING:
+            return
+        await self._loader(shard).run()
+        for group in shard.groups.values():
+            self.arm(shard, group)
+        log.info("groups loaded", extra={"partition": shard.partition_index, "groups": len(shard.groups)})
+
+    def _loader(self, shard: Shard) -> Loader:
+        return Loader(shard, clock=self.clock, limits=self._limits, consumer_groups=self.consumer_groups)
+
+    # --- finding groups ----------------------------------------------------------------------------------------------
+
+    def shard_for(self, group_id: str) -> Shard:
+        """The shard that serves a group; raises the error that sends the client away or makes it wait."""
+        if not group_id:
+            raise BrokerError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+        return self.shard_for_offsets(group_id)
+
+    def shard_for_offsets(self, group_id: str) -> Shard:
+        """As `shard_for`, but offsets may be kept under an empty group id, as very old clients do."""
+        if len(group_id) > STRING_BYTES_MAX // 4 and len(group_id.encode()) > STRING_BYTES_MAX:
+            raise BrokerError(ErrorCode.INVALID_GROUP_ID, f"the group id has more than {STRING_BYTES_MAX} bytes")
+        shard = self._shards.get(partition_for(group_id, self._partition_count()))
+        if shard is None:
+            raise BrokerError(ErrorCode.NOT_COORDINATOR)
+        if shard.state is not ShardState.READY:
+            raise BrokerError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return shard
+
+    def partition_of(self, group_id: str) -> int:
+        """The partition of `__consumer_offsets` that a group lives in."""
+        return partition_for(group_id, self._partition_count())
+
+    def find_group(self, group_id: str) -> Group | None:
+        """The group, or None; raises as `shard_for_offsets`."""
+        return self.shard_for_offsets(group_id).groups.get(group_id)
+
+    def loaded_shards(self) -> Iterable[Shard]:
+        """All shards that are ready."""
+        return [shard for shard in self._shards.values() if shard.state is ShardState.READY]
+
+    @property
+    def is_loading(self) -> bool:
+        """True when some groups are not known yet."""
+        return any(shard.state is ShardState.LOADING for shard in self._shards.values())
+
+    # --- what happens to whole groups --------------------------------------------------------------------------------
+
+    async def delete_group(self, group_id: str) -> None:
+        """Delete an empty group with its offsets; raises GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
+        shard = self.shard_for_offsets(group_id)
+        group = shard.groups.get(group_id)
+        if group is None:
+            raise BrokerError(ErrorCode.GROUP_ID_NOT_FOUND)
+        if not group.is_empty:
+            raise BrokerError(ErrorCode.NON_EMPTY_GROUP)
+        # Gone at once, so that whoever joins while the deletion is being written begins anew.
+        del shard.groups[group_id]
+        removed = shard.offsets.remove_group(group_id)
+        tombstones: list[StoredRecord] = [(offset_key(group_id, topic, index), None) for topic, index, _ in removed]
+        try:
+            await shard.write(tombstones + group.tombstones())
+        except BrokerError:
+            shard.groups.setdefault(group_id, group)
+            for topic, index, committed in removed:
+                shard.offsets.put(group_id, topic, index, committed)
+            raise
+        log.info("group deleted", extra={"group": group_id, "offsets": len(removed)})
+
+    def complete_transaction(self, partition_index: int, producer_id: int, *, commit: bool) -> None:
+        """A transaction's marker was appended to a partition of `__consumer_offsets`: its offsets count, or not."""
+        shard = self._shards.get(partition_index)
+        # While it loads, the marker is read from the log like everything else.
+        if shard is not None and shard.state is ShardState.READY:
+            shard.offsets.complete(producer_id, commit=commit)
+
+    def on_topics_deleted(self, names: Iterable[str]) -> None:
+        """Topics are gone: forget their offsets, in the background."""
+        topics = [name for name in names if name != OFFSETS_TOPIC]
+        for shard in self.loaded_shards() if topics else ():
+            self._background.start(self._expiry.forget_topics(shard, topics))
+
+    async def expire(self) -> None:
+        """Remove expired offsets and groups now."""
+        for shard in self.loaded_shards():
+            await self._expiry.clean(shard)
+
+    # --- time --------------------------------------------------------------------------------------------------------
+
+    def arm(self, shard: GroupShard, group: Group) -> None:
+        """Look at the group again when its next deadline comes."""
+        moment = group.next_deadline()
+        if moment is not None and self._deadlines.arm((shard.partition_index, group.group_id), moment):
+            self._woken.set()
+
+    def run_due(self) -> None:
+        """Tell every group whose deadline has passed."""
+        for partition_index, group_id in self._deadlines.take_due(self.clock.monotonic(), limit=_DUE_PER_TURN):
+            shard = self._shards.get(partition_index)
+            group = shard.groups.get(group_id) if shard is not None else None
+            if shard is None or group is None or shard.state is not ShardState.READY:
+                continue
+            if isinstance(group, ClassicGroup):
+                self.classic.on_deadline(shard, group)
+            elif self.consumer_groups is not None:
+                self._background.start(self._on_consumer_deadline(self.consumer_groups, shard, group))
+
+    async def _on_consumer_deadline(self, part: ConsumerGroupsPart, shard: Shard, group: Group) -> None:
+        try:
+            await part.on_deadline(shard, group)
+        finally:
+            self.arm(shard, group)
+
+    async def _run_timers(self) -> None:
+        while True:
+            moment = self._deadlines.next_moment()
+            seconds = _IDLE_SECONDS if moment is None else max(moment - self.clock.monotonic(), 0.0)
+            try:
+                async with asyncio.timeout(min(seconds, _IDLE_SECONDS)):
+                    await self._woken.wait()
+            except TimeoutError:
+                pass
+            self._woken.clear()
+            self.run_due()
+
+    async def _run_expiry(self) -> None:
+        while True:
+            await asyncio.sleep(self.settings.offsets_retention_check_interval_ms / 1000)
+            await self.expire()

@@ -1,0 +1,148 @@
+"""Rebuild a shard by reading its partition from the start, as a new coordinator does.
+
+Offsets written inside a transaction count only once its commit marker has been read; those of an aborted one never do.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from typing import Final
+
+from core_broker.groups.classic_group import ClassicGroup, GroupLimits
+from core_broker.groups.records import committed_offset, decode_record
+from core_broker.groups.shape import ConsumerGroupsPart
+from core_broker.groups.shard import Shard, ShardState
+from core_broker.protocol.fields import Message
+from core_broker.protocol.primitives import DecodeError
+from core_broker.protocol.records import BatchHeader, Record, read_end_marker, read_records
+from core_broker.protocol.stored.groups import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    LegacyOffsetCommitKey,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from core_broker.service.clock import Clock
+
+log = logging.getLogger(__name__)
+
+_BATCHES_PER_TURN: Final = 200
+"""How much is read before other work of the broker gets its turn."""
+
+
+class Loader:
+    """Replays records into a shard."""
+
+    def __init__(
+        self, shard: Shard, *, clock: Clock, limits: GroupLimits, consumer_groups: ConsumerGroupsPart | None
+    ) -> None:
+        self._shard = shard
+        self._clock = clock
+        self._limits = limits
+        self._consumer_groups = consumer_groups
+
+    async def run(self) -> None:
+        """Read everything, letting others run in between; stops early when the shard is taken away."""
+        batches = self._batches()
+        while self._shard.state is ShardState.LOADING:
+            for _ in range(_BATCHES_PER_TURN):
+                found = next(batches, None)
+                if found is None:
+                    self._finish()
+                    return
+                self._replay_batch(*found)
+            await asyncio.sleep(0)
+
+    def run_now(self) -> None:
+        """Read everything in one go: for partitions known to be small."""
+        for header, buffer in self._batches():
+            self._replay_batch(header, buffer)
+        self._finish()
+
+    def _batches(self) -> Iterator[tuple[BatchHeader, memoryview]]:
+        """All batches, those too that are appended while we read: transaction markers do not wait for us."""
+        partition_log = self._shard.partition.log
+        start, end = partition_log.start_offset, partition_log.end_offset
+        while start < end:
+            yield from partition_log.read_batches(start, end)
+            start, end = end, partition_log.end_offset
+
+    def _replay_batch(self, header: BatchHeader, buffer: memoryview) -> None:
+        records = read_records(buffer, header)
+        if header.is_control:
+            self._replay_marker(header, records)
+            return
+        producer_id = header.producer_id if header.is_transactional else None
+        for record in records:
+            self._replay_record(record, producer_id)
+
+    def _replay_marker(self, header: BatchHeader, records: list[Record]) -> None:
+        marker = read_end_marker(records[0]) if records else None
+        if marker is not None:
+            self._shard.offsets.complete(header.producer_id, commit=marker[0], log_offset=header.base_offset)
+
+    def _replay_record(self, record: Record, producer_id: int | None) -> None:
+        try:
+            decoded = decode_record(record.key or b"", record.value)
+        except DecodeError as error:
+            # Better to serve all other groups than none: the record stays in the log for whoever looks into it.
+            self._report("record of __consumer_offsets cannot be read and is skipped", record, str(error))
+            return
+        if decoded is None:
+            self._report("record of __consumer_offsets has an unknown kind and is skipped", record, "")
+            return
+        self._apply(decoded[0], decoded[1], record.offset, producer_id)
+
+    def _apply(self, key: Message, value: Message | None, log_offset: int, producer_id: int | None) -> None:
+        match key:
+            case OffsetCommitKey() | LegacyOffsetCommitKey():
+                self._apply_offset(key, value, log_offset, producer_id)
+            case GroupMetadataKey():
+                self._apply_group(key.group, value)
+            case _:
+                if self._consumer_groups is not None:
+                    self._consumer_groups.replay(self._shard, key, value)
+
+    def _apply_offset(
+        self,
+        key: OffsetCommitKey | LegacyOffsetCommitKey,
+        value: Message | None,
+        log_offset: int,
+        producer_id: int | None,
+    ) -> None:
+        offsets = self._shard.offsets
+        if not isinstance(value, OffsetCommitValue):
+            offsets.remove(key.group, key.topic, key.partition)
+        elif producer_id is None:
+            offsets.put(key.group, key.topic, key.partition, committed_offset(value, log_offset))
+        else:
+            committed = committed_offset(value, log_offset)
+            offsets.put_pending(producer_id, key.group, key.topic, key.partition, committed)
+
+    def _apply_group(self, group_id: str, value: Message | None) -> None:
+        groups = self._shard.groups
+        if isinstance(value, GroupMetadataValue):
+            group = ClassicGroup(group_id, clock=self._clock, limits=self._limits)
+            group.restore(value)
+            groups[group_id] = group
+        elif group_id in groups and groups[group_id].kind == "classic":
+            del groups[group_id]
+
+    def _finish(self) -> None:
+        shard = self._shard
+        for group_id in shard.offsets.known_group_ids():
+            if group_id not in shard.groups:
+                # Offsets without members: of a consumer that assigns its partitions itself.
+                shard.groups[group_id] = ClassicGroup(group_id, clock=self._clock, limits=self._limits)
+        for group in shard.groups.values():
+            if isinstance(group, ClassicGroup):
+                group.refresh_sessions()
+        shard.state = ShardState.READY
+        if self._consumer_groups is not None:
+            self._consumer_groups.on_loaded(shard)
+
+    def _report(self, message: str, record: Record, reason: str) -> None:
+        log.warning(
+            message,
+            extra={"partition": self._shard.partition_index, "offset": record.offset, "reason": reason},
+        )

@@ -1,0 +1,120 @@
+"""One partition of `__consumer_offsets` this broker coordinates: its groups, their offsets, the way to the log."""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import Final, Protocol
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.groups.offsets import OffsetStore
+from core_broker.groups.shape import Group, StoredRecord
+from core_broker.protocol.records import BatchHeader, Record, build_batch
+from core_broker.service.clock import Clock
+
+_ANSWER_FOR: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+}
+"""What a client of a coordinator is told when the partition beneath it refuses a write."""
+
+
+class CoordinatedLog(Protocol):
+    """The log of a coordinator's partition, as far as loading reads it."""
+
+    @property
+    def start_offset(self) -> int:
+        """The first offset."""
+
+    @property
+    def end_offset(self) -> int:
+        """The offset after the last."""
+
+    def read_batches(self, start: int, end: int) -> Iterator[tuple[BatchHeader, memoryview]]:
+        """The batches between two offsets."""
+
+
+class Appended(Protocol):
+    """Where a batch went."""
+
+    @property
+    def first_offset(self) -> int:
+        """Offset of its first record."""
+
+
+class CoordinatedPartition(Protocol):
+    """A partition that a coordinator keeps its state in."""
+
+    @property
+    def log(self) -> CoordinatedLog:
+        """What has been written."""
+
+    async def append_records(self, records: Sequence[Record], *, timeout_ms: int = ...) -> int:
+        """Append as one batch; returns the first offset once it is committed."""
+
+    async def append_buffer(self, buffer: bytearray, *, timeout_ms: int = ...) -> Appended:
+        """Append a ready batch; returns once it is committed."""
+
+
+class ShardState(Enum):
+    """Whether a shard can serve."""
+
+    LOADING = "loading"
+    READY = "ready"
+    RESIGNED = "resigned"
+
+
+class Shard:
+    """The groups of one partition. All but `write*` is plain memory; they append before they first suspend."""
+
+    def __init__(
+        self, partition_index: int, leader_epoch: int, partition: CoordinatedPartition, *, clock: Clock, timeout_ms: int
+    ) -> None:
+        self.partition_index = partition_index
+        self.leader_epoch = leader_epoch
+        self.partition = partition
+        self.state = ShardState.LOADING
+        self.groups: dict[str, Group] = {}
+        self.offsets = OffsetStore()
+        self._clock = clock
+        self._timeout_ms = timeout_ms
+
+    async def write(self, records: Sequence[StoredRecord]) -> int:
+        """Append as one batch and wait until it is committed; returns the first offset."""
+        self._check_leading()
+        now_ms = self._clock.now_ms()
+        batch = [Record(-1, now_ms, key, value) for key, value in records]
+        try:
+            return await self.partition.append_records(batch, timeout_ms=self._timeout_ms)
+        except BrokerError as error:
+            raise _for_client(error) from error
+
+    async def write_transactional(
+        self, records: Sequence[StoredRecord], *, producer_id: int, producer_epoch: int
+    ) -> int:
+        """Append as part of a producer's transaction; what it says is pending until the marker."""
+        self._check_leading()
+        now_ms = self._clock.now_ms()
+        buffer = build_batch(
+            [Record(-1, now_ms, key, value) for key, value in records],
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            is_transactional=True,
+        )
+        try:
+            result = await self.partition.append_buffer(buffer, timeout_ms=self._timeout_ms)
+        except BrokerError as error:
+            raise _for_client(error) from error
+        return result.first_offset
+
+    def _check_leading(self) -> None:
+        if self.state is ShardState.RESIGNED:
+            raise BrokerError(ErrorCode.NOT_COORDINATOR)
+
+
+def _for_client(error: BrokerError) -> BrokerError:
+    return BrokerError(_ANSWER_FOR.get(error.code, error.code), error.message)
