@@ -140,10 +140,12 @@ def filter_batch(
     """Decide about one batch whose records were read; the new bytes come with REWRITE."""
     if header.is_control:
         return _filter_marker(header, records, cleaning, transactions)
-    is_aborted = transactions.passes_data(header)
+    if transactions.passes_data(header):
+        # Also above the part read: nothing aborted is left in a cleaned segment, so its transaction index may be lost.
+        return _emptied(header, cleaning)
     if header.base_offset >= cleaning.keys.end_offset:
         return Verdict.KEEP, None
-    kept = [] if is_aborted else _kept_records(header, records, cleaning)
+    kept = _kept_records(header, records, cleaning)
     if not kept:
         return _emptied(header, cleaning)
     needs_horizon = not header.has_delete_horizon and any(record.value is None for record in kept)

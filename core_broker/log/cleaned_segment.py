@@ -1,8 +1,9 @@
 """The segment that compaction writes: Kafka's four files under the suffix `.cleaned` until they are whole and on disk.
 
 The life of a cleaned segment, safe at every step: `.cleaned` files are written and forced to disk; renamed to `.swap`,
-the log last, because from then on recovery finishes the swap; the originals are renamed to `.deleted`; `.swap` files
-get their final names. Recovery deletes `.cleaned`, finishes `.swap` and deletes `.deleted`.
+the log first, because from then on recovery finishes the swap, and an index found without its log could be taken for
+that of the original; the originals are renamed to `.deleted`; `.swap` files get their final names. Recovery deletes
+`.cleaned`, finishes `.swap` and deletes `.deleted`; an index lost on the way is built again.
 """
 
 import os
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from core_broker.log.checkpoints import sync_directory
 from core_broker.log.offset_index import OffsetIndex
-from core_broker.log.segment import CLEANED_SUFFIX, Segment, segment_name
+from core_broker.log.segment import CLEANED_SUFFIX, SWAP_SUFFIX, Segment, segment_name
 from core_broker.log.time_index import TimeIndex
 from core_broker.log.transaction_index import AbortedTransaction, write_transaction_index
 from core_broker.protocol.records import BatchHeader, Buffer
@@ -82,8 +83,12 @@ class CleanedSegment:
         for suffix in _SUFFIXES:
             self._path(suffix).unlink(missing_ok=True)
 
-    def as_segment(self, settings: TopicSettings) -> Segment:
-        """The finished files as a segment, still under their `.cleaned` names."""
+    def swap(self, settings: TopicSettings) -> Segment:
+        """The point of no return: rename to `.swap`, which recovery completes; returns the segment so named."""
+        for suffix in _SUFFIXES:
+            path = self._path(suffix)
+            if path.exists():
+                path.replace(path.with_name(path.name.removesuffix(CLEANED_SUFFIX) + SWAP_SUFFIX))
         return Segment(
             self.directory,
             self.base_offset,
@@ -91,7 +96,7 @@ class CleanedSegment:
             size=self.size_bytes,
             index_size=self._index.size_bytes,
             time_index_size=self._time_index.size_bytes,
-            suffix=CLEANED_SUFFIX,
+            suffix=SWAP_SUFFIX,
         )
 
 

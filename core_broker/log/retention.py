@@ -5,27 +5,27 @@ alone, age and size do not count; segments below the log start offset (DeleteRec
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from core_broker.log.time_index import TimeOffset
 from core_broker.settings import TopicSettings
 
 
 class RetainedSegment(Protocol):
     """What retention looks at; `log.segment.Segment` has it."""
 
-    base_offset: int
-    size: int
-
     @property
-    def greatest_timestamp(self) -> TimeOffset:
-        """Its greatest record timestamp, -1 if no record has one."""
+    def base_offset(self) -> int:
+        """First offset the segment may hold."""
         ...
 
     @property
-    def path(self) -> Path:
-        """The `.log` file."""
+    def size_bytes(self) -> int:
+        """Bytes of batches in it."""
+        ...
+
+    @property
+    def retention_timestamp(self) -> int:
+        """Its greatest record timestamp, or when it was last written to if no record has one."""
         ...
 
 
@@ -57,12 +57,6 @@ def expired_segments(
     return Expiry(min(count, _below_watermark(segments, high_watermark, end_offset)), reason)
 
 
-def newest_timestamp(segment: RetainedSegment) -> int:
-    """The segment's greatest record timestamp, or when it was last written to if no record has one."""
-    timestamp = segment.greatest_timestamp.timestamp
-    return timestamp if timestamp >= 0 else segment.path.stat().st_mtime_ns // 1_000_000
-
-
 def _below_start(segments: Sequence[RetainedSegment], start_offset: int) -> int:
     """Segments that end at or below the log start; the last one has no known end and stays."""
     count = 0
@@ -75,10 +69,10 @@ def _beyond_size(segments: Sequence[RetainedSegment], retention_bytes: int) -> i
     """Segments without which the log would still hold `retention_bytes`."""
     if retention_bytes < 0:
         return 0
-    surplus = sum(segment.size for segment in segments) - retention_bytes
+    surplus = sum(segment.size_bytes for segment in segments) - retention_bytes
     count = 0
     for segment in segments:
-        surplus -= segment.size
+        surplus -= segment.size_bytes
         if surplus < 0 or _is_empty_and_last(segments, count):
             break
         count += 1
@@ -91,7 +85,7 @@ def _beyond_age(segments: Sequence[RetainedSegment], retention_ms: int, now_ms: 
         return 0
     count = 0
     for segment in segments:
-        if _is_empty_and_last(segments, count) or now_ms - newest_timestamp(segment) <= retention_ms:
+        if _is_empty_and_last(segments, count) or now_ms - segment.retention_timestamp <= retention_ms:
             break
         count += 1
     return count
@@ -107,4 +101,4 @@ def _below_watermark(segments: Sequence[RetainedSegment], high_watermark: int, e
 
 
 def _is_empty_and_last(segments: Sequence[RetainedSegment], index: int) -> bool:
-    return index == len(segments) - 1 and segments[index].size == 0
+    return index == len(segments) - 1 and segments[index].size_bytes == 0

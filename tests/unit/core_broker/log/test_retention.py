@@ -1,27 +1,19 @@
 """Which segments retention lets go."""
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core_broker.log.retention import Expiry, expired_segments
-from core_broker.log.time_index import TimeOffset
 from core_broker.settings import TopicSettings
 
 
-@dataclass
+@dataclass(frozen=True)
 class FakeSegment:
     base_offset: int
-    size: int = 100
-    timestamp: int = 0
-    path: Path = Path(__file__)
-
-    @property
-    def greatest_timestamp(self) -> TimeOffset:
-        return TimeOffset(self.timestamp, self.base_offset)
+    size_bytes: int = 100
+    retention_timestamp: int = 0
 
 
 def expiry(
@@ -42,7 +34,7 @@ def expiry(
     )
 
 
-AGED = [FakeSegment(0, timestamp=10), FakeSegment(10, timestamp=20), FakeSegment(20, 100, 30)]
+AGED = [FakeSegment(0, retention_timestamp=10), FakeSegment(10, retention_timestamp=20), FakeSegment(20, 100, 30)]
 
 
 def test_segments_older_than_retention_ms_expire() -> None:
@@ -57,23 +49,14 @@ def test_idle_active_segment_expires_too() -> None:
 
 
 def test_empty_active_segment_is_not_rolled_for_ever() -> None:
-    segments = [FakeSegment(0), FakeSegment(10, size=0)]
+    segments = [FakeSegment(0), FakeSegment(10, size_bytes=0)]
     assert expiry(segments, TopicSettings(retention_ms=100), now_ms=10_000).segment_count == 1
     assert expiry(segments[1:], TopicSettings(retention_ms=100, retention_bytes=0), now_ms=10_000).segment_count == 0
 
 
 def test_record_from_the_future_holds_what_comes_after_it() -> None:
-    segments = [FakeSegment(0, timestamp=10**15), FakeSegment(10)]
+    segments = [FakeSegment(0, retention_timestamp=10**15), FakeSegment(10)]
     assert expiry(segments, TopicSettings(retention_ms=100), now_ms=10_000).segment_count == 0
-
-
-def test_segment_without_timestamps_is_as_old_as_its_file(tmp_path: Path) -> None:
-    path = tmp_path / "0.log"
-    path.touch()
-    os.utime(path, (5, 5))
-    segments = [FakeSegment(0, timestamp=-1, path=path)]
-    assert expiry(segments, TopicSettings(retention_ms=100), now_ms=5100).segment_count == 0
-    assert expiry(segments, TopicSettings(retention_ms=100), now_ms=5101).segment_count == 1
 
 
 def test_no_limit_deletes_nothing() -> None:

@@ -1,0 +1,267 @@
+"""Compaction of one log: when it is due, how far it may go, and carrying it out.
+
+The work is done by `cleaner` in a thread, on closed segments, from values taken on the event loop. The result is put in
+place on the event loop, after checking that the log still has the segments it was made from; if it was truncated or
+deleted meanwhile, the result is thrown away.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from core_broker.log.batch_filter import CleaningRound, TransactionsPassed
+from core_broker.log.cleaned_segment import CleanedSegment
+from core_broker.log.cleaner import AbortedLookup, KeysRead, Pacer, SourceSegment, clean_group, read_keys
+from core_broker.log.key_offsets import KeyOffsets
+from core_broker.log.offset_index import RELATIVE_OFFSET_MAX
+from core_broker.log.producer_state import ProducerStates
+from core_broker.log.scan import walk
+from core_broker.log.segment import Segment
+from core_broker.service.clock import Clock
+from core_broker.settings import TopicSettings
+
+log = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
+
+
+class CompactedLog(Protocol):
+    """What compaction needs of a log; `log.partition_log.PartitionLog` has it."""
+
+    topic: str
+    partition: int
+    directory: Path
+    settings: TopicSettings
+    producers: ProducerStates
+    segments: list[Segment]
+    start_offset: int
+    end_offset: int
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Start of the oldest open transaction."""
+        ...
+
+    def replace_segments(self, replaced: Sequence[Segment], swap: Segment) -> None:
+        """Put a segment whose files end in `.swap` in the place of others, and delete those."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleaningPlan:
+    """How far a log can be cleaned, and how urgent it is."""
+
+    first_dirty_offset: int
+    end_offset: int
+    """First uncleanable offset: always the base of a segment."""
+    clean_bytes: int
+    dirty_bytes: int
+    is_overdue: bool
+    """The oldest dirty record is older than max.compaction.lag.ms."""
+
+    @property
+    def dirty_ratio(self) -> float:
+        """Share of the log below the first uncleanable offset that was never cleaned."""
+        total = self.clean_bytes + self.dirty_bytes
+        return self.dirty_bytes / total if total else 0.0
+
+    def is_due(self, settings: TopicSettings) -> bool:
+        """Whether the log should be cleaned now."""
+        is_dirty_enough = self.dirty_ratio > settings.min_cleanable_dirty_ratio
+        return self.dirty_bytes > 0 and (is_dirty_enough or self.is_overdue)
+
+
+def plan_cleaning(compacted: CompactedLog, *, checkpoint: int | None, high_watermark: int, now_ms: int) -> CleaningPlan:
+    """Look at a log; `checkpoint` is the offset up to which it was cleaned before, if it was."""
+    first_dirty = _first_dirty_offset(compacted, checkpoint)
+    end = _first_uncleanable_offset(compacted, first_dirty, high_watermark, now_ms)
+    closed = [segment for segment in compacted.segments if segment.base_offset < end]
+    # The segment that holds the first dirty offset counts as dirty, unless the offset is beyond what can be cleaned.
+    bases = [segment.base_offset for segment in closed[1:]] + [end]
+    dirty = [segment for segment, next_base in zip(closed, bases, strict=True) if next_base > first_dirty]
+    dirty_bytes = sum(segment.size for segment in dirty)
+    return CleaningPlan(
+        first_dirty_offset=first_dirty,
+        end_offset=end,
+        clean_bytes=sum(segment.size for segment in closed) - dirty_bytes,
+        dirty_bytes=dirty_bytes,
+        is_overdue=_is_overdue(dirty, compacted.settings.max_compaction_lag_ms, now_ms),
+    )
+
+
+def _first_dirty_offset(compacted: CompactedLog, checkpoint: int | None) -> int:
+    """Where cleaning goes on; from the start when the checkpoint does not fit the log (KAFKA-3330)."""
+    if checkpoint is None or not compacted.start_offset <= checkpoint <= compacted.end_offset:
+        return compacted.start_offset
+    return checkpoint
+
+
+def _first_uncleanable_offset(compacted: CompactedLog, first_dirty: int, high_watermark: int, now_ms: int) -> int:
+    """Base of the first segment that must be left alone: active, undecided, not replicated, or too young."""
+    unstable = compacted.first_unstable_offset
+    limit = high_watermark if unstable is None else min(high_watermark, unstable)
+    youngest_ms = now_ms - compacted.settings.min_compaction_lag_ms
+    has_lag = compacted.settings.min_compaction_lag_ms > 0
+    segments = compacted.segments
+    for segment, following in pairwise(segments):
+        is_decided = following.base_offset <= limit
+        is_young = (
+            has_lag and following.base_offset > first_dirty and segment.greatest_timestamp.timestamp > youngest_ms
+        )
+        if not is_decided or is_young:
+            return segment.base_offset
+    return segments[-1].base_offset
+
+
+def _is_overdue(dirty: Sequence[Segment], max_lag_ms: int, now_ms: int) -> bool:
+    """Whether a dirty record waits too long; decided by the first batch of each segment, as in Kafka."""
+    oldest_ms = now_ms - max_lag_ms
+    if oldest_ms <= 0:
+        return False
+    return any(0 <= _first_timestamp(segment) < oldest_ms for segment in dirty)
+
+
+def _first_timestamp(segment: Segment) -> int:
+    for _, fields in walk(segment.file, 0, segment.size):
+        return fields[8]
+    return -1
+
+
+def group_segments(segments: Sequence[SourceSegment], settings: TopicSettings) -> Iterator[list[SourceSegment]]:
+    """Neighbours that fit into one segment together, so that cleaned logs do not end in many tiny ones."""
+    group: list[SourceSegment] = []
+    for segment in segments:
+        if group and not _fits(group, segment, settings):
+            yield group
+            group = []
+        group.append(segment)
+    if group:
+        yield group
+
+
+def _fits(group: list[SourceSegment], segment: SourceSegment, settings: TopicSettings) -> bool:
+    size_bytes = sum(member.size_bytes for member in group) + segment.size_bytes
+    index_bytes = sum(member.index_bytes for member in group) + segment.index_bytes
+    return (
+        size_bytes <= settings.segment_bytes
+        and index_bytes <= settings.segment_index_bytes
+        and segment.end_offset - 1 - group[0].base_offset <= RELATIVE_OFFSET_MAX
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleaningResult:
+    """What a round has done."""
+
+    cleaned_to_offset: int
+    bytes_before: int
+    bytes_after: int
+
+
+class Compactor:
+    """Carries out cleaning rounds, one log at a time."""
+
+    def __init__(
+        self, clock: Clock, executor: Executor, *, buffer_bytes: int, bytes_per_second: float = float("inf")
+    ) -> None:
+        self._clock = clock
+        self._executor = executor
+        self._buffer_bytes = buffer_bytes
+        self._bytes_per_second = bytes_per_second
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """Make running rounds give up soon; none can be started any more."""
+        self._stop.set()
+
+    async def clean(self, compacted: CompactedLog, plan: CleaningPlan) -> CleaningResult | None:
+        """Clean a log as planned; None when it changed under our hands.
+
+        Raises CorruptBatch or CorruptIndexError when the log cannot be read, OSError when the disk fails, and
+        CleaningStoppedError.
+        """
+        originals = [segment for segment in compacted.segments if segment.base_offset < plan.end_offset]
+        sources = _source_segments(originals, plan.end_offset)
+        later = [s.transactions.path for s in compacted.segments if s.base_offset >= plan.end_offset]
+        aborted = AbortedLookup(sources, later)
+        pacer = Pacer(self._clock, self._stop, bytes_per_second=self._bytes_per_second)
+        found = await self._read_keys(sources, plan, aborted, pacer)
+        cleaning = self._round(compacted, found)
+        transactions = TransactionsPassed()
+        bytes_before = bytes_after = 0
+        within = [source for source in sources if source.base_offset < found.keys.end_offset]
+        for group in group_segments(within, compacted.settings):
+            new_segment = partial(CleanedSegment, compacted.directory, group[0].base_offset, compacted.settings)
+            work = partial(clean_group, new_segment=new_segment, aborted=aborted, pacer=pacer)
+            cleaned = await self._in_thread(partial(work, group, cleaning, transactions))
+            group_bytes = sum(source.size_bytes for source in group)
+            bytes_before += group_bytes
+            bytes_after += group_bytes if cleaned is None else cleaned.size_bytes
+            replaced = [segment for segment in originals if _is_in(segment, group)]
+            if cleaned is not None and not _swap_in(compacted, replaced, cleaned):
+                return None
+        return CleaningResult(
+            cleaned_to_offset=found.keys.end_offset, bytes_before=bytes_before, bytes_after=bytes_after
+        )
+
+    async def _read_keys(
+        self, sources: list[SourceSegment], plan: CleaningPlan, aborted: AbortedLookup, pacer: Pacer
+    ) -> KeysRead:
+        dirty = [source for source in sources if source.end_offset > plan.first_dirty_offset]
+        keys = KeyOffsets.of_size(self._buffer_bytes)
+        keys.end_offset = plan.first_dirty_offset
+        read = partial(read_keys, first_dirty_offset=plan.first_dirty_offset, aborted=aborted, pacer=pacer)
+        return await self._in_thread(partial(read, dirty, keys))
+
+    def _round(self, compacted: CompactedLog, found: KeysRead) -> CleaningRound:
+        return CleaningRound(
+            keys=found.keys,
+            last_offset=found.last_offset,
+            now_ms=self._clock.now_ms(),
+            delete_retention_ms=compacted.settings.delete_retention_ms,
+            producers={producer.producer_id: producer for producer in compacted.producers.active_producers()},
+            last_data_offsets=compacted.producers.last_data_offsets(),
+        )
+
+    async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+
+def _source_segments(originals: Sequence[Segment], end_offset: int) -> list[SourceSegment]:
+    ends = [segment.base_offset for segment in originals[1:]] + [end_offset]
+    return [
+        SourceSegment(
+            base_offset=segment.base_offset,
+            end_offset=end,
+            size_bytes=segment.size,
+            index_bytes=max(segment.offsets.size_bytes, segment.times.size_bytes),
+            log_path=segment.path,
+            transaction_index_path=segment.transactions.path,
+        )
+        for segment, end in zip(originals, ends, strict=True)
+    ]
+
+
+def _is_in(segment: Segment, group: Sequence[SourceSegment]) -> bool:
+    return group[0].base_offset <= segment.base_offset <= group[-1].base_offset
+
+
+def _swap_in(compacted: CompactedLog, replaced: Sequence[Segment], cleaned: CleanedSegment) -> bool:
+    """Put the cleaned segment in place, unless the log no longer has the ones it was made from."""
+    present = {id(segment) for segment in compacted.segments[:-1]}
+    if not all(id(segment) in present for segment in replaced):
+        cleaned.discard()
+        log.info(
+            "compaction given up: the log has changed",
+            extra={"topic": compacted.topic, "partition": compacted.partition},
+        )
+        return False
+    compacted.replace_segments(replaced, cleaned.swap(compacted.settings))
+    return True
