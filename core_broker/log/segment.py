@@ -6,6 +6,7 @@ are open, so a log of any length costs a few objects.
 
 import logging
 import os
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
@@ -56,11 +57,11 @@ class Segment:
         "_max_timestamp",
         "_max_timestamp_offset",
         "_reserved",
+        "_roll_ms",
         "_segment_bytes",
         "_unindexed_bytes",
         "base_offset",
         "directory",
-        "first_timestamp",
         "offsets",
         "roll_after_timestamp",
         "size",
@@ -92,8 +93,8 @@ class Segment:
             directory / f"{name}.timeindex{suffix}", base_offset, settings.segment_index_bytes, size=time_index_size
         )
         self.transactions = TransactionIndex(directory / f"{name}.txnindex{suffix}")
-        self.first_timestamp = NO_TIMESTAMP
         self.roll_after_timestamp = NEVER
+        self._roll_ms = _roll_age_ms(settings)
         self._file: LogFile | None = None
         self._reserved = _RESERVE_FROM_BYTES
         self._segment_bytes = settings.segment_bytes
@@ -106,6 +107,8 @@ class Segment:
 
     def configure(self, settings: TopicSettings) -> None:
         """Take new settings for what is appended from now on."""
+        self.roll_after_timestamp += _roll_age_ms(settings) - self._roll_ms
+        self._roll_ms = _roll_age_ms(settings)
         self._segment_bytes = settings.segment_bytes
         self._index_interval_bytes = settings.index_interval_bytes
         self.offsets.configure(settings.segment_index_bytes)
@@ -126,6 +129,10 @@ class Segment:
             SHARED_FILES.opened(self)
         return self._file
 
+    def create(self) -> None:
+        """Make the (empty) `.log` file, which is what makes the segment exist."""
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+
     def release_files(self) -> None:
         """Let go of the open files; whoever still reads from one keeps it open."""
         self._file = None
@@ -134,13 +141,11 @@ class Segment:
 
     def rename(self, suffix: str) -> None:
         """Give all files of the segment another suffix; readers do not notice."""
-        moves = [(self.path, suffix), *((index.path, suffix) for index in (self.offsets, self.times))]
-        moves.append((self.transactions.path, suffix))
         old = self.suffix
-        for path, new in reversed(moves):  # the log last: it is what makes a segment
-            target = path.with_name(path.name.removesuffix(old) + new)
+        paths = (self.path, self.offsets.path, self.times.path, self.transactions.path)
+        for path in paths:  # the log first: it is what makes a segment, and indexes without one are cleared away
             try:
-                path.rename(target)
+                path.rename(path.with_name(path.name.removesuffix(old) + suffix))
             except FileNotFoundError:
                 pass
         self.suffix = suffix
@@ -156,8 +161,9 @@ class Segment:
     def seal(self) -> None:
         """Write what is left to write when no more batches come: the last time entry; give back unused space."""
         if self.size:
-            greatest = self.greatest_timestamp
-            self.times.append(*greatest)
+            self.times.append(*self.greatest_timestamp)
+            if not self.times.count:  # no batch has a timestamp; a missing file would look like a lost one
+                self.times.path.touch()
         self.offsets.trim()
         self.times.trim()
         if self._reserved > _RESERVE_FROM_BYTES:
@@ -196,7 +202,7 @@ class Segment:
             _write_rest(file, view, position, written)
         self.size = end
         if position == 0:
-            self.first_timestamp = max_timestamp
+            self._begin_age(max_timestamp)
         self.note_batch(position, len(view), last_offset, max_timestamp)
 
     def note_batch(self, position: int, length: int, last_offset: int, max_timestamp: int) -> None:
@@ -241,13 +247,22 @@ class Segment:
             self._max_timestamp, self._max_timestamp_offset = last
             self._knows_timestamps = True
 
-    def load_first_timestamp(self) -> int:
-        """The greatest timestamp of the first batch, from which the age of the segment counts; -1 when empty."""
-        if self.first_timestamp < 0 and self.size:
-            for _, fields in walk(self.file, 0, self.size):
-                self.first_timestamp = fields[8]
-                break
-        return self.first_timestamp
+    def _begin_age(self, first_timestamp: int) -> None:
+        """The age of a segment counts from its first batch; without a timestamp it never grows too old."""
+        self.roll_after_timestamp = NEVER if first_timestamp < 0 else first_timestamp + self._roll_ms
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all batches."""
+        return self.size
+
+    @property
+    def retention_timestamp(self) -> int:
+        """The greatest timestamp, or when the file was last written to if no batch has one."""
+        timestamp = self.greatest_timestamp.timestamp
+        if timestamp >= 0:
+            return timestamp
+        return self.path.stat().st_mtime_ns // 1_000_000
 
     # -- finding -------------------------------------------------------------------------------------------------------
 
@@ -302,20 +317,31 @@ class Segment:
         self.times.truncate_to(offset)
         self.transactions.truncate_to(offset)
         self._knows_timestamps = False
-        self._recount()
+        self.load_tail(with_timestamps=True)
         return dropped
 
-    def _recount(self) -> None:
-        """Learn from the end of the segment what an append must know: bytes since the last entry, timestamps."""
-        self._load_timestamps()
+    def load_tail(self, *, with_timestamps: bool = False) -> int:
+        """Learn from the first and last batches what an append must know; returns the offset after the last.
+
+        Raises CorruptIndexError or BrokenBatch when index and log do not fit together. Timestamps since the last time
+        entry are looked at only if asked for: a segment that was closed in order has none.
+        """
+        next_offset = self.base_offset
         last = self.offsets.last()
         self._unindexed_bytes = self.size - last.position
-        for _, fields in walk(self.file, last.position, self.size):
-            if fields[8] > self._max_timestamp:
-                self._max_timestamp, self._max_timestamp_offset = fields[8], fields[0] + fields[6]
-        if not self.size:
-            self.first_timestamp = NO_TIMESTAMP
-            self.roll_after_timestamp = NEVER
+        for position, fields in walk(self.file, last.position, self.size):
+            if position == last.position > 0 and not self.base_offset <= fields[0] <= last.offset:
+                raise CorruptIndexError(f"{self.offsets.path}: byte {position} holds offset {fields[0]}")
+            if fields[0] < next_offset:
+                raise BrokenBatch(self.path, position, f"offset {fields[0]} where at least {next_offset} should come")
+            next_offset = fields[0] + fields[6] + 1
+            if with_timestamps and fields[8] > self.greatest_timestamp.timestamp:
+                self._max_timestamp, self._max_timestamp_offset = fields[8], next_offset - 1
+        self.roll_after_timestamp = NEVER
+        for _, fields in walk(self.file, 0, self.size):
+            self._begin_age(fields[8])
+            break
+        return next_offset
 
     def begin_rebuild(self) -> None:
         """Forget both indexes; `note_batch` for every batch then builds them again."""
@@ -352,6 +378,12 @@ class Segment:
 def segment_name(base_offset: int) -> str:
     """What the files of a segment are called, without the suffix."""
     return f"{base_offset:020d}"
+
+
+def _roll_age_ms(settings: TopicSettings) -> int:
+    """segment.ms less a random part of segment.jitter.ms, so that not all partitions roll at once."""
+    jitter = min(settings.segment_jitter_ms, settings.segment_ms)
+    return settings.segment_ms - (random.randrange(jitter) if jitter else 0)
 
 
 def _write_rest(file: LogFile, view: memoryview, position: int, written: int) -> None:

@@ -45,6 +45,10 @@ CONTROL_COMMIT: Final = 1
 _SEQUENCE_COUNT: Final = 2**31
 _STAMP: Final = struct.Struct(">qii")
 _CRC: Final = struct.Struct(">I")
+_LENGTH: Final = struct.Struct(">i")
+_ATTRIBUTES: Final = struct.Struct(">h")
+_TIMESTAMP: Final = struct.Struct(">q")
+_MAX_TIMESTAMP_POSITION: Final = 35
 _CONTROL_KEY: Final = struct.Struct(">hh")
 _END_MARKER: Final = struct.Struct(">hi")
 _RECORD_BYTES_MIN: Final = 7
@@ -357,6 +361,29 @@ def build_batch(
 def write_crc(batch: bytearray | memoryview) -> None:
     """Compute the checksum of a single batch anew and write it in its place."""
     _CRC.pack_into(batch, CRC_START - _CRC.size, crc32c(memoryview(batch)[CRC_START:]))
+
+
+def change_codec(
+    buffer: Buffer, header: BatchHeader, codec: Codec, *, max_bytes: int = DECOMPRESSED_BYTES_MAX
+) -> bytearray:
+    """The same batch compressed in another way; the records are not looked at. Raises CorruptBatch."""
+    section = compress(codec, _records_section(buffer, header, max_bytes))
+    batch = bytearray(memoryview(buffer)[header.position : header.position + HEADER_BYTES])
+    batch += section
+    attributes = header.attributes & ~CODEC_MASK | codec
+    _LENGTH.pack_into(batch, LENGTH_BYTES - _LENGTH.size, len(batch) - LENGTH_BYTES)
+    _ATTRIBUTES.pack_into(batch, CRC_START, attributes)
+    write_crc(batch)
+    return batch
+
+
+def stamp_append_time(batch: bytearray | memoryview, header: BatchHeader, now_ms: int) -> None:
+    """Make a single batch, in place, one of LogAppendTime; its checksum is computed anew."""
+    header.attributes |= LOG_APPEND_TIME_BIT
+    header.max_timestamp = now_ms
+    _ATTRIBUTES.pack_into(batch, CRC_START, header.attributes)
+    _TIMESTAMP.pack_into(batch, _MAX_TIMESTAMP_POSITION, now_ms)
+    write_crc(batch)
 
 
 def _write_records(records: Sequence[Record], base_offset: int, base_timestamp: int) -> tuple[bytearray, int, int]:

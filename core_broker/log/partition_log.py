@@ -1,0 +1,638 @@
+"""One partition's log on disk: Kafka's files, appended to by the event loop, read without copying.
+
+All methods belong to the event loop, except `flush`, which may run in a thread while the loop appends. Nothing here
+waits for the disk other than by writing to the page cache.
+"""
+
+import logging
+import threading
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.log.checkpoints import PARTITION_METADATA, read_topic_id, sync_directory, write_topic_id
+from core_broker.log.leader_epochs import LeaderEpochs
+from core_broker.log.log_file import LogFile
+from core_broker.log.producer_snapshot import delete_snapshots_above, delete_stray_snapshots, snapshot_path
+from core_broker.log.producer_state import DuplicateBatch, Origin, ProducerStates
+from core_broker.log.producer_updates import apply_batch, end_marker
+from core_broker.log.recovery import LoadedLog, LoadRequest, load_log, replay_segments
+from core_broker.log.retention import expired_segments
+from core_broker.log.scan import walk
+from core_broker.log.segment import DELETED_SUFFIX, Segment
+from core_broker.log.time_lookup import TimestampOffset, find_greatest, find_timestamp
+from core_broker.log.transaction_index import CorruptIndexError
+from core_broker.log.validation import AppendRules, split
+from core_broker.protocol.primitives import ZERO_UUID
+from core_broker.protocol.records import (
+    CONTROL_BIT,
+    LENGTH_BYTES,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    CorruptBatch,
+    check_crc,
+    stamp,
+)
+from core_broker.service.clock import Clock
+from core_broker.settings.topic import TopicSettings
+
+log = logging.getLogger(__name__)
+
+PRODUCER_EXPIRATION_MS: Final = 86_400_000
+_HINTS_MAX: Final = 64
+
+
+class AppendResult(msgspec.Struct, gc=False):
+    """Where an append went. `timestamp_ms` is the LogAppendTime, or -1 when the producer's times were kept."""
+
+    first_offset: int
+    last_offset: int
+    timestamp_ms: int
+    log_start_offset: int
+    duplicate: bool
+
+
+class LogSlice(msgspec.Struct):
+    """Whole batches in a file. The file stays open while this is referred to, even after it was deleted."""
+
+    file: LogFile
+    position: int
+    length: int
+    next_offset: int
+    """The offset after the slice, or a lower bound of it."""
+
+
+class PartitionLog:
+    """The log of one partition."""
+
+    __slots__ = (
+        "_active",
+        "_bases",
+        "_clock",
+        "_doomed",
+        "_failure",
+        "_flush_lock",
+        "_hints",
+        "_last_flush",
+        "_names_changed",
+        "_producer_expiration_ms",
+        "_rules",
+        "_segments",
+        "_topic_id",
+        "_truncations",
+        "directory",
+        "end_offset",
+        "epochs",
+        "partition",
+        "producers",
+        "recovery_point",
+        "settings",
+        "start_offset",
+        "topic",
+    )
+
+    def __init__(self, loaded: LoadedLog, request: LoadRequest, *, topic: str, partition: int, topic_id: bytes) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.directory = request.directory
+        self.settings = request.settings
+        self.start_offset = loaded.start_offset
+        self.end_offset = loaded.end_offset
+        self.recovery_point = loaded.recovery_point
+        self.epochs: LeaderEpochs = loaded.epochs
+        self.producers: ProducerStates = loaded.producers
+        self._segments = loaded.segments
+        self._bases = [segment.base_offset for segment in loaded.segments]
+        self._active = loaded.segments[-1]
+        self._clock = request.clock
+        self._rules = AppendRules(request.settings, request.clock)
+        self._producer_expiration_ms = request.producer_expiration_ms
+        self._topic_id = topic_id
+        self._failure: str | None = None
+        self._hints: dict[int, tuple[Segment, int]] = {}
+        self._doomed: deque[tuple[float, Segment]] = deque()
+        self._flush_lock = threading.Lock()
+        self._last_flush = request.clock.monotonic()
+        self._names_changed = True
+        self._truncations = 0
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        *,
+        topic: str,
+        partition: int,
+        settings: TopicSettings,
+        clock: Clock,
+        recovery_point: int = 0,
+        start_offset: int = 0,
+        clean: bool = False,
+        topic_id: bytes = ZERO_UUID,
+        producer_expiration_ms: int = PRODUCER_EXPIRATION_MS,
+    ) -> "PartitionLog":
+        """Open the log in a directory, creating or recovering it; `clean` says that it was closed in order."""
+        request = LoadRequest(
+            directory=directory,
+            settings=settings,
+            clock=clock,
+            recovery_point=recovery_point,
+            start_offset=start_offset,
+            clean=clean,
+            producer_expiration_ms=producer_expiration_ms,
+        )
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            if topic_id != ZERO_UUID and not (directory / PARTITION_METADATA).exists():
+                write_topic_id(directory, topic_id)
+            loaded = load_log(request)
+        except OSError as error:
+            message = f"log in {directory} cannot be opened: {error}"
+            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, message) from error
+        return cls(loaded, request, topic=topic, partition=partition, topic_id=topic_id)
+
+    # -- looking in ----------------------------------------------------------------------------------------------------
+
+    @property
+    def topic_id(self) -> bytes:
+        """The id of the topic as `partition.metadata` has it."""
+        if self._topic_id == ZERO_UUID:
+            self._topic_id = read_topic_id(self.directory)
+        return self._topic_id
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """All segments, oldest first; the last one is the active one."""
+        return tuple(self._segments)
+
+    @property
+    def active_segment(self) -> Segment:
+        """The segment that is appended to."""
+        return self._active
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all batches."""
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def failure(self) -> str | None:
+        """Why the log refuses appends, if it does."""
+        return self._failure
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """First offset of the oldest open transaction."""
+        return self.producers.first_unstable_offset
+
+    def configure(self, settings: TopicSettings) -> None:
+        """Take new settings for what is appended from now on."""
+        self.settings = settings
+        self._rules.configure(settings)
+        self._active.configure(settings)
+
+    # -- appending -----------------------------------------------------------------------------------------------------
+
+    def append(
+        self,
+        buffer: memoryview | bytearray,
+        *,
+        leader_epoch: int,
+        origin: Origin = Origin.CLIENT,
+        verified: bool = True,
+    ) -> AppendResult:
+        """Append as leader: check the batches, give them offsets (in place) and write them.
+
+        A retry of an idempotent producer is answered with its first answer. `verified` says that the transaction
+        coordinator has confirmed the partition (KIP-890). Raises BrokerError; then nothing was appended.
+        """
+        if self._failure is not None:
+            raise self._storage_error()
+        view = buffer if type(buffer) is memoryview else memoryview(buffer)
+        view, headers, append_time_ms = self._rules.admit(view, origin)
+        first_offset = next_offset = self.end_offset
+        for header in headers:
+            if header.producer_id >= 0:
+                duplicate = self._check_producer(view, header, origin, verified=verified)
+                if duplicate is not None:
+                    return self._answer_duplicate(duplicate)
+            stamp(view, header, base_offset=next_offset, leader_epoch=leader_epoch)
+            next_offset += header.last_offset_delta + 1
+        self._write(view, headers)
+        return AppendResult(first_offset, next_offset - 1, append_time_ms, self.start_offset, False)
+
+    def append_as_follower(self, buffer: memoryview | bytearray) -> None:
+        """Append batches that a leader has given offsets to; raises BrokerError when they do not go on from here."""
+        if self._failure is not None:
+            raise self._storage_error()
+        view = memoryview(buffer)
+        headers = split(view)
+        next_offset = self.end_offset
+        for header in headers:
+            if not check_crc(view, header):
+                raise BrokerError(ErrorCode.CORRUPT_MESSAGE, "checksum of the batch does not match")
+            if header.base_offset < next_offset or header.last_offset_delta < 0:
+                raise BrokerError(
+                    ErrorCode.OFFSET_OUT_OF_RANGE,
+                    f"batch of offsets {header.base_offset} to {header.last_offset}; {next_offset} should come next",
+                )
+            next_offset = header.last_offset + 1
+        self._write(view, headers)
+
+    def _check_producer(
+        self, view: memoryview, header: BatchHeader, origin: Origin, *, verified: bool
+    ) -> DuplicateBatch | None:
+        producers = self.producers
+        if header.attributes & CONTROL_BIT:
+            try:
+                marker = end_marker(header, view)
+            except CorruptBatch as error:
+                raise BrokerError(ErrorCode.INVALID_RECORD, f"control batch cannot be read: {error}") from error
+            if marker is not None:
+                producers.check_marker(header, marker, origin=origin)
+            return None
+        duplicate = producers.check(header, origin=origin)
+        if duplicate is None and not verified and header.attributes & TRANSACTIONAL_BIT:
+            self._check_transaction_is_open(header)
+        return duplicate
+
+    def _check_transaction_is_open(self, header: BatchHeader) -> None:
+        if not self.producers.has_ongoing_transaction(header.producer_id, header.producer_epoch):
+            raise BrokerError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"partition is not part of an ongoing transaction of producer {header.producer_id}",
+            )
+
+    def _answer_duplicate(self, duplicate: DuplicateBatch) -> AppendResult:
+        is_stamped = self.settings.message_timestamp_type == "LogAppendTime"
+        timestamp_ms = duplicate.timestamp if is_stamped else -1
+        return AppendResult(duplicate.first_offset, duplicate.last_offset, timestamp_ms, self.start_offset, True)
+
+    def _write(self, view: memoryview, headers: list[BatchHeader]) -> None:
+        """Write batches that have their offsets, and everything that follows from them."""
+        last = headers[-1]
+        last_offset = last.base_offset + last.last_offset_delta
+        segment = self._active
+        try:
+            if segment.must_roll(len(view), last_offset, last.max_timestamp):
+                segment = self._roll(headers[0].base_offset)
+            if last.leader_epoch > self.epochs.latest_epoch:
+                self._assign_epochs(headers)
+            if len(headers) == 1:
+                segment.append(view, last_offset, last.max_timestamp)
+            else:
+                _append_all(segment, view, headers)
+            for header in headers:
+                if header.producer_id >= 0:
+                    apply_batch(self.producers, header, view, segment.transactions)
+        except OSError as error:
+            raise self._fail(error) from error
+        self.end_offset = last_offset + 1
+
+    def _assign_epochs(self, headers: list[BatchHeader]) -> None:
+        for header in headers:
+            if header.leader_epoch > self.epochs.latest_epoch:
+                self.epochs.assign(header.leader_epoch, header.base_offset)
+
+    def _fail(self, error: OSError) -> BrokerError:
+        """Refuse appends from now on: what the disk holds is no longer certain. Opening the log again heals it."""
+        self._failure = str(error)
+        log.error(
+            "log cannot be written, appends are refused",
+            extra={"topic": self.topic, "partition": self.partition, "reason": self._failure},
+        )
+        try:
+            place = self._active.locate(self.end_offset)
+            self._active.cut(self._active.size if place is None else place.position)
+        except (OSError, CorruptBatch, CorruptIndexError):
+            pass  # recovery cuts it
+        return self._storage_error()
+
+    def _storage_error(self) -> BrokerError:
+        return BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"log of {self.topic}-{self.partition}: {self._failure}")
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def read(self, offset: int, max_bytes: int, *, upper_offset: int, at_least_one: bool = True) -> LogSlice | None:
+        """Whole batches from the one holding `offset` on, out of one segment and below `upper_offset`.
+
+        The first batch comes even if it is larger than `max_bytes`, with `at_least_one` (KIP-74). None when there is
+        nothing to send. Raises OFFSET_OUT_OF_RANGE.
+        """
+        if not self.start_offset <= offset <= self.end_offset:
+            raise BrokerError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is not within {self.start_offset} and {self.end_offset}",
+            )
+        if offset >= upper_offset:
+            return None
+        bases = self._bases
+        number = len(bases) - 1 if offset >= bases[-1] else bisect_right(bases, offset) - 1
+        try:
+            while number < len(bases) and bases[number] < upper_offset:
+                found = self._read_segment(number, offset, max_bytes, upper_offset, at_least_one)
+                if found is not None:
+                    return found
+                number += 1  # compaction may have emptied the end of a segment
+        except (CorruptBatch, CorruptIndexError) as error:
+            raise self._unreadable(offset, error) from error
+        except OSError as error:
+            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"log cannot be read: {error}") from error
+        return None
+
+    def _read_segment(
+        self, number: int, offset: int, max_bytes: int, upper_offset: int, at_least_one: bool
+    ) -> LogSlice | None:
+        segment = self._segments[number]
+        end_offset = self._bases[number + 1] if number + 1 < len(self._bases) else self.end_offset
+        hint = self._hints.get(offset)
+        if hint is not None and hint[0] is segment:
+            start = hint[1]
+        else:
+            place = segment.locate(offset)
+            if place is None:
+                return None
+            start = place.position
+        if start >= segment.size:
+            return None
+        end, next_offset = segment.find_end(start, start + max_bytes, upper_offset, end_offset)
+        if end == start:
+            if not at_least_one:
+                return None
+            end, next_offset = _first_batch_end(segment, start)
+            if next_offset > upper_offset:
+                return None
+        self._remember(next_offset, segment, end)
+        return LogSlice(segment.file, start, end - start, next_offset)
+
+    def _remember(self, offset: int, segment: Segment, position: int) -> None:
+        """Note where an offset stands: a consumer that goes on reading will ask for it next."""
+        hints = self._hints
+        hints[offset] = (segment, position)
+        if len(hints) > _HINTS_MAX:
+            del hints[next(iter(hints))]
+
+    def _unreadable(self, offset: int, error: Exception) -> BrokerError:
+        log.error(
+            "log is damaged",
+            extra={"topic": self.topic, "partition": self.partition, "offset": offset, "reason": str(error)},
+        )
+        return BrokerError(ErrorCode.CORRUPT_MESSAGE, f"log is damaged: {error}")
+
+    def read_batches(self, start: int, end: int) -> Iterator[tuple[BatchHeader, memoryview]]:
+        """All batches that reach into [start, end), each with the bytes of it alone."""
+        for segment in tuple(self._segments):
+            if segment.base_offset >= end or not segment.size:
+                continue
+            place = segment.locate(start)
+            for _, fields, batch in segment.scan(place.position) if place is not None else ():
+                if fields[0] >= end:
+                    return
+                yield BatchHeader(0, *fields), batch
+
+    def offset_for_timestamp(self, timestamp_ms: int, *, upper_offset: int) -> TimestampOffset | None:
+        """The first record with at least this timestamp, None when there is none below `upper_offset`."""
+        found = find_timestamp(
+            self._segments, timestamp_ms, self.start_offset, max_bytes=self._rules.decompressed_bytes_max
+        )
+        return found if found is not None and found.offset < upper_offset else None
+
+    def max_timestamp(self) -> TimestampOffset | None:
+        """The first record with the greatest timestamp."""
+        return find_greatest(self._segments, self.start_offset, max_bytes=self._rules.decompressed_bytes_max)
+
+    def aborted_transactions(self, start: int, end: int) -> list[tuple[int, int]]:
+        """(producer id, first offset) of the aborted transactions that a read of [start, end) must skip."""
+        found: list[tuple[int, int]] = []
+        for number in range(max(0, bisect_right(self._bases, start) - 1), len(self._bases)):
+            aborted, is_complete = self._segments[number].transactions.collect(start, end)
+            found.extend((entry.producer_id, entry.first_offset) for entry in aborted)
+            if is_complete:
+                break
+        return found
+
+    # -- segments ------------------------------------------------------------------------------------------------------
+
+    def roll(self) -> None:
+        """Close the active segment and begin a new one, unless it is empty."""
+        if self._active.size:
+            try:
+                self._roll(self.end_offset)
+            except OSError as error:
+                raise self._fail(error) from error
+
+    def _roll(self, base_offset: int) -> Segment:
+        """Begin a segment at `base_offset`; an empty active one is replaced."""
+        active = self._active
+        if active.size:
+            active.seal()
+            self.producers.snapshot(self.directory, base_offset)
+        else:
+            self._segments.pop()
+            self._bases.pop()
+            active.delete()
+        segment = Segment(self.directory, base_offset, self.settings)
+        segment.create()
+        self._segments.append(segment)
+        self._bases.append(base_offset)
+        self._active = segment
+        self._names_changed = True
+        log.info(
+            "segment rolled",
+            extra={"topic": self.topic, "partition": self.partition, "base_offset": base_offset},
+        )
+        return segment
+
+    def delete_records_before(self, offset: int) -> None:
+        """Move the log start; segments that lie before it go with the next `delete_old_segments`."""
+        if offset > self.end_offset:
+            raise BrokerError(
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is beyond the end of the log, {self.end_offset}"
+            )
+        if offset > self.start_offset:
+            self.start_offset = offset
+            self.epochs.truncate_from_start(offset)
+
+    def delete_old_segments(self, *, high_watermark: int) -> int:
+        """Delete the segments that retention or the log start allow to go; returns how many."""
+        expiry = expired_segments(
+            self._segments,
+            self.settings,
+            now_ms=self._clock.now_ms(),
+            high_watermark=high_watermark,
+            start_offset=self.start_offset,
+            end_offset=self.end_offset,
+        )
+        if expiry.segment_count == 0:
+            return 0
+        if expiry.segment_count == len(self._segments):
+            self.roll()
+        doomed = self._segments[: expiry.segment_count]
+        self.replace_segments(doomed, [], reason=expiry.reason)
+        self.delete_records_before(max(self.start_offset, self._bases[0]))
+        for segment in doomed:
+            snapshot_path(self.directory, segment.base_offset).unlink(missing_ok=True)
+        return len(doomed)
+
+    def replace_segments(self, old: Sequence[Segment], new: Sequence[Segment], *, reason: str) -> None:
+        """Put other segments in the place of some (never the active one); their files are deleted later.
+
+        New ones must stand under their final names once this returns: files with the suffix `.swap` are renamed here.
+        """
+        gone = set(map(id, old))
+        if id(self._active) in gone:
+            raise ValueError("the active segment cannot be replaced")
+        due = self._clock.monotonic() + self.settings.file_delete_delay_ms / 1000
+        for segment in old:
+            segment.rename(DELETED_SUFFIX)
+            self._doomed.append((due, segment))
+        for segment in new:
+            if segment.suffix:
+                segment.rename("")
+        kept = [segment for segment in self._segments if id(segment) not in gone]
+        self._segments = sorted([*kept, *new], key=lambda segment: segment.base_offset)
+        self._bases = [segment.base_offset for segment in self._segments]
+        self._hints.clear()
+        self._names_changed = True
+        log.info(
+            "segments replaced" if new else "segments deleted",
+            extra={
+                "topic": self.topic,
+                "partition": self.partition,
+                "base_offsets": [segment.base_offset for segment in old],
+                "reason": reason,
+            },
+        )
+
+    def remove_deleted_files(self, *, at_once: bool = False) -> int:
+        """Remove the files of deleted segments whose file.delete.delay.ms has gone by; returns how many segments."""
+        now = self._clock.monotonic()
+        count = 0
+        while self._doomed and (at_once or self._doomed[0][0] <= now):
+            self._doomed.popleft()[1].delete()
+            count += 1
+        return count
+
+    def truncate_to(self, offset: int) -> bool:
+        """Drop everything from `offset` on, as a follower does that has diverged; False if there was nothing."""
+        if offset >= self.end_offset:
+            return False
+        if offset <= self._bases[0]:
+            self.truncate_fully_and_start_at(offset)
+            return True
+        while self._bases[-1] >= offset:
+            self._segments.pop().delete()
+            self._bases.pop()
+        self._active = self._segments[-1]
+        self._active.configure(self.settings)
+        self._active.truncate_to(offset)
+        self._after_truncation(offset)
+        return True
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drop everything; the next record gets `offset`."""
+        for segment in self._segments:
+            segment.delete()
+        self._active = Segment(self.directory, offset, self.settings)
+        self._active.create()
+        self._segments = [self._active]
+        self._bases = [offset]
+        self.start_offset = offset
+        self._after_truncation(offset)
+
+    def _after_truncation(self, offset: int) -> None:
+        self._truncations += 1
+        self._names_changed = True
+        self._hints.clear()
+        self.end_offset = offset
+        self.start_offset = min(self.start_offset, offset)
+        self.recovery_point = min(self.recovery_point, offset)
+        self.epochs.truncate_from_end(offset)
+        delete_snapshots_above(self.directory, offset)
+        self.producers, snapshot_offset = ProducerStates.restore(
+            self.directory, offset, clock=self._clock, expiration_ms=self._producer_expiration_ms
+        )
+        replay_segments(self._segments, self.producers, snapshot_offset, offset)
+        log.info("log truncated", extra={"topic": self.topic, "partition": self.partition, "offset": offset})
+
+    # -- durability ----------------------------------------------------------------------------------------------------
+
+    @property
+    def needs_flush(self) -> bool:
+        """Whether a flush is due: a segment was rolled, or flush.messages or flush.ms say so."""
+        return self.flush_due_offset() is not None
+
+    def flush_due_offset(self) -> int | None:
+        """Up to which offset a flush is due; None when it is not."""
+        unflushed = self.end_offset - self.recovery_point
+        if unflushed <= 0:
+            return None
+        waited_ms = (self._clock.monotonic() - self._last_flush) * 1000
+        if unflushed >= self.settings.flush_messages or waited_ms >= self.settings.flush_ms:
+            return self.end_offset
+        return self._bases[-1] if self.recovery_point < self._bases[-1] else None
+
+    def flush(self, upto: int | None = None) -> None:
+        """Force the log to disk up to an offset, or all of it; then the recovery point is there.
+
+        May run in a thread while the event loop appends.
+        """
+        with self._flush_lock:
+            upto = self.end_offset if upto is None else min(upto, self.end_offset)
+            truncations, started = self._truncations, self._clock.monotonic()
+            segments = list(self._segments)
+            names_changed, self._names_changed = self._names_changed, False
+            if upto > self.recovery_point:
+                _sync_segments(segments, self.recovery_point, upto)
+            if names_changed:
+                sync_directory(self.directory)
+            if truncations == self._truncations:
+                self.recovery_point = max(self.recovery_point, upto)
+                self._last_flush = started
+            # The event loop may have truncated between the two lines above.
+            self.recovery_point = min(self.recovery_point, self.end_offset)
+
+    def close(self) -> None:
+        """Leave everything on disk so that the next start need not look through it."""
+        if self._failure is None:
+            try:
+                self._active.seal()
+                self.flush()
+                if self.end_offset > self._bases[0] or len(self.producers):
+                    self.producers.snapshot(self.directory, self.end_offset, sync=True)
+                delete_stray_snapshots(self.directory, self._bases)
+            except OSError as error:
+                raise self._fail(error) from error
+            self._failure = "log is closed"
+        for segment in self._segments:
+            segment.release_files()
+
+
+def _append_all(segment: Segment, view: memoryview, headers: list[BatchHeader]) -> None:
+    for header in headers:
+        batch = view[header.position : header.position + header.length + LENGTH_BYTES]
+        segment.append(batch, header.base_offset + header.last_offset_delta, header.max_timestamp)
+
+
+def _first_batch_end(segment: Segment, start: int) -> tuple[int, int]:
+    """Where the batch at `start` ends, and the offset after it."""
+    for position, fields in walk(segment.file, start, segment.size):
+        return position + fields[1] + LENGTH_BYTES, fields[0] + fields[6] + 1
+    return start, 0
+
+
+def _sync_segments(segments: Sequence[Segment], start: int, end: int) -> None:
+    """Force the segments that hold [start, end) to disk; the last of all is still being written to."""
+    for number, segment in enumerate(segments):
+        is_active = number + 1 == len(segments)
+        if segment.base_offset < end and (is_active or segments[number + 1].base_offset > start):
+            try:
+                segment.flush(with_indexes=not is_active)
+            except FileNotFoundError:
+                # Retention or a truncation has deleted it in the meantime.
+                log.debug("segment was gone before its flush", extra={"path": str(segment.path)})

@@ -1,0 +1,250 @@
+"""What a leader checks of batches before it appends them, and what it changes in them.
+
+The checks read only the header, so their cost does not depend on how many records a batch holds. Records are opened
+where a topic's settings ask for it: keys on a compacted topic, a limit on how old a timestamp may be. A batch whose
+header is sound but whose records are garbage can therefore get in; whoever opens it later must expect that.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.log.producer_state import Origin
+from core_broker.protocol.compression import Codec
+from core_broker.protocol.records import (
+    CODEC_MASK,
+    CONTROL_BIT,
+    CRC_START,
+    HEADER,
+    HEADER_BYTES,
+    LENGTH_BYTES,
+    LOG_APPEND_TIME_BIT,
+    MAGIC,
+    MAGIC_POSITION,
+    NO_TIMESTAMP,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    CorruptBatch,
+    change_codec,
+    iterate_records,
+    parse_batches,
+    stamp_append_time,
+)
+from core_broker.service.clock import Clock
+from core_broker.settings.topic import TopicSettings
+
+NO_LIMIT: Final = 2**63 - 1
+DECOMPRESSED_BYTES_MIN: Final = 64 * 1024 * 1024
+
+_CODECS: Final = {
+    "uncompressed": Codec.NONE,
+    "gzip": Codec.GZIP,
+    "snappy": Codec.SNAPPY,
+    "lz4": Codec.LZ4,
+    "zstd": Codec.ZSTD,
+}
+_CODEC_LAST: Final = max(Codec)
+_CLIENT_MAY_NOT_SET: Final = CONTROL_BIT | LOG_APPEND_TIME_BIT
+
+_unpack_header = HEADER.unpack_from
+
+
+class Admitted(NamedTuple):
+    """Batches that may be appended, and the time stamped on them (-1 when the producer's times are kept)."""
+
+    view: memoryview
+    headers: list[BatchHeader]
+    append_time_ms: int
+
+
+class AppendRules:
+    """The checks of one topic's settings."""
+
+    __slots__ = (
+        "_after_max_ms",
+        "_before_max_ms",
+        "_clock",
+        "_codec",
+        "_latest_timestamp",
+        "_max_message_bytes",
+        "_needs_keys",
+        "_opens_records",
+        "_segment_bytes",
+        "_stamps_append_time",
+        "decompressed_bytes_max",
+    )
+
+    def __init__(self, settings: TopicSettings, clock: Clock) -> None:
+        self._clock = clock
+        self.configure(settings)
+
+    def configure(self, settings: TopicSettings) -> None:
+        """Take new settings."""
+        self._max_message_bytes = settings.max_message_bytes
+        self._segment_bytes = settings.segment_bytes
+        self._stamps_append_time = settings.message_timestamp_type == "LogAppendTime"
+        self._before_max_ms = settings.message_timestamp_before_max_ms
+        self._after_max_ms = settings.message_timestamp_after_max_ms
+        self._needs_keys = "compact" in settings.cleanup_policy
+        limits_age = self._before_max_ms < NO_LIMIT and not self._stamps_append_time
+        self._opens_records = self._needs_keys or limits_age
+        self._codec = _CODECS.get(settings.compression_type)
+        self.decompressed_bytes_max = max(10 * settings.max_message_bytes, DECOMPRESSED_BYTES_MIN)
+        self._latest_timestamp = NO_LIMIT if self._stamps_append_time else NO_TIMESTAMP
+
+    def admit(self, view: memoryview, origin: Origin) -> Admitted:
+        """Check a leader's append; raises BrokerError. The batches may be changed in place or replaced."""
+        headers = split(view)
+        for header in headers:
+            self._check(view, header, origin)
+        if self._opens_records:
+            for header in headers:
+                self._check_records(view, header)
+        if len(headers) > 1:
+            _check_several(headers, origin)
+        if self._codec is not None:
+            view, headers = self._recompress(view, headers)
+        append_time_ms = self._stamp(view, headers) if self._stamps_append_time else NO_TIMESTAMP
+        return Admitted(view, headers, append_time_ms)
+
+    def _check(self, view: memoryview, header: BatchHeader, origin: Origin) -> None:
+        size = header.length + LENGTH_BYTES
+        if size > self._max_message_bytes or size > self._segment_bytes:
+            self._refuse_size(size)
+        start = header.position
+        body = view[CRC_START:] if size == len(view) else view[start + CRC_START : start + size]
+        if crc32c(body) != header.crc:
+            raise BrokerError(ErrorCode.CORRUPT_MESSAGE, "checksum of the batch does not match")
+        count = header.record_count
+        if count <= 0 or header.last_offset_delta != count - 1 or header.attributes & CODEC_MASK > _CODEC_LAST:
+            _refuse_shape(header)
+        if origin is Origin.CLIENT:
+            _check_client(header)
+        if header.max_timestamp > self._latest_timestamp or header.max_timestamp < NO_TIMESTAMP:
+            self._check_timestamp(header.max_timestamp)
+
+    def _refuse_size(self, size: int) -> None:
+        if size > self._max_message_bytes:
+            raise BrokerError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"batch has {size} bytes; max.message.bytes allows {self._max_message_bytes}",
+            )
+        raise BrokerError(
+            ErrorCode.RECORD_LIST_TOO_LARGE, f"batch has {size} bytes; segment.bytes allows {self._segment_bytes}"
+        )
+
+    def _check_timestamp(self, timestamp: int) -> None:
+        """The slow path: how late a timestamp may be moves with the clock, and only forward."""
+        if self._stamps_append_time:
+            return
+        self._latest_timestamp = min(self._clock.now_ms() + self._after_max_ms, NO_LIMIT)
+        if not NO_TIMESTAMP <= timestamp <= self._latest_timestamp:
+            raise BrokerError(
+                ErrorCode.INVALID_TIMESTAMP,
+                f"timestamp {timestamp} is later than {self._latest_timestamp}, "
+                f"which message.timestamp.after.max.ms={self._after_max_ms} allows",
+            )
+
+    def _check_records(self, view: memoryview, header: BatchHeader) -> None:
+        if header.attributes & CONTROL_BIT:
+            return
+        earliest = NO_TIMESTAMP
+        if not self._stamps_append_time and self._before_max_ms < NO_LIMIT:
+            earliest = self._clock.now_ms() - self._before_max_ms
+        try:
+            for record in iterate_records(view, header, max_bytes=self.decompressed_bytes_max):
+                if self._needs_keys and record.key is None:
+                    raise BrokerError(ErrorCode.INVALID_RECORD, "a record of a compacted topic must have a key")
+                if NO_TIMESTAMP != record.timestamp < earliest:
+                    raise BrokerError(
+                        ErrorCode.INVALID_TIMESTAMP,
+                        f"timestamp {record.timestamp} is earlier than {earliest}, "
+                        f"which message.timestamp.before.max.ms={self._before_max_ms} allows",
+                    )
+        except CorruptBatch as error:
+            raise BrokerError(ErrorCode.INVALID_RECORD, f"records cannot be read: {error}") from error
+
+    def _recompress(self, view: memoryview, headers: list[BatchHeader]) -> tuple[memoryview, list[BatchHeader]]:
+        """Bring all batches to the topic's own compression.type."""
+        codec = self._codec
+        assert codec is not None
+        if all(header.attributes & CODEC_MASK == codec or header.is_control for header in headers):
+            return view, headers
+        out = bytearray()
+        for header in headers:
+            if header.attributes & CODEC_MASK == codec or header.is_control:
+                out += view[header.position : header.position + header.size]
+                continue
+            try:
+                out += change_codec(view, header, codec, max_bytes=self.decompressed_bytes_max)
+            except CorruptBatch as error:
+                raise BrokerError(ErrorCode.INVALID_RECORD, f"records cannot be read: {error}") from error
+        headers = parse_batches(out)
+        if (largest := max(header.size for header in headers)) > min(self._max_message_bytes, self._segment_bytes):
+            self._refuse_size(largest)
+        return memoryview(out), headers
+
+    def _stamp(self, view: memoryview, headers: list[BatchHeader]) -> int:
+        now_ms = self._clock.now_ms()
+        for header in headers:
+            stamp_append_time(view[header.position : header.position + header.size], header, now_ms)
+        return now_ms
+
+
+def split(view: memoryview) -> list[BatchHeader]:
+    """The headers of the batches that fill a buffer; raises BrokerError for what cannot be batches."""
+    if len(view) >= HEADER_BYTES:
+        fields = _unpack_header(view, 0)
+        if fields[1] == len(view) - LENGTH_BYTES and fields[3] == MAGIC:
+            return [BatchHeader(0, *fields)]
+    if not view:
+        raise BrokerError(ErrorCode.INVALID_RECORD, "there must be at least one record batch")
+    if len(view) > MAGIC_POSITION and view[MAGIC_POSITION] < MAGIC:
+        raise BrokerError(
+            ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+            f"message format {view[MAGIC_POSITION]} is no longer supported; only record batches of magic 2 are",
+        )
+    try:
+        return parse_batches(view)
+    except CorruptBatch as error:
+        raise BrokerError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+
+
+def _refuse_shape(header: BatchHeader) -> None:
+    if header.attributes & CODEC_MASK > _CODEC_LAST:
+        raise BrokerError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"codec {header.attributes & CODEC_MASK} is none of 0 to 4"
+        )
+    raise BrokerError(
+        ErrorCode.INVALID_RECORD,
+        f"batch claims {header.record_count} records but its last offset delta is {header.last_offset_delta}",
+    )
+
+
+def _check_client(header: BatchHeader) -> None:
+    """What only a producer may not do."""
+    if header.attributes & _CLIENT_MAY_NOT_SET:
+        if header.attributes & CONTROL_BIT:
+            raise BrokerError(ErrorCode.INVALID_RECORD, "clients may not write control records")
+        raise BrokerError(ErrorCode.INVALID_TIMESTAMP, "producers may not set the timestamp type LogAppendTime")
+    if header.base_offset != 0:
+        raise BrokerError(ErrorCode.INVALID_RECORD, f"base offset must be 0, not {header.base_offset}")
+    if header.producer_id >= 0:
+        if header.base_sequence < 0 or header.producer_epoch < 0:
+            raise BrokerError(
+                ErrorCode.INVALID_RECORD,
+                f"producer {header.producer_id} has sequence {header.base_sequence} and epoch "
+                f"{header.producer_epoch}; neither may be negative",
+            )
+    elif header.attributes & TRANSACTIONAL_BIT:
+        raise BrokerError(ErrorCode.INVALID_RECORD, "a transactional batch must have a producer id")
+
+
+def _check_several(headers: Sequence[BatchHeader], origin: Origin) -> None:
+    """More than one batch cannot be checked for sequences: the state is that before the first."""
+    if origin is Origin.CLIENT and any(header.producer_id >= 0 for header in headers):
+        raise BrokerError(
+            ErrorCode.INVALID_RECORD, f"{len(headers)} batches; an idempotent producer may send one per partition"
+        )
