@@ -18,7 +18,7 @@ _TIMESTAMP_TYPES = {
     confluent_kafka.TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
 }
 # Passing trouble that the library repairs by itself; what lasts shows as a read that brings nothing.
-_PASSING = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._PARTITION_EOF, KafkaError._RESOLVE)
+_PASSING = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
 
 
 class Consumer:
@@ -26,11 +26,14 @@ class Consumer:
 
     def __init__(self, settings: ClientSettings, *, group_id: str | None = None, from_beginning: bool = True) -> None:
         self._timeout = settings.timeout_seconds
+        self.ended: set[Place] = set()
+        """Partitions whose end was reached since they were last read from."""
         defaults: Configuration = {
             "group.id": group_id or "caudal-reader",
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
             "auto.offset.reset": "earliest" if from_beginning else "latest",
+            "enable.partition.eof": True,
             "fetch.error.backoff.ms": 100,
         }
         with mapped():
@@ -67,10 +70,13 @@ class Consumer:
         with mapped():
             messages = self._consumer.consume(count_max, timeout_ms / 1000)
         for message in messages:
-            error = message.error()
-            if error is not None and error.code() not in _PASSING:
-                raise from_kafka(error)
+            self._note_end(message)
         return [_record(message) for message in messages if message.error() is None]
+
+    def assigned(self) -> list[Place]:
+        """The partitions that are read, whoever chose them."""
+        with mapped():
+            return [(item.topic, item.partition) for item in self._consumer.assignment()]
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """First offset of a partition, and the one after its last."""
@@ -96,6 +102,16 @@ class Consumer:
         for item in committed or ():
             if item.error is not None:
                 raise from_kafka(item.error)
+
+    def _note_end(self, message: Message) -> None:
+        place = (message.topic() or "", message.partition() or 0)
+        error = message.error()
+        if error is None:
+            self.ended.discard(place)
+        elif error.code() == KafkaError._PARTITION_EOF:
+            self.ended.add(place)
+        elif error.code() not in _PASSING:
+            raise from_kafka(error)
 
 
 def _record(message: Message) -> IncomingRecord:

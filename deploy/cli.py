@@ -1,0 +1,78 @@
+"""The `caudal` command: runs the services, and does the daily work on any Kafka-protocol cluster."""
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import typer
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point of the console script."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if (code := _run_service(given)) is not None:
+        return code
+    return _run_tool(given)
+
+
+def _run_service(given: list[str]) -> int | None:
+    """Run a service without importing the tools' libraries; None when this is no plain start of a service."""
+    from core_broker.service.commandline import parse_arguments
+    from deploy.services import SERVICES
+
+    service = SERVICES.get(given[0]) if given else None
+    return service(given[1:]) if service and parse_arguments(given[1:]) else None
+
+
+def _run_tool(given: list[str]) -> int:
+    from core_broker.client.errors import ClientError
+    from core_broker.service.commandline import refusal
+    from core_broker.service.settings import SettingsError
+    from deploy.failures import explain
+    from deploy.output import err, failure
+
+    try:
+        application()(given, prog_name="caudal")
+    except ClientError as error:
+        failure(*explain(error))
+        return 1
+    except SettingsError as error:
+        err.print(refusal(error), end="", markup=False)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has had enough; Python would complain again while closing it.
+        sys.stderr.close()
+        return 0
+    except SystemExit as exit_:
+        return exit_.code if isinstance(exit_.code, int) else 0
+    return 0
+
+
+def application() -> "typer.Typer":
+    """The command tree."""
+    import typer
+
+    from deploy import cluster, consume, groups, produce, service_help, topics
+
+    app = typer.Typer(
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="An event platform that Kafka's ecosystem cannot tell from the real thing.",
+        epilog="First steps:  caudal broker  then  caudal topic produce hello world  and  caudal topic consume hello",
+    )
+    app.command(name="broker", rich_help_panel="Services", epilog=service_help.BROKER_EPILOG)(service_help.broker)
+    topics.app.command(name="produce", epilog=produce.EPILOG)(produce.produce)
+    topics.app.command(name="consume", epilog=consume.EPILOG)(consume.consume)
+    app.add_typer(topics.app, name="topic", rich_help_panel="Tools")
+    app.add_typer(groups.app, name="group", rich_help_panel="Tools")
+    app.add_typer(cluster.app, name="cluster", rich_help_panel="Tools")
+    return app
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""How the tools talk: tables, JSON, notes, progress. Results go to stdout, everything else to stderr."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table; columns whose name ends in `#` hold numbers and stand to the right."""
+    shown = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
+    for column in columns:
+        justify: Any = "right" if column.endswith("#") else "left"
+        shown.add_column(column.removesuffix("#").strip(), justify=justify, header_style="bold cyan", overflow="fold")
+    for row in rows:
+        shown.add_row(*(escape(number(cell) if isinstance(cell, int) else str(cell)) for cell in row))
+    # A pipe has no width to respect: never cut what a program reads.
+    width = None if out.is_terminal else 10_000
+    out.print(shown, width=width)
+
+
+def facts(title: str, pairs: Iterable[tuple[str, object]]) -> None:
+    """Print a few named values below a title."""
+    out.print(f"\n[bold]{escape(title)}[/]")
+    for name, value in pairs:
+        out.print(f"  [cyan]{escape(name)}[/]  {escape(number(value) if isinstance(value, int) else str(value))}")
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON: in colour on a terminal, plain elsewhere."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
+    if out.is_terminal:
+        out.print_json(text)
+    else:
+        sys.stdout.write(text + "\n")
+
+
+def done(text: str) -> None:
+    """Tell that something worked."""
+    err.print(f"[green]✓[/] {text}")
+
+
+def note(text: str) -> None:
+    """Tell something by the way."""
+    err.print(f"[dim]{text}[/]")
+
+
+def failure(text: str, next_steps: Sequence[str] = ()) -> None:
+    """Tell that something failed, and what to do about it."""
+    err.print(f"[bold red]✗[/] {escape(text)}")
+    for step in next_steps:
+        err.print(f"  [dim]→[/] {step}")
+
+
+def waiting(text: str) -> AbstractContextManager[object]:
+    """Show that the tool waits for the cluster, on a terminal only."""
+    return err.status(text) if err.is_terminal else nullcontext()
+
+
+def progress(*, visible: bool = True) -> Progress:
+    """A progress bar on stderr, on a terminal only."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=err,
+        transient=True,
+        disable=not (visible and err.is_terminal),
+    )
+
+
+def number(value: int) -> str:
+    """1234567 as 1,234,567."""
+    return f"{value:,}"
+
+
+def plural(count: int, word: str) -> str:
+    """`1 record`, `2 records`."""
+    return f"{number(count)} {word}{'' if count == 1 else 's'}"
+
+
+def _plain(value: object) -> object:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, (set, frozenset, tuple)):
+        return list(value)
+    return str(value)

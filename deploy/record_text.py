@@ -1,0 +1,145 @@
+"""Records as text: the lines that `caudal topic consume` prints and `caudal topic produce` reads."""
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from core_broker.client.records import Header, IncomingRecord, OutgoingRecord
+
+Formatter = Callable[[IncomingRecord], str]
+
+FORMATS = "text, value, json, hex, or a template such as '{offset} {key} {value}'"
+_DIM, _CYAN, _YELLOW, _RESET = "\033[2m", "\033[36m", "\033[33m", "\033[0m"
+_FIELD = re.compile(r"\{(\w+)\}")
+
+
+def formatter(style: str, *, colour: bool = False) -> Formatter:
+    """The function that writes records in a style; raises ValueError when there is no such style."""
+    match style:
+        case "text":
+            return _coloured_line if colour else _plain_line
+        case "value":
+            return lambda record: shown(record.value)
+        case "json":
+            return lambda record: json.dumps(as_json(record), ensure_ascii=False)
+        case "hex":
+            return lambda record: "" if record.value is None else record.value.hex()
+        case template if _FIELD.search(template):
+            return _template(template)
+        case _:
+            raise ValueError(f"{style!r} is not a format; say {FORMATS}")
+
+
+def shown(data: bytes | None) -> str:
+    """Bytes as text; what is not UTF-8 is escaped, and nothing at all is shown as such."""
+    return "(null)" if data is None else data.decode("utf-8", "backslashreplace")
+
+
+def moment(timestamp_ms: int) -> str:
+    """A time in the user's zone."""
+    if timestamp_ms < 0:
+        return "-"
+    local = datetime.fromtimestamp(timestamp_ms / 1000, tz=UTC).astimezone()
+    return local.strftime("%Y-%m-%d %H:%M:%S.") + f"{timestamp_ms % 1000:03d}"
+
+
+def as_json(record: IncomingRecord) -> dict[str, object]:
+    """A record as JSON; bytes that are not UTF-8 become `{"base64": ...}`, which `produce --json` restores."""
+    return {
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp_ms,
+        "key": _json_bytes(record.key),
+        "value": _json_bytes(record.value),
+        "headers": [[name, _json_bytes(value)] for name, value in record.headers],
+    }
+
+
+def from_json(line: str, topic: str) -> OutgoingRecord:
+    """A record from a line of JSON, as `as_json` writes it; topic and offset are left aside."""
+    found = json.loads(line)
+    if not isinstance(found, dict) or not found.keys() & {"key", "value"}:
+        raise ValueError('must be an object with "value", and perhaps "key", "headers", "partition", "timestamp"')
+    headers = found.get("headers") or []
+    pairs: Iterable[Any] = headers.items() if isinstance(headers, Mapping) else headers
+    return OutgoingRecord(
+        topic=topic,
+        key=_bytes(found.get("key")),
+        value=_bytes(found.get("value")),
+        headers=tuple((str(name), _bytes(value)) for name, value in pairs),
+        partition=found.get("partition"),
+        timestamp_ms=found.get("timestamp"),
+    )
+
+
+def parse_headers(assignments: Iterable[str]) -> tuple[Header, ...]:
+    """Headers from `name=value`; a name alone is a header without value."""
+    pairs = (assignment.partition("=") for assignment in assignments)
+    return tuple((name, value.encode() if equals else None) for name, equals, value in pairs)
+
+
+def _plain_line(record: IncomingRecord) -> str:
+    place = f"{moment(record.timestamp_ms)}  {record.partition}:{record.offset}"
+    return f"{place}  {_key(record)}{shown(record.value)}{_headers(record)}"
+
+
+def _coloured_line(record: IncomingRecord) -> str:
+    key, headers = _key(record), _headers(record)
+    return (
+        f"{_DIM}{moment(record.timestamp_ms)}{_RESET}  {_CYAN}{record.partition}:{record.offset}{_RESET}  "
+        f"{_YELLOW}{key}{_RESET}{shown(record.value)}{_DIM}{headers}{_RESET}"
+    )
+
+
+def _key(record: IncomingRecord) -> str:
+    return "" if record.key is None else f"{shown(record.key)} → "
+
+
+def _headers(record: IncomingRecord) -> str:
+    if not record.headers:
+        return ""
+    return "  {" + ", ".join(f"{name}={shown(value)}" for name, value in record.headers) + "}"
+
+
+def _template(template: str) -> Formatter:
+    text = template.replace("\\n", "\n").replace("\\t", "\t")
+
+    def fill(record: IncomingRecord) -> str:
+        fields: dict[str, Callable[[], str]] = {
+            "topic": lambda: record.topic,
+            "partition": lambda: str(record.partition),
+            "offset": lambda: str(record.offset),
+            "timestamp": lambda: str(record.timestamp_ms),
+            "time": lambda: moment(record.timestamp_ms),
+            "key": lambda: "" if record.key is None else shown(record.key),
+            "value": lambda: shown(record.value),
+            "headers": lambda: ",".join(f"{name}={shown(value)}" for name, value in record.headers),
+        }
+        return _FIELD.sub(lambda match: fields[match[1]]() if match[1] in fields else match[0], text)
+
+    return fill
+
+
+def _json_bytes(data: bytes | None) -> object:
+    if data is None:
+        return None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
+
+
+def _bytes(value: Any) -> bytes | None:
+    match value:
+        case None:
+            return None
+        case str():
+            return value.encode()
+        case {"base64": str(encoded)}:
+            return base64.b64decode(encoded)
+        case _:
+            return json.dumps(value, ensure_ascii=False).encode()
