@@ -1,0 +1,27 @@
+"""DeleteGroups (42), versions 0-2.
+
+Deletes empty groups of either kind with their offsets.
+Version notes: v2 flexible.
+"""
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+
+
+async def handle(request: DeleteGroupsRequest, context: RequestContext) -> DeleteGroupsResponse:
+    """Answer one DeleteGroups request."""
+    results = [await _delete(group_id, context) for group_id in dict.fromkeys(request.groups_names)]
+    return DeleteGroupsResponse(results=results)
+
+
+async def _delete(group_id: str, context: RequestContext) -> DeletableGroupResult:
+    try:
+        await context.services.groups.delete_group(group_id)
+    except BrokerError as error:
+        return DeletableGroupResult(group_id, error.code)
+    return DeletableGroupResult(group_id, ErrorCode.NONE)

@@ -1,0 +1,27 @@
+"""ListGroups (16), versions 0-5.
+
+The groups that this broker coordinates, of either kind, filtered by state and type without regard to case.
+Version notes: v3 flexible; v4 states (KIP-518); v5 types (KIP-848).
+"""
+
+from core_broker.errors import ErrorCode
+from core_broker.groups.classic_member import State
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+
+
+def handle(request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:
+    """Answer one ListGroups request."""
+    groups = context.services.groups
+    states = {state.lower() for state in request.states_filter}
+    types = {kind.lower() for kind in request.types_filter}
+    listed = [
+        ListedGroup(group.group_id, group.protocol_type, group.state_name, group.kind)
+        for shard in groups.loaded_shards()
+        for group in shard.groups.values()
+        if (not states or group.state_name.lower() in states)
+        and (not types or group.kind in types)
+        and group.state_name != State.DEAD
+    ]
+    error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if groups.is_loading else ErrorCode.NONE
+    return ListGroupsResponse(error_code=error, groups=listed)

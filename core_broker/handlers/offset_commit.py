@@ -1,0 +1,99 @@
+"""OffsetCommit (8), versions 2-10.
+
+Writes how far a group has read; answered when that is committed. Serves members of classic and KIP-848 groups, and
+consumers without a group protocol (generation -1). Partitions are refused one by one: unknown topic, note too long.
+Version notes: v2-4 retention time, honoured as KIP-211 keeps it; v6 leader epoch; v7 instance id; v8 flexible;
+v9 member epochs, GROUP_ID_NOT_FOUND, STALE_MEMBER_EPOCH (KIP-848); v10 topics by id (KIP-848).
+"""
+
+from typing import Final
+
+from core_broker.cluster.metadata import MetadataImage, TopicImage
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.groups.offset_commits import Committer, OffsetCommits, OffsetToCommit
+from core_broker.groups.offsets import NO_EXPIRY, CommittedOffset
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from core_broker.protocol.primitives import ZERO_UUID
+
+_TOPIC_IDS_SINCE: Final = 10
+
+
+async def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse:
+    """Answer one OffsetCommit request."""
+    version = context.api_version
+    commits = context.services.groups.offset_commits
+    draft = _Draft(request, context, commits)
+    response = OffsetCommitResponse(topics=[draft.topic(topic) for topic in request.topics])
+    if not draft.offsets:
+        return response
+    committer = Committer(
+        group_id=request.group_id,
+        member_id=request.member_id,
+        generation_or_epoch=request.generation_id_or_member_epoch,
+        instance_id=request.group_instance_id,
+    )
+    try:
+        await commits.commit(committer, draft.offsets, api_version=version)
+    except BrokerError as error:
+        for partition in draft.accepted:
+            partition.error_code = error.code
+    return response
+
+
+class _Draft:
+    """Sorts the partitions of a request into those to commit and those refused."""
+
+    __slots__ = ("_by_id", "_commits", "_expires_at_ms", "_image", "_now_ms", "accepted", "offsets")
+
+    def __init__(self, request: OffsetCommitRequest, context: RequestContext, commits: OffsetCommits) -> None:
+        self._image: MetadataImage = context.services.metadata.image
+        self._commits = commits
+        self._by_id = context.api_version >= _TOPIC_IDS_SINCE
+        self._now_ms = context.services.clock.now_ms()
+        given = request.retention_time_ms
+        self._expires_at_ms = NO_EXPIRY if given < 0 else self._now_ms + given
+        self.offsets: list[OffsetToCommit] = []
+        self.accepted: list[OffsetCommitResponsePartition] = []
+
+    def topic(self, topic: OffsetCommitRequestTopic) -> OffsetCommitResponseTopic:
+        """The answer for a topic, as far as it is known before the commit."""
+        if self._by_id:
+            known = self._image.topics_by_id.get(topic.topic_id)
+            missing = ErrorCode.UNKNOWN_TOPIC_ID
+        else:
+            known = self._image.topics.get(topic.name)
+            missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if known is None:
+            refused = [OffsetCommitResponsePartition(p.partition_index, missing) for p in topic.partitions]
+            return OffsetCommitResponseTopic(topic.name, topic.topic_id, refused)
+        answers = [self._partition(known, partition) for partition in topic.partitions]
+        return OffsetCommitResponseTopic(topic.name, topic.topic_id, answers)
+
+    def _partition(self, topic: TopicImage, partition: OffsetCommitRequestPartition) -> OffsetCommitResponsePartition:
+        index = partition.partition_index
+        if index not in topic.partitions:
+            return OffsetCommitResponsePartition(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        metadata = partition.committed_metadata or ""
+        error = self._commits.metadata_error(metadata) if metadata else ErrorCode.NONE
+        if error is not ErrorCode.NONE:
+            return OffsetCommitResponsePartition(index, error)
+        committed = CommittedOffset(
+            partition.committed_offset,
+            partition.committed_leader_epoch,
+            metadata,
+            self._now_ms,
+            self._expires_at_ms,
+            topic.topic_id if self._by_id else ZERO_UUID,
+        )
+        self.offsets.append((topic.name, index, committed))
+        answer = OffsetCommitResponsePartition(index)
+        self.accepted.append(answer)
+        return answer

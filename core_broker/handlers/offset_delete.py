@@ -1,0 +1,40 @@
+"""OffsetDelete (47), version 0.
+
+Forgets committed offsets of a group (KIP-496). Topics that its members read are refused with
+GROUP_SUBSCRIBED_TO_TOPIC; a group with members of another kind than consumers altogether, with NON_EMPTY_GROUP.
+"""
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+
+async def handle(request: OffsetDeleteRequest, context: RequestContext) -> OffsetDeleteResponse:
+    """Answer one OffsetDelete request."""
+    topics = context.services.metadata.image.topics
+    response = OffsetDeleteResponse()
+    wanted: list[tuple[str, int]] = []
+    accepted: list[OffsetDeleteResponsePartition] = []
+    for topic in request.topics:
+        answers = []
+        for partition in topic.partitions:
+            answer = OffsetDeleteResponsePartition(partition.partition_index)
+            if topic.name not in topics or partition.partition_index not in topics[topic.name].partitions:
+                answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            else:
+                wanted.append((topic.name, partition.partition_index))
+                accepted.append(answer)
+            answers.append(answer)
+        response.topics.append(OffsetDeleteResponseTopic(topic.name, answers))
+    try:
+        errors = await context.services.groups.offset_commits.delete(request.group_id, wanted)
+    except BrokerError as error:
+        return OffsetDeleteResponse(error_code=error.code)
+    for answer, error_code in zip(accepted, errors, strict=True):
+        answer.error_code = error_code
+    return response

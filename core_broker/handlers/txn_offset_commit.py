@@ -1,0 +1,106 @@
+"""TxnOffsetCommit (28), versions 0-5.
+
+Commits offsets of a group as part of a producer's transaction: they are written at once, but count only when the
+transaction is committed. The partition of `__consumer_offsets` must belong to the transaction.
+Version notes: v2 leader epoch; v3 flexible, with member id, instance id and generation, which are checked (KIP-447);
+v4 may answer TRANSACTION_ABORTABLE (KIP-890); v5 adds the partition to the transaction by itself (KIP-890).
+"""
+
+from typing import Final
+
+from core_broker.cluster.coordinators import OFFSETS_TOPIC
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.groups.offset_commits import Committer, OffsetToCommit, TransactionalProducer
+from core_broker.groups.offsets import CommittedOffset
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+_ABORTABLE_SINCE: Final = 4
+_IMPLICIT_ADD_SINCE: Final = 5
+
+
+async def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffsetCommitResponse:
+    """Answer one TxnOffsetCommit request."""
+    offsets: list[OffsetToCommit] = []
+    accepted: list[TxnOffsetCommitResponsePartition] = []
+    response = TxnOffsetCommitResponse()
+    for topic in request.topics:
+        answers = []
+        for partition in topic.partitions:
+            answer = TxnOffsetCommitResponsePartition(partition.partition_index, _error(topic.name, partition, context))
+            answers.append(answer)
+            if answer.error_code == ErrorCode.NONE:
+                accepted.append(answer)
+                offsets.append((topic.name, partition.partition_index, _committed(partition, context)))
+        response.topics.append(TxnOffsetCommitResponseTopic(topic.name, answers))
+    error = await _commit(request, offsets, context) if offsets else ErrorCode.NONE
+    for answer in accepted:
+        answer.error_code = error
+    return response
+
+
+async def _commit(request: TxnOffsetCommitRequest, offsets: list[OffsetToCommit], context: RequestContext) -> ErrorCode:
+    committer = Committer(
+        group_id=request.group_id,
+        member_id=request.member_id,
+        generation_or_epoch=request.generation_id,
+        instance_id=request.group_instance_id,
+    )
+    producer = TransactionalProducer(producer_id=request.producer_id, producer_epoch=request.producer_epoch)
+    try:
+        error = await _join_transaction(request, context)
+        if error is not ErrorCode.NONE:
+            return _spoken_in(context.api_version, error)
+        await context.services.groups.offset_commits.commit_in_transaction(
+            committer, offsets, producer=producer, api_version=context.api_version
+        )
+    except BrokerError as refusal:
+        return _spoken_in(context.api_version, refusal.code)
+    return ErrorCode.NONE
+
+
+async def _join_transaction(request: TxnOffsetCommitRequest, context: RequestContext) -> ErrorCode:
+    """Make sure that the group's partition belongs to the transaction, adding it where the client does not."""
+    services = context.services
+    is_implicit = context.api_version >= _IMPLICIT_ADD_SINCE
+    if not is_implicit and not services.settings.transaction_partition_verification_enable:
+        return ErrorCode.NONE
+    return await services.transactions.verify_or_add_partition(
+        request.transactional_id,
+        request.producer_id,
+        request.producer_epoch,
+        OFFSETS_TOPIC,
+        services.groups.partition_of(request.group_id),
+        add=is_implicit,
+    )
+
+
+def _spoken_in(api_version: int, error: ErrorCode) -> ErrorCode:
+    """The error in words that the client's version has."""
+    if error is ErrorCode.TRANSACTION_ABORTABLE and api_version < _ABORTABLE_SINCE:
+        return ErrorCode.INVALID_TXN_STATE
+    if error is ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH  # this API never got the other word (KIP-588)
+    return error
+
+
+def _error(topic: str, partition: TxnOffsetCommitRequestPartition, context: RequestContext) -> ErrorCode:
+    known = context.services.metadata.image.topics.get(topic)
+    if known is None or partition.partition_index not in known.partitions:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return context.services.groups.offset_commits.metadata_error(partition.committed_metadata)
+
+
+def _committed(partition: TxnOffsetCommitRequestPartition, context: RequestContext) -> CommittedOffset:
+    return CommittedOffset(
+        partition.committed_offset,
+        partition.committed_leader_epoch,
+        partition.committed_metadata or "",
+        context.services.clock.now_ms(),
+    )
