@@ -23,13 +23,12 @@ def join(broker: BrokerProcess, name: str, **config: Any) -> GroupMember:
 
 
 def await_sizes(members: list[GroupMember], sizes: list[int], partitions: int = PARTITIONS) -> None:
-    eventually(
-        lambda: [sorted(member.assignment) for member in members],
-        lambda owned: (
-            sorted(chain.from_iterable(owned)) == list(range(partitions)) and sorted(map(len, owned)) == sizes
-        ),
-        timeout_s=45,
-    )
+    """Wait until every partition has one owner and the members have so many each."""
+
+    def is_shared(owned: list[list[int]]) -> bool:
+        return sorted(chain.from_iterable(owned)) == list(range(partitions)) and sorted(map(len, owned)) == sizes
+
+    eventually(lambda: [sorted(member.assignment) for member in members], is_shared, timeout_s=45)
 
 
 @pytest.mark.timeout(180)

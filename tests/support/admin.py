@@ -1,7 +1,7 @@
 """Topics and their configs, as tests set them up."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from confluent_kafka.admin import AdminClient
@@ -17,10 +17,11 @@ def admin_client(broker: BrokerProcess) -> AdminClient:
     return AdminClient({"bootstrap.servers": broker.bootstrap})
 
 
-def create_topic(broker: BrokerProcess, topic: str, *, partitions: int = 1, **config: str) -> None:
-    """Create a topic; config keys are written with underscores."""
-    settings = {key.replace("_", "."): value for key, value in config.items()}
-    new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=settings)
+def create_topic(
+    broker: BrokerProcess, topic: str, *, partitions: int = 1, configs: Mapping[str, str] | None = None
+) -> None:
+    """Create a topic."""
+    new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=dict(configs or {}))
     admin_client(broker).create_topics([new])[topic].result(30)
 
 

@@ -43,6 +43,8 @@ class FakeStatePartition:
     def __init__(self) -> None:
         self.log = FakeLog()
         self.failures: deque[ErrorCode] = deque()
+        self.late_failures: deque[ErrorCode] = deque()
+        """As `failures`, but the record is in the log nevertheless."""
         self.gate: asyncio.Event | None = None
         """When set to an event, appends are committed only once it is set."""
 
@@ -54,6 +56,8 @@ class FakeStatePartition:
         self.log.batches.append(build_batch(records, base_offset=offset))
         if self.gate is not None:
             await self.gate.wait()
+        if self.late_failures:
+            raise BrokerError(self.late_failures.popleft())
         return offset
 
 
@@ -171,3 +175,9 @@ class TransactionWorld:
 async def settled(coordinator: TransactionCoordinator) -> None:
     """Let the coordinator finish what it has begun."""
     assert await coordinator.settle(timeout_ms=SETTLE_MS)
+
+
+async def let_others_run() -> None:
+    """Give background work the time it needs when nothing holds it up."""
+    for _ in range(20):
+        await asyncio.sleep(0)
