@@ -34,7 +34,7 @@ METADATA_TOPIC: Final = "__cluster_metadata"
 METADATA_DIRECTORY: Final = f"{METADATA_TOPIC}-0"
 
 _COMMIT_TIMEOUT_SECONDS: Final = 30.0
-_REPLAYED_BYTES_MAX: Final = 1024 * 1024
+_REPLAYED_BYTES_MAX: Final = 256 * 1024
 """A start that had to replay more than this writes a snapshot, so that the next one is fast."""
 
 MetadataListener = Callable[[MetadataImage, Sequence[Message]], None]
@@ -118,8 +118,7 @@ class MetadataQuorum:
         self._bytes_since_snapshot = self._replay()
         self._lead()
         if self._bytes_since_snapshot > _REPLAYED_BYTES_MAX:
-            self._snapshot_written(snapshots.write_snapshot(self.directory, self.image, timestamp_ms=self._now()))
-            self._bytes_since_snapshot = 0
+            self._snapshot_now()
         log.info(
             "metadata replayed",
             extra={"offset": self.image.offset, "leader_epoch": self.leader_epoch, "topics": len(self.image.topics)},
@@ -130,6 +129,8 @@ class MetadataQuorum:
         await self.settled()
         if self._snapshot_task is not None:
             await asyncio.wait([self._snapshot_task], timeout=_COMMIT_TIMEOUT_SECONDS)
+        if self._failure is None and self._bytes_since_snapshot:
+            self._snapshot_now()
         self._open_log().close()
 
     def _open(self) -> PartitionLog:
@@ -145,7 +146,7 @@ class MetadataQuorum:
                 "metadata log ends before its snapshot; going on from the snapshot",
                 extra={"end_offset": opened.end_offset, "snapshot_offset": expected},
             )
-            opened.restart_at(expected)
+            opened.truncate_fully_and_start_at(expected)
         return opened
 
     def _open_or_create(self) -> PartitionLog:
@@ -297,6 +298,11 @@ class MetadataQuorum:
 
     # -- snapshots --
 
+    def _snapshot_now(self) -> None:
+        """Write a snapshot while nobody waits: the next start has less to replay, and a second copy of the state."""
+        self._snapshot_written(snapshots.write_snapshot(self.directory, self.image, timestamp_ms=self._now()))
+        self._bytes_since_snapshot = 0
+
     def _snapshot_if_due(self) -> None:
         """Write a snapshot in a thread: the image does not change, so nothing waits for it."""
         limit = self._settings.metadata_log_max_record_bytes_between_snapshots
@@ -324,6 +330,7 @@ class MetadataQuorum:
         if oldest > partition_log.start_offset:
             partition_log.delete_records_before(oldest)
             partition_log.delete_old_segments(high_watermark=self.high_watermark)
+            partition_log.remove_deleted_files(at_once=True)
         log.info("metadata snapshot written", extra={"snapshot": snapshot.file_name, "log_start_offset": oldest})
 
     def _open_log(self) -> PartitionLog:
