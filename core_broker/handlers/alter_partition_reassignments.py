@@ -1,0 +1,56 @@
+"""AlterPartitionReassignments, key 45, versions 0-1: moves replicas between brokers (KIP-455).
+
+Supported: on one node there is nowhere to move to. The replicas a partition already has are accepted, others are
+refused; cancelling answers NO_REASSIGNMENT_IN_PROGRESS.
+Ignored: the time-out, allow_replication_factor_change.
+
+Versions: 1 allow_replication_factor_change (KIP-860).
+"""
+
+from core_broker.cluster.metadata import MetadataImage
+from core_broker.cluster.replica_placement import check_assignment
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+
+
+def handle(request: AlterPartitionReassignmentsRequest, context: RequestContext) -> AlterPartitionReassignmentsResponse:
+    """Answer for each partition."""
+    image = context.services.metadata.image
+    return AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=request.allow_replication_factor_change,
+        error_message=None,
+        responses=[
+            ReassignableTopicResponse(topic.name, [_answer(topic.name, item, image) for item in topic.partitions])
+            for topic in request.topics
+        ],
+    )
+
+
+def _answer(topic: str, wanted: ReassignablePartition, image: MetadataImage) -> ReassignablePartitionResponse:
+    try:
+        _check(topic, wanted, image)
+    except BrokerError as error:
+        return ReassignablePartitionResponse(wanted.partition_index, error.code, error.message)
+    return ReassignablePartitionResponse(wanted.partition_index, ErrorCode.NONE, None)
+
+
+def _check(topic: str, wanted: ReassignablePartition, image: MetadataImage) -> None:
+    found = image.topics[topic].partitions.get(wanted.partition_index) if topic in image.topics else None
+    if found is None:
+        text = f"No such partition as {topic}-{wanted.partition_index}"
+        raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
+    if wanted.replicas is None:
+        raise BrokerError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
+    check_assignment(wanted.replicas, image.brokers, replication_factor=len(wanted.replicas))
+    if tuple(wanted.replicas) != found.replicas:
+        raise BrokerError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"{topic}-{wanted.partition_index} is held by {list(found.replicas)}; replicas cannot be moved yet.",
+        )

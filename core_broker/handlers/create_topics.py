@@ -1,0 +1,80 @@
+"""CreateTopics, key 19, versions 2-7.
+
+Supported: partition and replica counts or -1 for the broker's defaults, manual assignments, configs, validate_only;
+each topic has a result of its own. The answer comes when the topics can be used.
+Ignored: the time-out (a change of the metadata takes as long as one sync of the disk).
+
+Versions: 4 counts of -1 (KIP-464); 5 flexible, and the answer tells counts and configs (KIP-525); 6 quota errors, which
+never happen; 7 topic ids (KIP-516).
+"""
+
+from collections import Counter
+
+from core_broker.cluster.effective_settings import broker_config
+from core_broker.cluster.topic_changes import CreatedTopic, NewTopic
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from core_broker.settings import BrokerConfig, describe_topic
+
+
+async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
+    """Create the topics that can be created."""
+    counts = Counter(topic.name for topic in request.topics)
+    plans = {topic.name: _new_topic(topic) for topic in request.topics if counts[topic.name] == 1}
+    wanted = [plan for plan in plans.values() if isinstance(plan, NewTopic)]
+    controller = context.services.controller
+    created = await controller.create_topics(wanted, validate_only=request.validate_only)
+    outcomes = dict(zip((topic.name for topic in wanted), created, strict=True))
+    config = broker_config(controller.image, context.services.settings)
+    return CreateTopicsResponse(topics=[_result(name, plans.get(name), outcomes.get(name), config) for name in counts])
+
+
+def _new_topic(topic: CreatableTopic) -> NewTopic | BrokerError:
+    assignments = {item.partition_index: item.broker_ids for item in topic.assignments}
+    if len(assignments) != len(topic.assignments):
+        return BrokerError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment names a partition more than once."
+        )
+    return NewTopic(
+        name=topic.name,
+        partition_count=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        assignments=assignments,
+        configs={config.name: config.value for config in topic.configs},
+    )
+
+
+def _result(
+    name: str, plan: NewTopic | BrokerError | None, outcome: CreatedTopic | BrokerError | None, config: BrokerConfig
+) -> CreatableTopicResult:
+    if plan is None:
+        outcome = BrokerError(ErrorCode.INVALID_REQUEST, f"Topic {name!r} is in the request more than once.")
+    elif isinstance(plan, BrokerError):
+        outcome = plan
+    if isinstance(outcome, CreatedTopic):
+        return _described(outcome, config)
+    error = outcome or BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message, configs=None)
+
+
+def _described(topic: CreatedTopic, config: BrokerConfig) -> CreatableTopicResult:
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        error_message=None,
+        num_partitions=topic.partition_count,
+        replication_factor=topic.replication_factor,
+        configs=[
+            CreatableTopicConfigs(
+                setting.key, setting.value, setting.is_read_only, setting.source, setting.is_sensitive
+            )
+            for setting in describe_topic(topic.configs, config)
+        ],
+    )

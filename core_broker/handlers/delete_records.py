@@ -1,0 +1,52 @@
+"""DeleteRecords, key 21, versions 0-2: moves the start of a partition up (KIP-107).
+
+Supported: an offset, or -1 for the high watermark. As in Kafka, refused for internal topics and for topics that are
+only compacted, where a missing record would look like a deleted key.
+Ignored: the time-out (nothing is waited for).
+
+Versions: 2 flexible.
+"""
+
+from typing import Final
+
+from core_broker.cluster.coordinators import INTERNAL_TOPICS
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+
+_NO_LOW_WATERMARK: Final = -1
+
+
+def handle(request: DeleteRecordsRequest, context: RequestContext) -> DeleteRecordsResponse:
+    """Delete records before the offset of each partition."""
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                topic.name, [_delete(topic.name, partition, context) for partition in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _delete(topic: str, wanted: DeleteRecordsPartition, context: RequestContext) -> DeleteRecordsPartitionResult:
+    try:
+        low_watermark = _delete_before(topic, wanted.partition_index, wanted.offset, context)
+    except BrokerError as error:
+        return DeleteRecordsPartitionResult(wanted.partition_index, _NO_LOW_WATERMARK, error.code)
+    return DeleteRecordsPartitionResult(wanted.partition_index, low_watermark)
+
+
+def _delete_before(topic: str, index: int, offset: int, context: RequestContext) -> int:
+    if topic in INTERNAL_TOPICS:
+        raise BrokerError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    partition = context.services.partitions.get(topic, index)
+    if "delete" not in partition.log.settings.cleanup_policy:
+        raise BrokerError(ErrorCode.POLICY_VIOLATION)
+    return partition.delete_records_before(offset)

@@ -1,0 +1,73 @@
+"""DeleteTopics, key 20, versions 1-6.
+
+Supported: by name, and by id (6, KIP-516). The topics are gone from the metadata when the answer comes; their files
+follow in the background.
+Ignored: the time-out (a change of the metadata takes as long as one sync of the disk).
+
+Versions: 3 TOPIC_DELETION_DISABLED instead of INVALID_REQUEST (KIP-322); 4 flexible; 5 messages.
+"""
+
+from collections import Counter
+from typing import Final
+
+from core_broker.cluster.metadata import MetadataImage
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from core_broker.protocol.primitives import ZERO_UUID
+
+_BY_ID_SINCE: Final = 6
+_DISABLED_SINCE: Final = 3
+
+
+async def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
+    """Delete the topics that can be deleted."""
+    controller = context.services.controller
+    if context.api_version < _BY_ID_SINCE:
+        wanted = [DeleteTopicState(name=name) for name in request.topic_names]
+    else:
+        wanted = request.topics
+    results = _look_up(wanted, controller.image)
+    found = [result for result in results if not result.error_code]
+    outcomes = await controller.delete_topics([result.topic_id for result in found])
+    for result, outcome in zip(found, outcomes, strict=True):
+        if outcome is not None:
+            _refuse(result, outcome)
+            if outcome.code is ErrorCode.TOPIC_DELETION_DISABLED and context.api_version < _DISABLED_SINCE:
+                result.error_code = ErrorCode.INVALID_REQUEST
+    return DeleteTopicsResponse(responses=results)
+
+
+def _look_up(wanted: list[DeleteTopicState], image: MetadataImage) -> list[DeletableTopicResult]:
+    results = [_find(topic, image) for topic in wanted]
+    counts = Counter(result.topic_id for result in results if not result.error_code)
+    for result in results:
+        if counts[result.topic_id] > 1:
+            _refuse(result, BrokerError(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once."))
+    return results
+
+
+def _find(wanted: DeleteTopicState, image: MetadataImage) -> DeletableTopicResult:
+    result = DeletableTopicResult(name=wanted.name, topic_id=wanted.topic_id)
+    by_id = wanted.topic_id != ZERO_UUID
+    if by_id == (wanted.name is not None):
+        _refuse(result, BrokerError(ErrorCode.INVALID_REQUEST, "Give either the topic's name or its id."))
+        return result
+    topic = image.topics_by_id.get(wanted.topic_id) if by_id else image.topics.get(wanted.name or "")
+    if topic is not None:
+        result.name, result.topic_id = topic.name, topic.topic_id
+    elif by_id:
+        _refuse(result, BrokerError(ErrorCode.UNKNOWN_TOPIC_ID, "This topic id does not exist."))
+    else:
+        text = f"The topic {wanted.name!r} does not exist."
+        _refuse(result, BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text))
+    return result
+
+
+def _refuse(result: DeletableTopicResult, error: BrokerError) -> None:
+    result.error_code, result.error_message = error.code, error.message

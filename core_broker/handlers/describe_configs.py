@@ -1,0 +1,137 @@
+"""DescribeConfigs, key 32, versions 1-4: every key with its value, where the value comes from, type and help.
+
+Supported: topics, brokers (by id: everything; by the empty name: what was set for all of them), groups; chosen keys;
+synonyms; documentation. Values of secrets are null.
+Ignored: nothing. Broker loggers and client metrics are refused with a message.
+
+Versions: 1 sources and synonyms (KIP-226); 3 types and documentation (KIP-569); 4 flexible.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from core_broker.cluster.effective_settings import EVERY_BROKER, broker_config
+from core_broker.cluster.metadata import ResourceType
+from core_broker.cluster.topic_rules import check_topic_name
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from core_broker.settings import (
+    BrokerConfig,
+    BrokerSettings,
+    ConfigSource,
+    DescribedSetting,
+    GroupSettings,
+    Synonym,
+    describe_topic,
+)
+
+
+def handle(request: DescribeConfigsRequest, context: RequestContext) -> DescribeConfigsResponse:
+    """Describe each resource."""
+    return DescribeConfigsResponse(results=[_describe(item, request, context) for item in request.resources])
+
+
+def _describe(
+    resource: DescribeConfigsResource, request: DescribeConfigsRequest, context: RequestContext
+) -> DescribeConfigsResult:
+    result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
+    try:
+        settings = _settings_of(resource, context)
+    except BrokerError as error:
+        result.error_code, result.error_message = error.code, error.message
+        return result
+    # An empty list stands for all keys as well: there is no use in asking for none.
+    wanted = set(resource.configuration_keys) if resource.configuration_keys else None
+    result.error_message = None
+    result.configs = [_config(item, request) for item in settings if wanted is None or item.key in wanted]
+    return result
+
+
+def _settings_of(resource: DescribeConfigsResource, context: RequestContext) -> list[DescribedSetting]:
+    describe = _DESCRIBERS.get(resource.resource_type)
+    if describe is None:
+        raise BrokerError(
+            ErrorCode.INVALID_REQUEST,
+            f"resource type {resource.resource_type} is not described; topics (2), brokers (4) and groups (32) are",
+        )
+    return describe(resource.resource_name, context)
+
+
+def _describe_topic(name: str, context: RequestContext) -> list[DescribedSetting]:
+    check_topic_name(name)
+    image = context.services.metadata.image
+    if name not in image.topics:
+        raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic {name!r} does not exist.")
+    return describe_topic(image.config_of(ResourceType.TOPIC, name), _broker(context))
+
+
+def _describe_broker(name: str, context: RequestContext) -> list[DescribedSetting]:
+    config = _broker(context)
+    if name == str(context.services.settings.node_id):
+        return config.describe()
+    if name != EVERY_BROKER:
+        raise BrokerError(
+            ErrorCode.INVALID_REQUEST,
+            f"Unexpected broker id, expected {context.services.settings.node_id} or empty string, but received {name}",
+        )
+    return [
+        DescribedSetting(
+            definition=BrokerSettings.DEFINITIONS[key],
+            synonyms=tuple(p for p in config.places(key) if p.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+            settings=BrokerSettings,
+        )
+        for key in config.cluster_wide
+    ]
+
+
+def _describe_group(name: str, context: RequestContext) -> list[DescribedSetting]:
+    if not name:
+        raise BrokerError(ErrorCode.INVALID_REQUEST, "the name of a group must not be empty")
+    overrides = context.services.metadata.image.config_of(ResourceType.GROUP, name)
+    broker = _broker(context)
+    described = []
+    for key, definition in GroupSettings.DEFINITIONS.items():
+        own = [Synonym(key=key, value=overrides[key], source=ConfigSource.GROUP_CONFIG)] if key in overrides else []
+        inherited = [place for synonym in definition.synonyms for place in broker.places(synonym)]
+        described.append(DescribedSetting(definition=definition, synonyms=(*own, *inherited), settings=GroupSettings))
+    return described
+
+
+def _refuse_logger(name: str, _context: RequestContext) -> list[DescribedSetting]:
+    raise BrokerError(
+        ErrorCode.INVALID_REQUEST, f"broker logger {name!r}: single loggers are not described; see logging.level"
+    )
+
+
+_DESCRIBERS: Final[dict[int, Callable[[str, RequestContext], list[DescribedSetting]]]] = {
+    ResourceType.TOPIC: _describe_topic,
+    ResourceType.BROKER: _describe_broker,
+    ResourceType.BROKER_LOGGER: _refuse_logger,
+    ResourceType.GROUP: _describe_group,
+}
+
+
+def _broker(context: RequestContext) -> BrokerConfig:
+    return broker_config(context.services.metadata.image, context.services.settings)
+
+
+def _config(setting: DescribedSetting, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    synonyms = setting.synonyms if request.include_synonyms else ()
+    return DescribeConfigsResourceResult(
+        name=setting.key,
+        value=setting.value,
+        read_only=setting.is_read_only,
+        config_source=setting.source,
+        is_sensitive=setting.is_sensitive,
+        synonyms=[DescribeConfigsSynonym(place.key, place.value, place.source) for place in synonyms],
+        config_type=setting.type_code,
+        documentation=setting.documentation if request.include_documentation else None,
+    )

@@ -1,0 +1,65 @@
+"""DescribeQuorum, key 55, versions 0-2: who leads the metadata log, and how far each voter has come (KIP-595).
+
+Supported: the one partition there is. The quorum is this node, so it has always caught up with itself.
+Ignored: nothing.
+
+Versions: 1 times of the last fetch (KIP-836); 2 directory ids, messages and listeners (KIP-853).
+"""
+
+from core_broker.cluster.quorum import METADATA_TOPIC
+from core_broker.errors import ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    DescribeQuorumResponsePartitionData,
+    DescribeQuorumResponseTopicData,
+    Listener,
+    Node,
+    ReplicaState,
+)
+
+
+def handle(request: DescribeQuorumRequest, context: RequestContext) -> DescribeQuorumResponse:
+    """Describe the quorum."""
+    return DescribeQuorumResponse(
+        error_message=None,
+        topics=[
+            DescribeQuorumResponseTopicData(
+                topic.topic_name,
+                [_describe(topic.topic_name, item.partition_index, context) for item in topic.partitions],
+            )
+            for topic in request.topics
+        ],
+        nodes=[_node(context)],
+    )
+
+
+def _describe(topic: str, index: int, context: RequestContext) -> DescribeQuorumResponsePartitionData:
+    if topic != METADATA_TOPIC or index != 0:
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return DescribeQuorumResponsePartitionData(index, code, f"only {METADATA_TOPIC}-0 has a quorum")
+    quorum = context.services.metadata
+    now_ms = context.services.clock.now_ms()
+    voter = ReplicaState(
+        replica_id=quorum.node_id,
+        log_end_offset=quorum.end_offset,
+        last_fetch_timestamp=now_ms,
+        last_caught_up_timestamp=now_ms,
+    )
+    return DescribeQuorumResponsePartitionData(
+        partition_index=index,
+        error_message=None,
+        leader_id=quorum.leader_id,
+        leader_epoch=quorum.leader_epoch,
+        high_watermark=quorum.high_watermark,
+        current_voters=[voter],
+    )
+
+
+def _node(context: RequestContext) -> Node:
+    """The controller's own listeners are told here; this node has none besides those of its clients."""
+    node_id = context.services.metadata.node_id
+    broker = context.services.metadata.image.brokers.get(node_id)
+    endpoints = broker.endpoints if broker is not None else ()
+    return Node(node_id, [Listener(endpoint.listener, endpoint.host, endpoint.port) for endpoint in endpoints])

@@ -1,0 +1,92 @@
+"""DescribeTopicPartitions, key 75, version 0: topics page by page, with their eligible leader replicas (KIP-966).
+
+Supported: chosen topics or (an empty list) all of them, in the order of their names; a cursor to go on from; at most
+`max.request.partition.size.limit` partitions in one answer.
+Ignored: nothing. Topics are never created on the way.
+"""
+
+from core_broker.cluster.coordinators import INTERNAL_TOPICS
+from core_broker.cluster.metadata import MetadataImage, TopicImage
+from core_broker.cluster.topic_rules import is_valid_topic_name
+from core_broker.errors import ErrorCode
+from core_broker.handlers.authorized_operations import TOPIC_OPERATIONS
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponseCursor,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+
+def handle(request: DescribeTopicPartitionsRequest, context: RequestContext) -> DescribeTopicPartitionsResponse:
+    """Describe topics from the cursor on, until the page is full."""
+    image = context.services.metadata.image
+    room = max(1, min(request.response_partition_limit, context.services.settings.max_request_partition_size_limit))
+    first_topic, first_partition = "", 0
+    if request.cursor is not None:
+        first_topic, first_partition = request.cursor.topic_name, request.cursor.partition_index
+        if first_partition < 0:
+            return _refuse_all(request)
+    response = DescribeTopicPartitionsResponse(topics=[])
+    for name in _names(request, image, first_topic):
+        if room <= 0:
+            response.next_cursor = DescribeTopicPartitionsResponseCursor(name, 0)
+            break
+        start = first_partition if name == first_topic else 0
+        described, next_partition = _describe(name, image, start, room)
+        response.topics.append(described)
+        room -= len(described.partitions)
+        if next_partition is not None:
+            response.next_cursor = DescribeTopicPartitionsResponseCursor(name, next_partition)
+            break
+    return response
+
+
+def _refuse_all(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+    """A cursor that points nowhere; the answer has no place for an error but its topics."""
+    refused = [DescribeTopicPartitionsResponseTopic(ErrorCode.INVALID_REQUEST, topic.name) for topic in request.topics]
+    return DescribeTopicPartitionsResponse(topics=refused)
+
+
+def _names(request: DescribeTopicPartitionsRequest, image: MetadataImage, first: str) -> list[str]:
+    wanted = {topic.name for topic in request.topics} if request.topics else image.topics.keys()
+    return sorted(name for name in wanted if name >= first)
+
+
+def _describe(
+    name: str, image: MetadataImage, start: int, room: int
+) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
+    """One topic from partition `start` on, and the partition to go on with if there was no room for all."""
+    topic = image.topics.get(name)
+    if topic is None:
+        known = is_valid_topic_name(name)
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if known else ErrorCode.INVALID_TOPIC_EXCEPTION
+        return DescribeTopicPartitionsResponseTopic(code, name), None
+    indexes = [index for index in sorted(topic.partitions) if index >= start]
+    live = {broker.broker_id for broker in image.live_brokers()}
+    described = DescribeTopicPartitionsResponseTopic(
+        name=name,
+        topic_id=topic.topic_id,
+        is_internal=name in INTERNAL_TOPICS,
+        partitions=[_partition(topic, index, live) for index in indexes[:room]],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+    return described, indexes[room] if len(indexes) > room else None
+
+
+def _partition(topic: TopicImage, index: int, live: set[int]) -> DescribeTopicPartitionsResponsePartition:
+    partition = topic.partitions[index]
+    has_leader = partition.leader_id in live
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=partition.leader_id if has_leader else -1,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        eligible_leader_replicas=list(partition.elr),
+        last_known_elr=list(partition.last_known_elr),
+        offline_replicas=[replica for replica in partition.replicas if replica not in live],
+    )

@@ -1,0 +1,48 @@
+"""ElectLeaders, key 43, versions 0-2: hands leadership to the preferred replica (KIP-183, KIP-460).
+
+Supported: chosen partitions, or (null) all. With one replica the leader is always the preferred one, hence
+ELECTION_NOT_NEEDED.
+Ignored: the time-out.
+
+Versions: 1 election type and top-level error; 2 flexible.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from core_broker.cluster.metadata import MetadataImage
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+
+_ELECTION_TYPES: Final = (0, 1)
+
+
+def handle(request: ElectLeadersRequest, context: RequestContext) -> ElectLeadersResponse:
+    """Tell for each partition why nothing has to be done."""
+    if request.election_type not in _ELECTION_TYPES:
+        message = f"election type {request.election_type} is not known; known are 0 (preferred) and 1 (unclean)"
+        raise BrokerError(ErrorCode.INVALID_REQUEST, message)
+    image = context.services.metadata.image
+    # As in Kafka, asking for all partitions lists only those for which something was done or has failed.
+    topics = request.topic_partitions or []
+    return ElectLeadersResponse(
+        replica_election_results=[
+            ReplicaElectionResult(item.topic, _results(item.topic, item.partitions, image)) for item in topics
+        ]
+    )
+
+
+def _results(topic: str, indexes: Sequence[int], image: MetadataImage) -> list[PartitionResult]:
+    known = image.topics[topic].partitions if topic in image.topics else {}
+    return [
+        PartitionResult(index, ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
+        if index in known
+        else PartitionResult(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic}-{index}")
+        for index in indexes
+    ]

@@ -1,0 +1,49 @@
+"""IncrementalAlterConfigs, key 44, versions 0-1: changes single configs and leaves the others alone (KIP-339).
+
+Supported: SET, DELETE, and for lists APPEND and SUBTRACT; topics, brokers (dynamic keys), groups; validate_only.
+Ignored: nothing. Broker loggers are refused with a message.
+
+Versions: 1 flexible.
+"""
+
+from collections import Counter
+
+from core_broker.cluster.config_rules import ConfigChange
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+
+async def handle(request: IncrementalAlterConfigsRequest, context: RequestContext) -> IncrementalAlterConfigsResponse:
+    """Change the configs of each resource."""
+    counts = Counter(_key(item) for item in request.resources)
+    wanted = [item for item in request.resources if counts[_key(item)] == 1]
+    outcomes = await context.services.controller.alter_configs(
+        [(_key(item), _changes(item)) for item in wanted], validate_only=request.validate_only
+    )
+    results = [_response(_key(item), outcome) for item, outcome in zip(wanted, outcomes, strict=True)]
+    repeated = BrokerError(ErrorCode.INVALID_REQUEST, "The resource is in the request more than once.")
+    results.extend(_response(key, repeated) for key, count in counts.items() if count > 1)
+    return IncrementalAlterConfigsResponse(responses=results)
+
+
+def _key(resource: AlterConfigsResource) -> tuple[int, str]:
+    return resource.resource_type, resource.resource_name
+
+
+def _changes(resource: AlterConfigsResource) -> list[ConfigChange]:
+    return [
+        ConfigChange(key=config.name, operation=config.config_operation, value=config.value)
+        for config in resource.configs
+    ]
+
+
+def _response(key: tuple[int, str], outcome: BrokerError | None) -> AlterConfigsResourceResponse:
+    if outcome is None:
+        return AlterConfigsResourceResponse(ErrorCode.NONE, None, *key)
+    return AlterConfigsResourceResponse(outcome.code, outcome.message, *key)

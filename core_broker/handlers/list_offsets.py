@@ -1,0 +1,114 @@
+"""ListOffsets, key 2, versions 1-11: the offset that a time, or the start or end of a partition, stands for.
+
+Supported: latest (-1), earliest (-2), the record with the greatest timestamp (-3), earliest local (-4, the same as
+earliest), and the first record at or after a time. Isolation level: readers of committed data see the end at the last
+stable offset. Leader epochs are checked (KIP-320). Replicas see the end of the log.
+Ignored: the time-out (10; it is for tiered storage). Latest tiered (-5) and earliest pending upload (-6) are answered
+with "none", because there is no tiered storage.
+
+Versions: 2 isolation level (KIP-98); 4 leader epoch; 6 flexible; 7 greatest timestamp (KIP-734); 8 earliest local
+(KIP-405); 9 latest tiered (KIP-1005); 10 time-out (KIP-1075); 11 earliest pending upload (KIP-1023).
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Final
+
+from core_broker.cluster.partition import Partition
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+
+class SpecialTime(IntEnum):
+    """Timestamps that stand for a place in the log."""
+
+    LATEST = -1
+    EARLIEST = -2
+    MAX_TIMESTAMP = -3
+    EARLIEST_LOCAL = -4
+    LATEST_TIERED = -5
+    EARLIEST_PENDING_UPLOAD = -6
+
+
+_SINCE: Final[Mapping[int, int]] = {
+    SpecialTime.LATEST: 0,
+    SpecialTime.EARLIEST: 0,
+    SpecialTime.MAX_TIMESTAMP: 7,
+    SpecialTime.EARLIEST_LOCAL: 8,
+    SpecialTime.LATEST_TIERED: 9,
+    SpecialTime.EARLIEST_PENDING_UPLOAD: 11,
+}
+"""The version in which each special time came up."""
+
+_CONSUMER: Final = -1
+_READ_COMMITTED: Final = 1
+
+
+def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
+    """Look up each partition; one that fails does not keep the others from their answer."""
+    response = ListOffsetsResponse(topics=[])
+    for topic in request.topics:
+        counts = Counter(partition.partition_index for partition in topic.partitions)
+        results = []
+        for wanted in topic.partitions:
+            result = ListOffsetsPartitionResponse(wanted.partition_index)
+            try:
+                if counts[wanted.partition_index] > 1:
+                    raise BrokerError(ErrorCode.INVALID_REQUEST)
+                _look_up(topic.name, wanted, request, context, result)
+            except BrokerError as error:
+                result.error_code = error.code
+            results.append(result)
+        response.topics.append(ListOffsetsTopicResponse(topic.name, results))
+    return response
+
+
+def _look_up(
+    topic: str,
+    wanted: ListOffsetsPartition,
+    request: ListOffsetsRequest,
+    context: RequestContext,
+    result: ListOffsetsPartitionResponse,
+) -> None:
+    if wanted.timestamp < 0 and context.api_version < _SINCE.get(wanted.timestamp, context.api_version + 1):
+        raise BrokerError(ErrorCode.UNSUPPORTED_VERSION)
+    partition = context.services.partitions.get(topic, wanted.partition_index)
+    partition.check_leader_epoch(wanted.current_leader_epoch)
+    end = _readable_end(partition, request)
+    match wanted.timestamp:
+        case SpecialTime.LATEST:
+            result.offset = end
+            result.leader_epoch = partition.leader_epoch
+        case SpecialTime.EARLIEST | SpecialTime.EARLIEST_LOCAL:
+            result.offset = partition.log.start_offset
+            result.leader_epoch = partition.log.epochs.epoch_for_offset(result.offset)
+        case SpecialTime.LATEST_TIERED | SpecialTime.EARLIEST_PENDING_UPLOAD:
+            pass
+        case timestamp:
+            _look_up_time(partition, timestamp, end, result)
+
+
+def _look_up_time(partition: Partition, timestamp: int, end: int, result: ListOffsetsPartitionResponse) -> None:
+    if timestamp == SpecialTime.MAX_TIMESTAMP:
+        found = partition.log.max_timestamp()
+    else:
+        found = partition.log.offset_for_timestamp(timestamp, upper_offset=end)
+    if found is not None and found.offset < end:
+        result.timestamp, result.offset, result.leader_epoch = found.timestamp, found.offset, found.leader_epoch
+
+
+def _readable_end(partition: Partition, request: ListOffsetsRequest) -> int:
+    """Where the log ends for who asks."""
+    if request.replica_id != _CONSUMER:
+        return partition.log.end_offset
+    if request.isolation_level == _READ_COMMITTED:
+        return partition.last_stable_offset
+    return partition.high_watermark

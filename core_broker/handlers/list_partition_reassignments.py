@@ -1,0 +1,41 @@
+"""ListPartitionReassignments, key 46, version 0: which replicas are being moved (KIP-455).
+
+Supported: chosen partitions, or (null) all; only those on the move are listed, as in Kafka.
+Ignored: the time-out.
+"""
+
+from collections.abc import Iterable
+
+from core_broker.cluster.metadata import MetadataImage
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
+
+
+def handle(request: ListPartitionReassignmentsRequest, context: RequestContext) -> ListPartitionReassignmentsResponse:
+    """List what is being moved."""
+    image = context.services.metadata.image
+    if request.topics is None:
+        wanted: list[tuple[str, Iterable[int]]] = [(name, topic.partitions) for name, topic in image.topics.items()]
+    else:
+        wanted = [(topic.name, topic.partition_indexes) for topic in request.topics]
+    topics = [OngoingTopicReassignment(name, _moving(name, indexes, image)) for name, indexes in wanted]
+    return ListPartitionReassignmentsResponse(
+        error_message=None, topics=[topic for topic in topics if topic.partitions]
+    )
+
+
+def _moving(topic: str, indexes: Iterable[int], image: MetadataImage) -> list[OngoingPartitionReassignment]:
+    partitions = image.topics[topic].partitions if topic in image.topics else {}
+    found = ((index, partitions[index]) for index in indexes if index in partitions)
+    return [
+        OngoingPartitionReassignment(
+            index, list(partition.replicas), list(partition.adding_replicas), list(partition.removing_replicas)
+        )
+        for index, partition in found
+        if partition.adding_replicas or partition.removing_replicas
+    ]

@@ -1,0 +1,132 @@
+"""Metadata, key 3, versions 0-13: the brokers, and who leads which partition.
+
+Supported: all topics (null; in version 0 an empty list), none, by name, by id (12+). Topics that do not exist are
+created on the way when the client allows it and `auto.create.topics.enable` says so; the answer then shows the topic
+ready to use, which spares the client a second try. Brokers are told under the address of the listener that was asked.
+Ignored: nothing.
+
+Versions: 1 controller, rack, internal topics; 2 cluster id; 4 allow_auto_topic_creation; 5 offline replicas; 7 leader
+epoch; 8 authorized operations (KIP-430); 9 flexible; 10 topic ids (KIP-516); 11 the cluster's operations moved to
+DescribeCluster (KIP-700); 12 topics by id; 13 top-level error (KIP-1102).
+"""
+
+from collections.abc import Coroutine, Iterator
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from core_broker.cluster.endpoints import host_for_client
+from core_broker.cluster.metadata import MetadataImage, TopicImage
+from core_broker.cluster.quorum import MetadataQuorum
+from core_broker.cluster.topic_rules import is_valid_topic_name
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
+from core_broker.handlers.context import RequestContext
+from core_broker.handlers.metadata_topics import EncodedTopics, encode_topic, write_answer
+from core_broker.protocol.fields import decode
+from core_broker.protocol.frames import finish_response, start_response
+from core_broker.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponseTopic,
+)
+from core_broker.protocol.primitives import ZERO_UUID
+
+_BY_ID_SINCE: Final = 12
+
+_encoded: WeakKeyDictionary[MetadataQuorum, EncodedTopics] = WeakKeyDictionary()
+
+
+def handle(frame: memoryview, body: int, context: RequestContext) -> bytearray | Coroutine[Any, Any, bytearray]:
+    """Answer from the image; a coroutine only when topics are created first."""
+    request = decode(MetadataRequest, context.api_version, frame, body)
+    missing = list(_to_create(request, context))
+    if missing:
+        return _create_and_answer(request, missing, context)
+    return _answer(request, context, {})
+
+
+async def _create_and_answer(request: MetadataRequest, names: list[str], context: RequestContext) -> bytearray:
+    results = await context.services.controller.auto_create_topics(names)
+    refused = {name: result for name, result in results.items() if isinstance(result, BrokerError)}
+    return _answer(request, context, refused)
+
+
+def _to_create(request: MetadataRequest, context: RequestContext) -> Iterator[str]:
+    if not request.topics or not request.allow_auto_topic_creation:
+        return
+    if not context.services.settings.auto_create_topics_enable:
+        return
+    topics = context.services.metadata.image.topics
+    for topic in request.topics:
+        if topic.name and topic.topic_id == ZERO_UUID and topic.name not in topics and is_valid_topic_name(topic.name):
+            yield topic.name
+
+
+def _answer(request: MetadataRequest, context: RequestContext, refused: dict[str, BrokerError]) -> bytearray:
+    version = context.api_version
+    quorum = context.services.metadata
+    image = quorum.image
+    encoded = _encoded.get(quorum)
+    if encoded is None:
+        encoded = _encoded[quorum] = EncodedTopics()
+    found, errors = _select(request, image, version, refused)
+    parts = encoded.parts(found, image, version=version, with_operations=request.include_topic_authorized_operations)
+    parts.extend(encode_topic(error, version) for error in errors)
+    out = start_response(context.correlation_id, flexible=version >= MetadataResponse.FLEXIBLE_SINCE)
+    write_answer(out, _head(request, image, context), parts, version)
+    return finish_response(out)
+
+
+def _head(request: MetadataRequest, image: MetadataImage, context: RequestContext) -> MetadataResponse:
+    wants_operations = request.include_cluster_authorized_operations
+    return MetadataResponse(
+        brokers=list(_brokers(image, context)),
+        cluster_id=image.cluster_id,
+        controller_id=context.services.metadata.leader_id,
+        cluster_authorized_operations=CLUSTER_OPERATIONS if wants_operations else NOT_ASKED,
+    )
+
+
+def _brokers(image: MetadataImage, context: RequestContext) -> Iterator[MetadataResponseBroker]:
+    for broker in image.live_brokers():
+        endpoint = broker.endpoint(context.listener_name)
+        if endpoint is not None:
+            host = host_for_client(endpoint, context.local_host)
+            yield MetadataResponseBroker(broker.broker_id, host, endpoint.port, broker.rack)
+
+
+def _select(
+    request: MetadataRequest, image: MetadataImage, version: int, refused: dict[str, BrokerError]
+) -> tuple[list[TopicImage], list[MetadataResponseTopic]]:
+    """The topics that were asked for, and an error for each that there is not."""
+    if request.topics is None or (version == 0 and not request.topics):
+        return list(image.topics.values()), []
+    found, errors = [], []
+    for wanted in request.topics:
+        topic = _find(wanted, image, version)
+        if topic is not None:
+            found.append(topic)
+        else:
+            errors.append(_error(wanted, version, refused))
+    return found, errors
+
+
+def _find(wanted: MetadataRequestTopic, image: MetadataImage, version: int) -> TopicImage | None:
+    if wanted.topic_id != ZERO_UUID:
+        return image.topics_by_id.get(wanted.topic_id) if version >= _BY_ID_SINCE else None
+    return image.topics.get(wanted.name or "")
+
+
+def _error(wanted: MetadataRequestTopic, version: int, refused: dict[str, BrokerError]) -> MetadataResponseTopic:
+    by_id = wanted.topic_id != ZERO_UUID
+    if (by_id or wanted.name is None) and version < _BY_ID_SINCE:
+        return MetadataResponseTopic(ErrorCode.INVALID_REQUEST, wanted.name or "", wanted.topic_id)
+    if by_id:
+        return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted.topic_id)
+    name = wanted.name or ""
+    if name in refused:
+        return MetadataResponseTopic(refused[name].code, name)
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+    return MetadataResponseTopic(code, name)

@@ -1,0 +1,116 @@
+"""Topics as Metadata describes them, encoded once and kept: most clients ask for the same topics all day.
+
+What is kept is the encoded part of one topic; an answer is a head, such parts, and a tail. A part is good as long as
+the topic's image and the set of brokers are the same objects.
+"""
+
+import struct
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Final
+
+from core_broker.cluster.coordinators import INTERNAL_TOPICS
+from core_broker.cluster.metadata import BrokerImage, MetadataImage, PartitionImage, TopicImage
+from core_broker.errors import ErrorCode
+from core_broker.handlers.authorized_operations import NOT_ASKED, TOPIC_OPERATIONS
+from core_broker.protocol.fields import encode
+from core_broker.protocol.messages.metadata import (
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from core_broker.protocol.primitives import uvarint
+
+_NO_LEADER: Final = -1
+_STALE_PARTS_MAX: Final = 1000
+
+
+class EncodedTopics:
+    """The encoded topics of one broker's answers."""
+
+    def __init__(self) -> None:
+        self._brokers: dict[int, BrokerImage] | None = None
+        self._parts: dict[tuple[int, bool], dict[bytes, tuple[TopicImage, bytes]]] = {}
+
+    def parts(
+        self, topics: Iterable[TopicImage], image: MetadataImage, *, version: int, with_operations: bool
+    ) -> list[bytes]:
+        """The encoded form of each topic."""
+        known = self._known(image, version, with_operations)
+        found = []
+        for topic in topics:
+            kept = known.get(topic.topic_id)
+            if kept is None or kept[0] is not topic:
+                kept = (topic, encode_topic(describe_topic(topic, image, with_operations=with_operations), version))
+                known[topic.topic_id] = kept
+            found.append(kept[1])
+        return found
+
+    def _known(
+        self, image: MetadataImage, version: int, with_operations: bool
+    ) -> dict[bytes, tuple[TopicImage, bytes]]:
+        if self._brokers is not image.brokers:
+            self._brokers = image.brokers
+            self._parts.clear()
+        known = self._parts.setdefault((version, with_operations), {})
+        if len(known) > len(image.topics) + _STALE_PARTS_MAX:
+            known.clear()
+        return known
+
+
+def describe_topic(topic: TopicImage, image: MetadataImage, *, with_operations: bool) -> MetadataResponseTopic:
+    """A topic with all its partitions."""
+    live = {broker.broker_id for broker in image.live_brokers()}
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=[_describe_partition(index, topic.partitions[index], live) for index in sorted(topic.partitions)],
+        topic_authorized_operations=TOPIC_OPERATIONS if with_operations else NOT_ASKED,
+    )
+
+
+def _describe_partition(index: int, partition: PartitionImage, live: set[int]) -> MetadataResponsePartition:
+    has_leader = partition.leader_id in live
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=partition.leader_id if has_leader else _NO_LEADER,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        offline_replicas=[replica for replica in partition.replicas if replica not in live],
+    )
+
+
+def encode_topic(topic: MetadataResponseTopic, version: int) -> bytes:
+    """The bytes of a topic within an answer: what an answer with it has more than one without."""
+    before, after = _around_topics(version)
+    answer = encode(MetadataResponse(topics=[topic]), version)
+    return bytes(answer[before : len(answer) - after])
+
+
+def write_answer(out: bytearray, response: MetadataResponse, parts: Sequence[bytes], version: int) -> None:
+    """Append an answer to `out`: everything of `response`, which has no topics itself, and these encoded topics."""
+    frame = encode(response, version)
+    after = _around_topics(version)[1]
+    end_of_head = len(frame) - after
+    if version >= MetadataResponse.FLEXIBLE_SINCE:
+        out += frame[: end_of_head - 1]
+        out += uvarint(len(parts) + 1)
+    else:
+        out += frame[: end_of_head - 4]
+        out += struct.pack(">i", len(parts))
+    for part in parts:
+        out += part
+    out += frame[end_of_head:]
+
+
+@cache
+def _around_topics(version: int) -> tuple[int, int]:
+    """Bytes before and after the topics in an answer without brokers.
+
+    After them come the operations allowed on the cluster (versions 8 to 10), the error (13), and the tagged fields.
+    """
+    after = 4 * (8 <= version <= 10) + 2 * (version >= 13) + (version >= MetadataResponse.FLEXIBLE_SINCE)
+    return len(encode(MetadataResponse(), version)) - after, after

@@ -1,0 +1,41 @@
+"""OffsetForLeaderEpoch, key 23, versions 2-4: where a leader epoch ended, by which a reader finds where logs diverge.
+
+Supported: consumers and replicas (KIP-101, KIP-279, KIP-320); the epoch that the asker believes in is checked.
+Ignored: nothing.
+
+Versions: 3 replica id; 4 flexible.
+"""
+
+from core_broker.errors import BrokerError
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+
+def handle(request: OffsetForLeaderEpochRequest, context: RequestContext) -> OffsetForLeaderEpochResponse:
+    """Look up each partition."""
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(topic.topic, [_look_up(topic.topic, item, context) for item in topic.partitions])
+            for topic in request.topics
+        ]
+    )
+
+
+def _look_up(topic: str, wanted: OffsetForLeaderPartition, context: RequestContext) -> EpochEndOffset:
+    result = EpochEndOffset(partition=wanted.partition)
+    try:
+        partition = context.services.partitions.get(topic, wanted.partition)
+        partition.check_leader_epoch(wanted.current_leader_epoch)
+    except BrokerError as error:
+        result.error_code = error.code
+        return result
+    result.leader_epoch, result.end_offset = partition.log.epochs.end_offset_for(
+        wanted.leader_epoch, partition.log.end_offset
+    )
+    return result

@@ -1,0 +1,54 @@
+"""UpdateFeatures, key 57, versions 0-2: finalises a feature at a level (KIP-584).
+
+Supported: upgrades within what this broker supports; downgrades when the client says that it means one; validate_only.
+Ignored: the time-out.
+
+Versions: 1 upgrade type and validate_only; 2 one result for all, nothing is changed unless all can be (KIP-1022).
+"""
+
+from typing import Final
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.update_features import (
+    FeatureUpdateKey,
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+
+_UPGRADE: Final = 1
+_ALL_OR_NOTHING_SINCE: Final = 2
+
+
+async def handle(request: UpdateFeaturesRequest, context: RequestContext) -> UpdateFeaturesResponse:
+    """Update each feature."""
+    is_atomic = context.api_version >= _ALL_OR_NOTHING_SINCE
+    if is_atomic:
+        for update in request.feature_updates:
+            await _update(update, context, validate_only=True)
+    results = []
+    for update in request.feature_updates:
+        try:
+            await _update(update, context, validate_only=request.validate_only)
+        except BrokerError as error:
+            if is_atomic:
+                raise
+            results.append(UpdatableFeatureResult(update.feature, error.code, error.message))
+        else:
+            results.append(UpdatableFeatureResult(update.feature, ErrorCode.NONE, None))
+    return UpdateFeaturesResponse(error_message=None, results=results)
+
+
+async def _update(update: FeatureUpdateKey, context: RequestContext, *, validate_only: bool) -> None:
+    current = context.services.metadata.image.features.get(update.feature, 0)
+    allows_downgrade = update.allow_downgrade or update.upgrade_type != _UPGRADE
+    if update.max_version_level < current and not allows_downgrade:
+        raise BrokerError(
+            ErrorCode.INVALID_UPDATE_VERSION,
+            f"{update.feature}={update.max_version_level}: it is finalised at {current}; "
+            "a lower level needs a downgrade to be asked for",
+        )
+    await context.services.controller.update_feature(
+        update.feature, update.max_version_level, validate_only=validate_only
+    )
