@@ -19,7 +19,7 @@ from core_broker.transactions.transaction import (
     Transaction,
     TransactionState,
 )
-from tests.support.fake_transaction_log import STATE_PARTITIONS, TransactionWorld, settled
+from tests.support.fake_transaction_log import STATE_PARTITIONS, TransactionWorld, let_others_run, settled
 
 TX = "tx"
 TIMEOUT_MS = 60_000
@@ -121,7 +121,7 @@ class TestInitProducerId:
     ) -> None:
         world.state.by_index[coordinator.partition_of(TX)].gate = gate = asyncio.Event()
         tries = [asyncio.ensure_future(init(coordinator)) for _ in range(2)]
-        await asyncio.sleep(0.001)
+        await let_others_run()
         gate.set()
         answers = await asyncio.gather(*tries, return_exceptions=True)
         assert sum(isinstance(answer, Producer) for answer in answers) == 1
@@ -247,7 +247,7 @@ class TestEnd:
         producer = await begin(coordinator)
         world.state.by_index[coordinator.partition_of(TX)].gate = gate = asyncio.Event()
         ending = asyncio.ensure_future(coordinator.end(TX, producer, commit=True, client_version=TRANSACTION_V0))
-        await asyncio.sleep(0.001)
+        await let_others_run()
         assert world.topics.markers == []
         gate.set()
         await ending
@@ -295,8 +295,8 @@ class TestEnd:
         other = await coordinator.init_producer_id("other", TIMEOUT_MS)
         await coordinator.add_partitions("other", other, [ORDERS], client_version=TRANSACTION_V0)
         await coordinator.end("other", other, commit=True, client_version=TRANSACTION_V0)
-        while coordinator.describe("other").state is not TransactionState.COMPLETE_COMMIT:
-            await asyncio.sleep(0)
+        await let_others_run()
+        assert coordinator.describe("other").state is TransactionState.COMPLETE_COMMIT
         assert coordinator.describe(TX).state is TransactionState.PREPARE_COMMIT
 
     async def test_completion_is_stored_again_until_it_is_committed(
@@ -389,8 +389,7 @@ class TestTime:
             await begin(coordinator)
             world.clock.advance(TIMEOUT_MS + 1)
             world.timer.set()
-            while coordinator.open_count:
-                await asyncio.sleep(0)
+            await let_others_run()
             await settled(coordinator)
             assert coordinator.describe(TX).state is TransactionState.COMPLETE_ABORT
 
@@ -451,7 +450,7 @@ class TestLeadership:
             await first.end(TX, await begin(first), commit=True, client_version=TRANSACTION_V0)
         world.topics.gate = None
         world.coordinator()
-        await asyncio.sleep(0.001)
+        await let_others_run()
         assert world.topics.markers == []
 
     async def test_forgotten_transactional_id_stays_forgotten(self, world: TransactionWorld) -> None:
