@@ -23,8 +23,12 @@ _LEFTOVERS: Final = (CLEANED_SUFFIX, SWAP_SUFFIX, DELETED_SUFFIX, _TEMPORARY_SUF
 
 
 def survey(directory: Path) -> dict[str, int]:
-    """The files of a partition directory and their sizes, after clearing up."""
-    files = _list(directory)
+    """The files of a partition directory and their sizes, after clearing up; a missing directory is made."""
+    try:
+        files = _list(directory)
+    except FileNotFoundError:
+        directory.mkdir(parents=True, exist_ok=True)
+        return {}
     if any(name.endswith(_LEFTOVERS) for name in files) or _orphans(files):
         clear_up(directory, files)
         files = _list(directory)

@@ -7,6 +7,7 @@ file in the meantime: the answer stays whole, because the descriptor is closed o
 import ctypes
 import errno
 import os
+import resource
 from collections import deque
 from pathlib import Path
 from typing import Final, Protocol
@@ -15,8 +16,11 @@ _KEEP_SIZE: Final = 0x01  # FALLOC_FL_KEEP_SIZE
 _fallocate = ctypes.CDLL(None, use_errno=True).fallocate
 _fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
 
-OPEN_FILES_MAX: Final = 1024
-"""How many closed segments keep their files open for the next read."""
+_DESCRIPTORS_MAX: Final = 65_536
+_FILES_PER_HOLDER: Final = 3
+"""A segment has its log and two indexes open."""
+_SHARE_OF_DESCRIPTORS: Final = 2
+"""One half of the descriptors a process may have is for logs, the other for connections and all else."""
 
 
 class LogFile:
@@ -24,7 +28,7 @@ class LogFile:
 
     __slots__ = ("__weakref__", "fd", "path")
 
-    def __init__(self, path: Path, *, create: bool = False) -> None:
+    def __init__(self, path: Path | str, *, create: bool = False) -> None:
         self.path = path
         self.fd = -1
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
@@ -75,7 +79,7 @@ class OpenFiles:
 
     __slots__ = ("_holders", "_limit")
 
-    def __init__(self, limit: int = OPEN_FILES_MAX) -> None:
+    def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
         self._holders: deque[FileHolder] = deque()
 
@@ -84,9 +88,16 @@ class OpenFiles:
 
     def opened(self, holder: FileHolder) -> None:
         """Note that `holder` has just opened its files."""
+        if self._limit is None:  # asked for late: the process may raise its own limit at the start
+            self._limit = _descriptors() // _SHARE_OF_DESCRIPTORS // _FILES_PER_HOLDER
         self._holders.append(holder)
         while len(self._holders) > self._limit:
             self._holders.popleft().release_files()
+
+
+def _descriptors() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _DESCRIPTORS_MAX if soft == resource.RLIM_INFINITY else min(soft, _DESCRIPTORS_MAX)
 
 
 SHARED_FILES: Final = OpenFiles()

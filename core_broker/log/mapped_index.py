@@ -27,12 +27,13 @@ FIRST_BYTES: Final = 4096
 class MappedIndex:
     """Sorted entries of `ENTRY.size` bytes; subclasses know what they mean."""
 
-    __slots__ = ("_capacity", "_is_checked", "_limit", "_map", "base_offset", "count", "path")
+    __slots__ = ("_capacity", "_is_checked", "_limit", "_map", "_name", "base_offset", "count")
 
     ENTRY: ClassVar[struct.Struct]
 
-    def __init__(self, path: Path, base_offset: int, max_bytes: int, *, size: int = 0) -> None:
-        self.path = path
+    def __init__(self, path: Path | str, base_offset: int, max_bytes: int, *, size: int = 0) -> None:
+        # Plain text, because thousands of these are made at a start and few are ever used.
+        self._name = os.fspath(path)
         self.base_offset = base_offset
         self._limit = max_bytes // self.ENTRY.size
         self.count = size // self.ENTRY.size
@@ -43,6 +44,11 @@ class MappedIndex:
     def configure(self, max_bytes: int) -> None:
         """Take a new limit on the size; what is there stays."""
         self._limit = max_bytes // self.ENTRY.size
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self._name)
 
     @property
     def is_full(self) -> bool:
@@ -66,15 +72,23 @@ class MappedIndex:
 
     def _open_map(self) -> mmap.mmap:
         try:
-            fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+            fd = os.open(self._name, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError as error:
-            raise CorruptIndexError(f"{self.path} is missing") from error
+            raise CorruptIndexError(f"{self._name} is missing") from error
         try:
             size = os.fstat(fd).st_size
             if size < self.size_bytes:
-                raise CorruptIndexError(f"{self.path} has {size} bytes, {self.size_bytes} were expected")
+                raise CorruptIndexError(f"{self._name} has {size} bytes, {self.size_bytes} were expected")
             self._capacity = size // self.ENTRY.size
             return mmap.mmap(fd, size)
+        finally:
+            os.close(fd)
+
+    def read_last(self) -> bytes:
+        """The bytes of the last entry, without mapping the file; only to be asked for when there are entries."""
+        fd = os.open(self._name, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.pread(fd, self.ENTRY.size, self.size_bytes - self.ENTRY.size)
         finally:
             os.close(fd)
 
@@ -93,14 +107,14 @@ class MappedIndex:
         size = min(size // self.ENTRY.size, max(self._limit, self.count + 1)) * self.ENTRY.size
         self.release()
         try:
-            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fd = os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 os.posix_fallocate(fd, 0, size)
                 self._map = mmap.mmap(fd, size)
             finally:
                 os.close(fd)
         except OSError as error:
-            log.warning("index cannot grow", extra={"path": str(self.path), "reason": str(error)})
+            log.warning("index cannot grow", extra={"path": self._name, "reason": str(error)})
             return None
         self._capacity = size // self.ENTRY.size
         return self._map
@@ -114,7 +128,7 @@ class MappedIndex:
         """Give back the unused end of the file."""
         if self._capacity > self.count:
             self.release()
-            os.truncate(self.path, self.size_bytes)
+            os.truncate(self._name, self.size_bytes)
 
     def reset(self) -> None:
         """Forget all entries and the file, before it is built again."""
@@ -128,12 +142,12 @@ class MappedIndex:
         if count < self.count:
             self.release()
             self.count = count
-            os.truncate(self.path, self.size_bytes)
+            os.truncate(self._name, self.size_bytes)
 
     def flush(self) -> None:
         """Force the file to disk, if there is one."""
         if self.count:
-            fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+            fd = os.open(self._name, os.O_RDWR | os.O_CLOEXEC)
             try:
                 os.fdatasync(fd)
             finally:
@@ -141,7 +155,7 @@ class MappedIndex:
 
     def renamed_to(self, path: Path) -> None:
         """Follow a rename of the file."""
-        self.path = path
+        self._name = os.fspath(path)
 
     # -- checking ------------------------------------------------------------------------------------------------------
 

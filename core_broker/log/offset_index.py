@@ -54,6 +54,13 @@ class OffsetIndex(MappedIndex):
         """The last entry; the segment's beginning when there is none."""
         return self._entry(self.count - 1)
 
+    def peek_last(self) -> OffsetPosition:
+        """As `last`, for a look at a file that may not be used again."""
+        if self._map is not None or not self.count:
+            return self.last()
+        offset, position = _read_entry(self.read_last())
+        return OffsetPosition(self.base_offset + offset, position)
+
     def truncate_to(self, offset: int) -> None:
         """Forget the entries at or above `offset`."""
         self.keep(self._last_slot(offset - 1 - self.base_offset, 0) + 1)
@@ -83,4 +90,4 @@ class OffsetIndex(MappedIndex):
         numbers = big_endian(data, "i")
         offsets, positions = numbers[0::2].tolist(), numbers[1::2].tolist()
         if offsets[0] < 0 or positions[0] < 0 or not rises_strictly(offsets) or not rises_strictly(positions):
-            raise CorruptIndexError(f"{self.path}: entries do not rise")
+            raise CorruptIndexError(f"{self._name}: entries do not rise")

@@ -147,10 +147,9 @@ class PartitionLog:
             producer_expiration_ms=producer_expiration_ms,
         )
         try:
-            directory.mkdir(parents=True, exist_ok=True)
-            if topic_id != ZERO_UUID and not (directory / PARTITION_METADATA).exists():
-                write_topic_id(directory, topic_id)
             loaded = load_log(request)
+            if topic_id != ZERO_UUID and PARTITION_METADATA not in loaded.files:
+                write_topic_id(directory, topic_id)
         except OSError as error:
             message = f"log in {directory} cannot be opened: {error}"
             raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, message) from error

@@ -7,8 +7,10 @@ helps reading (indexes, snapshots, checkpoints) is checked and built again when 
 """
 
 import logging
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from crc32c import crc32c
 
@@ -23,6 +25,7 @@ from core_broker.log.leftovers import (
     survey,
 )
 from core_broker.log.offset_index import RELATIVE_OFFSET_MAX
+from core_broker.log.producer_snapshot import encode_snapshot
 from core_broker.log.producer_state import ProducerStates
 from core_broker.log.producer_updates import apply_batch
 from core_broker.log.scan import BrokenBatch, HeaderFields
@@ -34,7 +37,9 @@ from core_broker.settings.topic import TopicSettings
 
 log = logging.getLogger(__name__)
 
-SNAPSHOT_SUFFIX = ".snapshot"
+SNAPSHOT_SUFFIX: Final = ".snapshot"
+EMPTY_SNAPSHOT_BYTES: Final = len(encode_snapshot([]))
+"""Size of a snapshot without producers: there is nothing in it to be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,11 +65,19 @@ class LoadedLog:
     recovery_point: int
     epochs: LeaderEpochs
     producers: ProducerStates
+    files: Container[str] = ()
+    """Names of the files that were found."""
 
 
 def load_log(request: LoadRequest) -> LoadedLog:
-    """Open the log in a directory, which must exist."""
+    """Open the log in a directory, which is made if it is missing."""
     files = survey(request.directory)
+    loaded = _load(request, files)
+    loaded.files = files
+    return loaded
+
+
+def _load(request: LoadRequest, files: dict[str, int]) -> LoadedLog:
     segments = _segments(request, files)
     epochs, epochs_are_known = _load_epochs(request, files)
     if not segments:
@@ -184,8 +197,11 @@ def _trust(request: LoadRequest, segments: list[Segment], epochs: LeaderEpochs, 
 def _restore_producers(
     request: LoadRequest, end_offset: int, files: dict[str, int] | None = None
 ) -> tuple[ProducerStates, int]:
-    if files is not None and not any(name.endswith(SNAPSHOT_SUFFIX) for name in files):
-        return ProducerStates(request.clock, request.producer_expiration_ms), 0
+    if files is not None:
+        if files.get(f"{end_offset:020d}{SNAPSHOT_SUFFIX}") == EMPTY_SNAPSHOT_BYTES:
+            return ProducerStates(request.clock, request.producer_expiration_ms), end_offset
+        if not any(name.endswith(SNAPSHOT_SUFFIX) for name in files):
+            return ProducerStates(request.clock, request.producer_expiration_ms), 0
     return ProducerStates.restore(
         request.directory, end_offset, clock=request.clock, expiration_ms=request.producer_expiration_ms
     )

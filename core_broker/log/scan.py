@@ -20,7 +20,7 @@ _unpack_header = HEADER.unpack_from
 class BrokenBatch(CorruptBatch):
     """A place in a file where a batch should begin and no sound one does."""
 
-    def __init__(self, path: Path, position: int, reason: str) -> None:
+    def __init__(self, path: Path | str, position: int, reason: str) -> None:
         super().__init__(f"{path} at byte {position}: {reason}")
         self.position = position
 

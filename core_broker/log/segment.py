@@ -85,14 +85,11 @@ class Segment:
         self.base_offset = base_offset
         self.suffix = suffix
         self.size = size
-        name = segment_name(base_offset)
-        self.offsets = OffsetIndex(
-            directory / f"{name}.index{suffix}", base_offset, settings.segment_index_bytes, size=index_size
-        )
-        self.times = TimeIndex(
-            directory / f"{name}.timeindex{suffix}", base_offset, settings.segment_index_bytes, size=time_index_size
-        )
-        self.transactions = TransactionIndex(directory / f"{name}.txnindex{suffix}")
+        stem = f"{directory}/{segment_name(base_offset)}"
+        index_bytes = settings.segment_index_bytes
+        self.offsets = OffsetIndex(f"{stem}.index{suffix}", base_offset, index_bytes, size=index_size)
+        self.times = TimeIndex(f"{stem}.timeindex{suffix}", base_offset, index_bytes, size=time_index_size)
+        self.transactions = TransactionIndex(Path(f"{stem}.txnindex{suffix}"))
         self.roll_after_timestamp = NEVER
         self._roll_ms = _roll_age_ms(settings)
         self._file: LogFile | None = None
@@ -119,19 +116,23 @@ class Segment:
     @property
     def path(self) -> Path:
         """The `.log` file."""
-        return self.directory / f"{segment_name(self.base_offset)}.log{self.suffix}"
+        return Path(self._name)
+
+    @property
+    def _name(self) -> str:
+        return f"{self.directory}/{segment_name(self.base_offset)}.log{self.suffix}"
 
     @property
     def file(self) -> LogFile:
         """The open `.log` file; opened when first asked for."""
         if self._file is None:
-            self._file = LogFile(self.path, create=self.size == 0)
+            self._file = LogFile(self._name, create=self.size == 0)
             SHARED_FILES.opened(self)
         return self._file
 
     def create(self) -> None:
         """Make the (empty) `.log` file, which is what makes the segment exist."""
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+        os.close(os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
 
     def release_files(self) -> None:
         """Let go of the open files; whoever still reads from one keeps it open."""
@@ -327,8 +328,11 @@ class Segment:
         entry are looked at only if asked for: a segment that was closed in order has none.
         """
         next_offset = self.base_offset
-        last = self.offsets.last()
+        last = self.offsets.peek_last()
+        if not 0 <= last.position <= self.size:
+            raise CorruptIndexError(f"{self.offsets.path}: last entry is beyond the log")
         self._unindexed_bytes = self.size - last.position
+        self.roll_after_timestamp = NEVER
         for position, fields in walk(self.file, last.position, self.size):
             if position == last.position > 0 and not self.base_offset <= fields[0] <= last.offset:
                 raise CorruptIndexError(f"{self.offsets.path}: byte {position} holds offset {fields[0]}")
@@ -337,10 +341,12 @@ class Segment:
             next_offset = fields[0] + fields[6] + 1
             if with_timestamps and fields[8] > self.greatest_timestamp.timestamp:
                 self._max_timestamp, self._max_timestamp_offset = fields[8], next_offset - 1
-        self.roll_after_timestamp = NEVER
-        for _, fields in walk(self.file, 0, self.size):
-            self._begin_age(fields[8])
-            break
+            if position == 0:
+                self._begin_age(fields[8])
+        if last.position:
+            for _, fields in walk(self.file, 0, self.size):
+                self._begin_age(fields[8])
+                break
         return next_offset
 
     def begin_rebuild(self) -> None:

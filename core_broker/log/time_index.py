@@ -80,4 +80,4 @@ class TimeIndex(MappedIndex):
         timestamps, offsets = [entry[0] for entry in entries], [entry[1] for entry in entries]
         # Both rise strictly: an entry is added only for a new greatest timestamp, which lies in a later batch.
         if offsets[0] < 0 or timestamps[0] < 0 or not rises_strictly(timestamps) or not rises_strictly(offsets):
-            raise CorruptIndexError(f"{self.path}: entries do not rise")
+            raise CorruptIndexError(f"{self._name}: entries do not rise")

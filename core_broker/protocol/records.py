@@ -55,7 +55,7 @@ _RECORD_BYTES_MIN: Final = 7
 """Length, attributes, timestamp delta, offset delta, key length, value length and header count of one byte each."""
 
 
-class CorruptBatch(ValueError):  # noqa: N818 - named after what was found
+class CorruptBatch(ValueError):
     """Bytes that are not a whole, sound record batch."""
 
 
