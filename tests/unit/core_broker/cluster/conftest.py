@@ -1,0 +1,37 @@
+"""A started metadata quorum with one registered broker, on a disk of its own."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from core_broker.cluster.controller import Controller
+from core_broker.cluster.endpoints import AdvertisedEndpoints
+from core_broker.cluster.quorum import MetadataQuorum
+from core_broker.service.clock import ManualClock
+from core_broker.settings import BrokerSettings, Listener
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(1_700_000_000_000)
+
+
+@pytest.fixture
+def settings() -> BrokerSettings:
+    return BrokerSettings(num_partitions=2)
+
+
+@pytest.fixture
+async def quorum(tmp_path: Path, clock: ManualClock, settings: BrokerSettings) -> AsyncIterator[MetadataQuorum]:
+    quorum = MetadataQuorum(tmp_path, cluster_id="test-cluster", settings=settings, clock=clock)
+    quorum.start()
+    yield quorum
+    await quorum.close()
+
+
+@pytest.fixture
+async def controller(quorum: MetadataQuorum, clock: ManualClock, settings: BrokerSettings) -> Controller:
+    controller = Controller(quorum, settings, clock)
+    await controller.register_broker(AdvertisedEndpoints.of([Listener("PLAINTEXT", "", 9092)], settings))
+    return controller
