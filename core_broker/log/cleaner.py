@@ -131,9 +131,9 @@ def _read_batch_keys(
 
 def clean_group(
     group: Sequence[SourceSegment],
+    *,
     cleaning: CleaningRound,
     transactions: TransactionsPassed,
-    *,
     new_segment: Callable[[], CleanedSegment],
     aborted: "AbortedLookup",
     pacer: Pacer,

@@ -13,15 +13,14 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from core_broker.log.batch_filter import CleaningRound, TransactionsPassed
 from core_broker.log.cleaned_segment import CleanedSegment
 from core_broker.log.cleaner import AbortedLookup, KeysRead, Pacer, SourceSegment, clean_group, read_keys
 from core_broker.log.key_offsets import KeyOffsets
 from core_broker.log.offset_index import RELATIVE_OFFSET_MAX
-from core_broker.log.producer_state import ProducerStates
+from core_broker.log.partition_log import PartitionLog
 from core_broker.log.scan import walk
 from core_broker.log.segment import Segment
 from core_broker.service.clock import Clock
@@ -30,28 +29,6 @@ from core_broker.settings import TopicSettings
 log = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
-
-
-class CompactedLog(Protocol):
-    """What compaction needs of a log; `log.partition_log.PartitionLog` has it."""
-
-    topic: str
-    partition: int
-    directory: Path
-    settings: TopicSettings
-    producers: ProducerStates
-    segments: list[Segment]
-    start_offset: int
-    end_offset: int
-
-    @property
-    def first_unstable_offset(self) -> int | None:
-        """Start of the oldest open transaction."""
-        ...
-
-    def replace_segments(self, replaced: Sequence[Segment], swap: Segment) -> None:
-        """Put a segment whose files end in `.swap` in the place of others, and delete those."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +55,7 @@ class CleaningPlan:
         return self.dirty_bytes > 0 and (is_dirty_enough or self.is_overdue)
 
 
-def plan_cleaning(compacted: CompactedLog, *, checkpoint: int | None, high_watermark: int, now_ms: int) -> CleaningPlan:
+def plan_cleaning(compacted: PartitionLog, *, checkpoint: int | None, high_watermark: int, now_ms: int) -> CleaningPlan:
     """Look at a log; `checkpoint` is the offset up to which it was cleaned before, if it was."""
     first_dirty = _first_dirty_offset(compacted, checkpoint)
     end = _first_uncleanable_offset(compacted, first_dirty, high_watermark, now_ms)
@@ -96,14 +73,14 @@ def plan_cleaning(compacted: CompactedLog, *, checkpoint: int | None, high_water
     )
 
 
-def _first_dirty_offset(compacted: CompactedLog, checkpoint: int | None) -> int:
+def _first_dirty_offset(compacted: PartitionLog, checkpoint: int | None) -> int:
     """Where cleaning goes on; from the start when the checkpoint does not fit the log (KAFKA-3330)."""
     if checkpoint is None or not compacted.start_offset <= checkpoint <= compacted.end_offset:
         return compacted.start_offset
     return checkpoint
 
 
-def _first_uncleanable_offset(compacted: CompactedLog, first_dirty: int, high_watermark: int, now_ms: int) -> int:
+def _first_uncleanable_offset(compacted: PartitionLog, first_dirty: int, high_watermark: int, now_ms: int) -> int:
     """Base of the first segment that must be left alone: active, undecided, not replicated, or too young."""
     unstable = compacted.first_unstable_offset
     limit = high_watermark if unstable is None else min(high_watermark, unstable)
@@ -181,10 +158,13 @@ class Compactor:
         """Make running rounds give up soon; none can be started any more."""
         self._stop.set()
 
-    async def clean(self, compacted: CompactedLog, plan: CleaningPlan) -> CleaningResult | None:
+    async def clean(
+        self, compacted: PartitionLog, plan: CleaningPlan, *, is_current: Callable[[], bool] = lambda: True
+    ) -> CleaningResult | None:
         """Clean a log as planned; None when it changed under our hands.
 
-        Raises CorruptBatch or CorruptIndexError when the log cannot be read, OSError when the disk fails, and
+        `is_current` tells whether the log was deleted: another one may then stand in the same directory. Raises
+        CorruptBatch or CorruptIndexError when the log cannot be read, OSError when the disk fails, and
         CleaningStoppedError.
         """
         originals = [segment for segment in compacted.segments if segment.base_offset < plan.end_offset]
@@ -193,22 +173,24 @@ class Compactor:
         aborted = AbortedLookup(sources, later)
         pacer = Pacer(self._clock, self._stop, bytes_per_second=self._bytes_per_second)
         found = await self._read_keys(sources, plan, aborted, pacer)
-        cleaning = self._round(compacted, found)
-        transactions = TransactionsPassed()
-        bytes_before = bytes_after = 0
+        swap = _SwapIn(compacted, originals, is_current)
+        work = partial(
+            clean_group,
+            cleaning=self._round(compacted, found),
+            transactions=TransactionsPassed(),
+            aborted=aborted,
+            pacer=pacer,
+        )
         within = [source for source in sources if source.base_offset < found.keys.end_offset]
         for group in group_segments(within, compacted.settings):
             new_segment = partial(CleanedSegment, compacted.directory, group[0].base_offset, compacted.settings)
-            work = partial(clean_group, new_segment=new_segment, aborted=aborted, pacer=pacer)
-            cleaned = await self._in_thread(partial(work, group, cleaning, transactions))
-            group_bytes = sum(source.size_bytes for source in group)
-            bytes_before += group_bytes
-            bytes_after += group_bytes if cleaned is None else cleaned.size_bytes
-            replaced = [segment for segment in originals if _is_in(segment, group)]
-            if cleaned is not None and not _swap_in(compacted, replaced, cleaned):
+            cleaned = await self._in_thread(partial(work, group, new_segment=new_segment))
+            if cleaned is not None and not swap.put(group, cleaned):
                 return None
         return CleaningResult(
-            cleaned_to_offset=found.keys.end_offset, bytes_before=bytes_before, bytes_after=bytes_after
+            cleaned_to_offset=found.keys.end_offset,
+            bytes_before=sum(source.size_bytes for source in within),
+            bytes_after=sum(s.size for s in compacted.segments if s.base_offset < found.keys.end_offset),
         )
 
     async def _read_keys(
@@ -220,7 +202,7 @@ class Compactor:
         read = partial(read_keys, first_dirty_offset=plan.first_dirty_offset, aborted=aborted, pacer=pacer)
         return await self._in_thread(partial(read, dirty, keys))
 
-    def _round(self, compacted: CompactedLog, found: KeysRead) -> CleaningRound:
+    def _round(self, compacted: PartitionLog, found: KeysRead) -> CleaningRound:
         return CleaningRound(
             keys=found.keys,
             last_offset=found.last_offset,
@@ -249,19 +231,40 @@ def _source_segments(originals: Sequence[Segment], end_offset: int) -> list[Sour
     ]
 
 
-def _is_in(segment: Segment, group: Sequence[SourceSegment]) -> bool:
-    return group[0].base_offset <= segment.base_offset <= group[-1].base_offset
+class _SwapIn:
+    """Puts cleaned segments in the place of their originals, as long as the log is the one that was planned for."""
 
+    def __init__(self, compacted: PartitionLog, originals: Sequence[Segment], is_current: Callable[[], bool]) -> None:
+        self._log = compacted
+        self._is_current = is_current
+        self._expected = [(segment, segment.size) for segment in originals]
 
-def _swap_in(compacted: CompactedLog, replaced: Sequence[Segment], cleaned: CleanedSegment) -> bool:
-    """Put the cleaned segment in place, unless the log no longer has the ones it was made from."""
-    present = {id(segment) for segment in compacted.segments[:-1]}
-    if not all(id(segment) in present for segment in replaced):
-        cleaned.discard()
-        log.info(
-            "compaction given up: the log has changed",
-            extra={"topic": compacted.topic, "partition": compacted.partition},
+    def put(self, group: Sequence[SourceSegment], cleaned: CleanedSegment) -> bool:
+        """Swap one group; False, and the cleaned files are gone, when the log was truncated, cut short or closed."""
+        if not self._is_unchanged():
+            cleaned.discard()
+            log.info(
+                "compaction given up: the log has changed",
+                extra={"topic": self._log.topic, "partition": self._log.partition},
+            )
+            return False
+        first, last = group[0].base_offset, group[-1].base_offset
+        replaced = [segment for segment, _ in self._expected if first <= segment.base_offset <= last]
+        swapped = cleaned.swap(self._log.settings)
+        self._log.replace_segments(replaced, [swapped], reason="compaction")
+        kept = [pair for pair in self._expected if not first <= pair[0].base_offset <= last]
+        self._expected = sorted([*kept, (swapped, swapped.size)], key=lambda pair: pair[0].base_offset)
+        return True
+
+    def _is_unchanged(self) -> bool:
+        """Whether the cleaned part is as it was: a truncation below it would bring superseded values back to life."""
+        present = self._log.segments
+        return (
+            self._is_current()
+            and self._log.failure is None
+            and len(present) > len(self._expected)
+            and all(
+                found is segment and found.size == size
+                for found, (segment, size) in zip(present, self._expected, strict=False)
+            )
         )
-        return False
-    compacted.replace_segments(replaced, cleaned.swap(compacted.settings))
-    return True
