@@ -8,7 +8,7 @@ the answer was lost, which the protocol provides for, and the next write brings 
 import logging
 import secrets
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from core_broker.errors import BrokerError, ErrorCode
@@ -17,7 +17,7 @@ from core_broker.groups.consumer_describe import describe
 from core_broker.groups.consumer_group import ConsumerGroup, ConsumerGroupLimits, Heartbeat, HeartbeatAnswer
 from core_broker.groups.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from core_broker.groups.consumer_records import Changes, records_of, replay_into
-from core_broker.groups.shape import Group, GroupOwner, GroupShard, StoredRecord
+from core_broker.groups.shape import ConsumerGroupsPart, Group, GroupOwner, GroupShard, StoredRecord
 from core_broker.groups.subscriptions import Topics
 from core_broker.protocol.fields import Message
 from core_broker.protocol.messages.consumer_group_describe import DescribedGroup
@@ -38,6 +38,9 @@ log = logging.getLogger(__name__)
 
 MEMBER_ID_BY_CLIENT_SINCE: Final = 1
 """From this version of the heartbeat on, the client makes up its member id (KIP-1082)."""
+
+_MEMBERS_PER_BATCH_MAX: Final = 500
+"""Members whose records go into one batch, which is far below the largest batch that a log takes."""
 
 GroupOverrides = Callable[[str], Mapping[str, str]]
 """The settings that an operator has given to one group, by its name."""
@@ -63,7 +66,7 @@ class ConsumerGroups:
         self, request: ConsumerGroupHeartbeatRequest, *, version: int, client_id: str, client_host: str
     ) -> ConsumerGroupHeartbeatResponse:
         """Serve one heartbeat; raises BrokerError with what the member is to be told."""
-        _check_request(request, version, self._owner.settings.group_consumer_assignors)
+        _check_request(request, version, self._owner.settings)
         shard = self._owner.shard_for(request.group_id)
         if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
             group = self._find(shard, request.group_id)
@@ -150,14 +153,16 @@ class ConsumerGroups:
         left_behind = [] if group is None else group.tombstones()
         return ConsumerGroup(request.group_id, self._limits(request.group_id)), left_behind
 
-    async def _store(self, shard: GroupShard, group: ConsumerGroup, before: list[StoredRecord] | None = None) -> None:
+    async def _store(self, shard: GroupShard, group: ConsumerGroup, before: Sequence[StoredRecord] = ()) -> None:
         """Write what changed, after `before`; until the append no other task gets its turn."""
         changes, group.changes = group.changes, Changes()
-        records = [*(before or ()), *records_of(group, changes, self._owner.clock.now_ms())]
-        if not records:
-            return
         try:
-            await shard.write(records)
+            for part in changes.in_batches(_MEMBERS_PER_BATCH_MAX):
+                # Made from the state of this moment: should others have their turn between two parts, theirs is newer.
+                records = [*before, *records_of(group, part, self._owner.clock.now_ms())]
+                before = ()
+                if records:
+                    await shard.write(records)
         except BaseException:
             group.changes.add(changes)
             raise
@@ -180,7 +185,17 @@ class ConsumerGroups:
         return GroupSettings.resolve(overrides, settings) if overrides else None
 
 
-def _check_request(request: ConsumerGroupHeartbeatRequest, version: int, assignors: tuple[str, ...]) -> None:
+def serving(part: ConsumerGroupsPart | None) -> ConsumerGroups:
+    """The server behind a coordinator's `consumer_groups`."""
+    if not isinstance(part, ConsumerGroups):
+        raise BrokerError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "groups of the consumer protocol are not served yet")
+    return part
+
+
+def _check_request(request: ConsumerGroupHeartbeatRequest, version: int, settings: BrokerSettings) -> None:
+    if "consumer" not in settings.group_coordinator_rebalance_protocols:
+        raise BrokerError(ErrorCode.UNSUPPORTED_VERSION, "The consumer group protocol is switched off.")
+    assignors = settings.group_consumer_assignors
     epoch = request.member_epoch
     needs_id = version >= MEMBER_ID_BY_CLIENT_SINCE or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH
     _refuse(needs_id and not request.member_id, "MemberId can't be empty.")

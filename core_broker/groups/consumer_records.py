@@ -35,6 +35,21 @@ class Changes(msgspec.Struct):
             self.epoch or self.target_epoch or self.members or self.targets or self.currents or self.expressions
         )
 
+    def in_batches(self, members_max: int) -> Iterator["Changes"]:
+        """The same in parts that fit into one record batch each; the target epoch comes last, when targets are whole.
+
+        A coordinator that loads only the first parts computes the target assignment again.
+        """
+        member_ids = sorted(self.members | self.targets | self.currents)
+        if len(member_ids) <= members_max:
+            yield self
+            return
+        yield Changes(epoch=self.epoch, expressions=self.expressions)
+        for start in range(0, len(member_ids), members_max):
+            part = set(member_ids[start : start + members_max])
+            yield Changes(members=self.members & part, targets=self.targets & part, currents=self.currents & part)
+        yield Changes(target_epoch=self.target_epoch)
+
     def add(self, other: "Changes") -> None:
         """Note what another notes too."""
         self.epoch |= other.epoch

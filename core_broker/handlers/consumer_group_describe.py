@@ -1,0 +1,40 @@
+"""ConsumerGroupDescribe (69), versions 0-1.
+
+Members, subscriptions, epochs, current and target assignment of KIP-848 groups. A classic group is answered with
+GROUP_ID_NOT_FOUND, upon which admin clients ask again with DescribeGroups. Partitions of deleted topics are left out.
+Authorized operations: all of a group's, since there is no authorizer yet. Version notes: v1 adds the type of a member
+(KIP-1099), here always 1, a member that speaks the consumer protocol.
+"""
+
+from typing import Final
+
+from core_broker.errors import BrokerError
+from core_broker.groups.consumer_groups import serving
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+)
+
+_READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS = 3, 6, 8, 10, 11
+_ALL_OPERATIONS: Final = sum(
+    1 << operation for operation in (_READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS)
+)
+
+
+def handle(request: ConsumerGroupDescribeRequest, context: RequestContext) -> ConsumerGroupDescribeResponse:
+    """Describe each group that was asked for."""
+    groups = [_describe(group_id, context) for group_id in request.group_ids]
+    if request.include_authorized_operations:
+        for group in groups:
+            if not group.error_code:
+                group.authorized_operations = _ALL_OPERATIONS
+    return ConsumerGroupDescribeResponse(groups=groups)
+
+
+def _describe(group_id: str, context: RequestContext) -> DescribedGroup:
+    try:
+        return serving(context.services.groups.consumer_groups).describe(group_id)
+    except BrokerError as error:
+        return DescribedGroup(group_id=group_id, error_code=error.code, error_message=error.message or None)
