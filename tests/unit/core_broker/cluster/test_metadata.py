@@ -105,7 +105,8 @@ def test_a_broker_is_live_once_it_is_unfenced_and_until_it_is_fenced() -> None:
     image = replay(image, BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=5, fenced=-1))
     assert [broker.broker_id for broker in image.live_brokers()] == [1]
     found = image.brokers[1].endpoint("PLAINTEXT")
-    assert found is not None and (found.host, found.port) == ("h", 9092)
+    assert found is not None
+    assert (found.host, found.port) == ("h", 9092)
     assert replay(image, FenceBrokerRecord(id=1, epoch=5)).live_brokers() == []
     assert replay(image, UnregisterBrokerRecord(1, 5)).brokers == {}
 

@@ -79,7 +79,8 @@ async def test_each_start_begins_a_new_epoch_with_a_leader_change(tmp_path: Path
     )
     (header, batch) = list(log.read_batches(0, 100))[-1]
     (record,) = read_records(batch, header)
-    assert header.is_control and header.leader_epoch == 2
+    assert header.is_control
+    assert header.leader_epoch == 2
     assert control_type(record) == 2
     assert decode(LeaderChangeMessage, 0, record.value or b"").leader_id == 5
     await quorum.close()
