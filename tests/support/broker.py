@@ -77,17 +77,23 @@ class BrokerProcess:
 
     def start(self) -> Self:
         """Start the process and wait until it says that it is ready."""
-        assert not self.is_running, "the broker is already running"
         started = time.monotonic()
         said = self.directory / "stdout.log"
-        said.touch()
-        before = said.stat().st_size
-        with said.open("ab") as stdout, (self.directory / "stderr.log").open("ab") as stderr:
-            self._process = subprocess.Popen(self._command(), stdout=stdout, stderr=stderr, cwd=REPOSITORY)
+        before = said.stat().st_size if said.exists() else 0
+        self.launch()
         self.bootstrap = self._wait_until_ready(said, before, started + READY_TIMEOUT_S)
         self.ready_after_s = time.monotonic() - started
         self._port = int(self.bootstrap.rpartition(":")[2])
         return self
+
+    def launch(self) -> None:
+        """Start the process and do not wait for it."""
+        assert not self.is_running, "the broker is already running"
+        with (
+            (self.directory / "stdout.log").open("ab") as stdout,
+            (self.directory / "stderr.log").open("ab") as stderr,
+        ):
+            self._process = subprocess.Popen(self._command(), stdout=stdout, stderr=stderr, cwd=REPOSITORY)
 
     def kill(self) -> None:
         """End the process at once, as a power cut of the process would (SIGKILL)."""

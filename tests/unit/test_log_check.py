@@ -55,7 +55,7 @@ def test_a_sound_partition_has_no_problems(partition: Path) -> None:
     "suffix,change,at,complaint",
     [
         ("log", b"\xff", 70, "wrong checksum"),
-        ("log", None, 100, "no sound batch"),
+        ("log", None, 80, "no sound batch"),
         ("log", None, 20, "are no batch"),
         ("log", struct.pack(">q", -5), 0, "comes after"),
         ("index", struct.pack(">ii", 3, 5), 0, "where no batch begins"),
