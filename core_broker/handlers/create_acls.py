@@ -6,7 +6,7 @@ from core_broker.handlers.describe_acls import NO_AUTHORIZER
 from core_broker.protocol.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
 
 
-def handle(request: CreateAclsRequest, _context: RequestContext) -> CreateAclsResponse:
+def handle(request: CreateAclsRequest, context: RequestContext) -> CreateAclsResponse:  # noqa: ARG001 - every handler has this shape
     """Refuse each of them."""
     return CreateAclsResponse(
         results=[AclCreationResult(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER) for _ in request.creations]

@@ -6,7 +6,7 @@ from core_broker.handlers.describe_acls import NO_AUTHORIZER
 from core_broker.protocol.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
 
 
-def handle(request: DeleteAclsRequest, _context: RequestContext) -> DeleteAclsResponse:
+def handle(request: DeleteAclsRequest, context: RequestContext) -> DeleteAclsResponse:  # noqa: ARG001 - every handler has this shape
     """Refuse each of them."""
     return DeleteAclsResponse(
         filter_results=[DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER) for _ in request.filters]

@@ -7,6 +7,6 @@ from core_broker.protocol.messages.describe_acls import DescribeAclsRequest, Des
 NO_AUTHORIZER = "No authorizer is configured on this broker: everything is allowed, and there are no ACLs."
 
 
-def handle(_request: DescribeAclsRequest, _context: RequestContext) -> DescribeAclsResponse:
+def handle(request: DescribeAclsRequest, context: RequestContext) -> DescribeAclsResponse:  # noqa: ARG001 - every handler has this shape
     """Refuse."""
     return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)

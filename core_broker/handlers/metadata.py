@@ -48,7 +48,10 @@ def handle(frame: memoryview, body: int, context: RequestContext) -> bytearray |
 
 
 async def _create_and_answer(request: MetadataRequest, names: list[str], context: RequestContext) -> bytearray:
-    results = await context.services.controller.auto_create_topics(names)
+    try:
+        results = await context.services.controller.auto_create_topics(names)
+    except BrokerError as error:
+        return _answer(request, context, dict.fromkeys(names, error))
     refused = {name: result for name, result in results.items() if isinstance(result, BrokerError)}
     return _answer(request, context, refused)
 

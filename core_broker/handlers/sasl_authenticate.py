@@ -5,7 +5,7 @@ from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 
-def handle(_request: SaslAuthenticateRequest, context: RequestContext) -> SaslAuthenticateResponse:
+def handle(request: SaslAuthenticateRequest, context: RequestContext) -> SaslAuthenticateResponse:  # noqa: ARG001 - every handler has this shape
     """Refuse: on a PLAINTEXT listener a client is never in a state to authenticate."""
     return SaslAuthenticateResponse(
         error_code=ErrorCode.ILLEGAL_SASL_STATE,
