@@ -22,7 +22,8 @@ def _run_service(given: list[str]) -> int | None:
     from deploy.services import SERVICES
 
     service = SERVICES.get(given[0]) if given else None
-    return service(given[1:]) if service and parse_arguments(given[1:]) else None
+    parsed = parse_arguments(given[1:])
+    return service(parsed) if service and parsed else None
 
 
 def _run_tool(given: list[str]) -> int:

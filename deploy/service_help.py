@@ -30,8 +30,7 @@ def broker(
     ] = None,
 ) -> None:
     """Run a broker until Ctrl-C or SIGTERM. Settings: --set, then KAFKA_... variables, then the file, then defaults."""
+    from core_broker.service.commandline import ServiceArguments
     from deploy import services
 
-    file = ["--config", str(config)] if config else []
-    assignments = [word for assignment in settings or [] for word in ("--set", assignment)]
-    raise typer.Exit(services.broker([*file, *assignments]))
+    raise typer.Exit(services.broker(ServiceArguments(config=config, assignments=tuple(settings or ()))))

@@ -126,6 +126,8 @@ class Admin:
     def groups(self) -> list[GroupSummary]:
         """Every group, by name."""
         found = self._wait(self._client.list_consumer_groups(request_timeout=self._timeout))
+        if found.errors and not found.valid:
+            raise from_kafka(found.errors[0])
         listed = [
             GroupSummary(group_id=item.group_id, state=_word(item.state), kind=_word(getattr(item, "type", None)))
             for item in found.valid

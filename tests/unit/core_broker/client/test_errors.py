@@ -1,0 +1,44 @@
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from core_broker.client import errors
+from core_broker.client.errors import ClientError, from_kafka, mapped
+from core_broker.errors import ErrorCode
+
+
+@pytest.mark.parametrize(
+    "code,kind",
+    [
+        (KafkaError._TRANSPORT, errors.Unreachable),
+        (KafkaError._TIMED_OUT, errors.Unreachable),
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, errors.NotFound),
+        (KafkaError.GROUP_ID_NOT_FOUND, errors.NotFound),
+        (KafkaError.TOPIC_ALREADY_EXISTS, errors.AlreadyExists),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, errors.NotAllowed),
+        (KafkaError.INVALID_CONFIG, errors.Rejected),
+    ],
+)
+def test_error_is_grouped_by_what_the_caller_does(code: int, kind: type[ClientError]) -> None:
+    error = from_kafka(KafkaError(code))
+    assert type(error) is kind
+    assert error.code == code
+
+
+def test_fatal_and_retriable_flags_of_the_library_are_kept() -> None:
+    assert type(from_kafka(KafkaError(KafkaError.INVALID_PRODUCER_EPOCH, fatal=True))) is errors.Fatal
+    assert type(from_kafka(KafkaError(KafkaError.NOT_COORDINATOR, retriable=True))) is errors.Retriable
+
+
+def test_every_code_of_the_protocol_becomes_one_of_ours() -> None:
+    for code in ErrorCode:
+        if code is not ErrorCode.NONE:
+            assert type(from_kafka(KafkaError(int(code)))) is not ClientError
+
+
+def test_exceptions_of_the_library_do_not_pass_the_edge() -> None:
+    with pytest.raises(errors.NotFound), mapped():
+        raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
+    with pytest.raises(errors.Rejected, match="odd"), mapped():
+        raise ValueError("odd")
+    with pytest.raises(errors.Rejected, match="text only"), mapped():
+        raise KafkaException("text only")

@@ -1,0 +1,57 @@
+"""The frame keeps its promises: scripts resolve, named paths exist, generated docs are current, starts stay cheap."""
+
+import importlib
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from deploy import settings_docs
+
+ROOT = Path(__file__).parents[3]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+DOCUMENTS = sorted([ROOT / "ARCHITECTURE.md", ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("*/README.md")])
+_PATH = re.compile(r"`((?:core_broker|deploy|tests|\.ci)/[\w./*<>-]*|[A-Z]+\.md|Makefile|pyproject\.toml)`")
+
+
+@pytest.mark.parametrize("target", PROJECT["project"]["scripts"].values())
+def test_console_script_resolves(target: str) -> None:
+    module, _, function = target.partition(":")
+    assert callable(getattr(importlib.import_module(module), function))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_paths_named_in_a_document_exist(document: Path) -> None:
+    named = {path for path in _PATH.findall(document.read_text()) if "<" not in path}
+    assert [path for path in sorted(named) if not list(ROOT.glob(path.rstrip("/")))] == []
+
+
+def test_every_package_says_what_it_is_for() -> None:
+    assert [name for name in ("core_broker", "deploy") if not (ROOT / name / "README.md").exists()] == []
+
+
+def test_generated_settings_documentation_is_current() -> None:
+    assert settings_docs.TARGET.read_text() == settings_docs.document()
+
+
+@pytest.mark.parametrize(
+    "module,unwanted",
+    [
+        ("core_broker.service.clock", {"msgspec", "asyncio"}),
+        ("core_broker.service.settings", {"pydantic", "typer", "rich", "prometheus_client"}),
+        ("core_broker.settings", {"pydantic", "typer", "rich", "prometheus_client", "confluent_kafka"}),
+        ("core_broker.service.metrics", {"prometheus_client"}),
+        (
+            "core_broker.broker",
+            {"pydantic", "typer", "rich", "prometheus_client", "confluent_kafka", "typing_extensions"},
+        ),
+        ("deploy.cli", {"typer", "rich", "confluent_kafka", "asyncio"}),
+    ],
+)
+def test_import_stays_cheap(module: str, unwanted: set[str]) -> None:
+    code = f"import sys, {module}; print(*sorted(set(sys.modules) & {unwanted!r}))"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []
