@@ -56,12 +56,12 @@ async def _commit(request: TxnOffsetCommitRequest, offsets: list[OffsetToCommit]
     try:
         error = await _join_transaction(request, context)
         if error is not ErrorCode.NONE:
-            return _spoken_in(context.api_version, error)
+            return error
         await context.services.groups.offset_commits.commit_in_transaction(
             committer, offsets, producer=producer, api_version=context.api_version
         )
     except BrokerError as refusal:
-        return _spoken_in(context.api_version, refusal.code)
+        return refusal.code
     return ErrorCode.NONE
 
 
@@ -78,16 +78,8 @@ async def _join_transaction(request: TxnOffsetCommitRequest, context: RequestCon
         OFFSETS_TOPIC,
         services.groups.partition_of(request.group_id),
         add=is_implicit,
+        knows_abortable=context.api_version >= _ABORTABLE_SINCE,
     )
-
-
-def _spoken_in(api_version: int, error: ErrorCode) -> ErrorCode:
-    """The error in words that the client's version has."""
-    if error is ErrorCode.TRANSACTION_ABORTABLE and api_version < _ABORTABLE_SINCE:
-        return ErrorCode.INVALID_TXN_STATE
-    if error is ErrorCode.PRODUCER_FENCED:
-        return ErrorCode.INVALID_PRODUCER_EPOCH  # this API never got the other word (KIP-588)
-    return error
 
 
 def _error(topic: str, partition: TxnOffsetCommitRequestPartition, context: RequestContext) -> ErrorCode:
