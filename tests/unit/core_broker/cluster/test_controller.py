@@ -113,7 +113,7 @@ async def test_a_topic_gets_the_brokers_defaults(controller: Controller) -> None
 async def test_a_topic_gets_the_configs_it_was_created_with(controller: Controller) -> None:
     await create(controller, configs={"retention.ms": "1000", "cleanup.policy": "compact,delete"})
     settings = topic_settings(controller.image, "t", BrokerSettings())
-    assert (settings.retention_ms, settings.cleanup_policy) == (1000, {"compact", "delete"})
+    assert (settings.retention_ms, settings.cleanup_policy) == (1000, frozenset({"compact", "delete"}))
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ async def test_the_offsets_topic_is_compacted_and_as_replicated_as_the_cluster_a
     topic = await controller.ensure_internal_topic(OFFSETS_TOPIC)
     settings = topic_settings(controller.image, OFFSETS_TOPIC, BrokerSettings())
     assert (len(topic.partitions), topic.partitions[0].replicas) == (50, (1,))
-    assert (settings.cleanup_policy, settings.segment_bytes) == ({"compact"}, 100 * 1024 * 1024)
+    assert (settings.cleanup_policy, settings.segment_bytes) == (frozenset({"compact"}), 100 * 1024 * 1024)
 
 
 async def test_the_transactions_topic_never_needs_more_replicas_than_it_has(controller: Controller) -> None:

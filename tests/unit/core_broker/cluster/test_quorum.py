@@ -18,19 +18,18 @@ from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings
 
 
-def make(path: Path, **settings: int) -> MetadataQuorum:
-    return MetadataQuorum(
-        path, cluster_id="c", settings=BrokerSettings(node_id=5, **settings), clock=ManualClock(1_000)
-    )
+def make(path: Path, between_snapshots: int = 1 << 20) -> MetadataQuorum:
+    settings = BrokerSettings(node_id=5, metadata_log_max_record_bytes_between_snapshots=between_snapshots)
+    return MetadataQuorum(path, cluster_id="c", settings=settings, clock=ManualClock(1_000))
 
 
-async def restarted(quorum: MetadataQuorum, **settings: int) -> MetadataQuorum:
+async def restarted(quorum: MetadataQuorum, between_snapshots: int = 1 << 20) -> MetadataQuorum:
     await quorum.close()
-    return started(quorum.directory.parent, **settings)
+    return started(quorum.directory.parent, between_snapshots=between_snapshots)
 
 
-def started(path: Path, **settings: int) -> MetadataQuorum:
-    quorum = make(path, **settings)
+def started(path: Path, between_snapshots: int = 1 << 20) -> MetadataQuorum:
+    quorum = make(path, between_snapshots=between_snapshots)
     quorum.start()
     return quorum
 
@@ -188,7 +187,7 @@ async def test_a_clean_stop_leaves_a_snapshot_from_which_the_next_start_goes_on(
 
 
 async def test_snapshots_keep_the_log_and_the_folder_small(tmp_path: Path) -> None:
-    quorum = started(tmp_path, metadata_log_max_record_bytes_between_snapshots=2_000)
+    quorum = started(tmp_path, between_snapshots=2_000)
     for number in range(400):
         await quorum.append([ProducerIdsRecord(5, 1, number), ConfigRecord(2, "t", "retention.ms", str(number))])
     image = quorum.image
@@ -212,7 +211,8 @@ async def test_a_damaged_snapshot_is_replaced_by_the_one_before_it(tmp_path: Pat
     data = bytearray(newest.read_bytes())
     if damage == "flip":
         data[len(data) // 2] ^= 4
-    newest.write_bytes({"flip": data, "cut": data[:-60], "empty": b""}[damage])
+    damaged = {"flip": data, "cut": data[:-60], "empty": bytearray()}
+    newest.write_bytes(damaged[damage])
     again = started(tmp_path)
     assert list(again.image.topics) == ["topic-1", "topic-2"]
     await again.close()
@@ -230,7 +230,7 @@ async def test_a_half_written_snapshot_is_not_used_and_goes_away(tmp_path: Path)
 
 
 async def test_a_log_that_begins_beyond_every_snapshot_stops_the_start(tmp_path: Path) -> None:
-    quorum = started(tmp_path, metadata_log_max_record_bytes_between_snapshots=500)
+    quorum = started(tmp_path, between_snapshots=500)
     for number in range(50):
         await quorum.append([topic(number)])
     await quorum.close()
