@@ -1,4 +1,4 @@
-"""What the broker counts about itself; plain integers on the hot path, turned into Prometheus text when somebody asks."""
+"""What the broker counts about itself: plain integers, turned into Prometheus text when somebody asks."""
 
 import msgspec
 

@@ -21,7 +21,7 @@ class Reader(Protocol):
 
 
 class Partition:
-    """A partition that this broker leads. Every method that changes it runs on the event loop, without a pause inside."""
+    """A partition that this broker hosts. Whatever changes it runs on the event loop, without a pause inside."""
 
     __slots__ = (
         "_commit_waiters",
@@ -101,10 +101,8 @@ class Partition:
     def append(self, buffer: memoryview | bytearray, *, acks_all: bool, origin: Origin = Origin.CLIENT) -> AppendResult:
         """Write batches; on return they have their offsets, and readers know. See `is_committed` for `acks=all`."""
         if acks_all and len(self.isr) < self.min_in_sync_replicas:
-            raise BrokerError(
-                ErrorCode.NOT_ENOUGH_REPLICAS,
-                f"{self.topic}-{self.index} has {len(self.isr)} replicas in sync, {self.min_in_sync_replicas} are needed",
-            )
+            counts = f"{len(self.isr)} replicas in sync, {self.min_in_sync_replicas} are needed"
+            raise BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS, f"{self.topic}-{self.index} has {counts}")
         result = self.log.append(buffer, leader_epoch=self.leader_epoch, origin=origin)
         if result.duplicate:
             return result

@@ -1,12 +1,12 @@
 """All partitions that this broker hosts, kept in step with the metadata log."""
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
 
-from core_broker.cluster.metadata import MetadataImage, TopicImage
+from core_broker.cluster.effective_settings import topic_settings
+from core_broker.cluster.metadata import MetadataImage, ResourceType, TopicImage
 from core_broker.cluster.partition import Partition
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.log.partition_log import PartitionLog
 from core_broker.log.store import LogStore
 from core_broker.metrics import BrokerMetrics
 from core_broker.protocol.fields import Message
@@ -19,11 +19,6 @@ from core_broker.protocol.stored.metadata import (
 )
 from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings, TopicSettings
-
-log = logging.getLogger(__name__)
-
-TOPIC_RESOURCE: Final = 2
-"""The number of a topic among config resources."""
 
 LeadershipListener = Callable[[Partition], None]
 
@@ -44,6 +39,7 @@ class Partitions:
         self.on_leadership: list[LeadershipListener] = []
         """Called when this broker becomes the leader of a partition in a new epoch."""
         self.on_removed: list[LeadershipListener] = []
+        self.on_topics_removed: list[Callable[[Sequence[str]], None]] = []
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(self._partitions.values())
@@ -68,6 +64,11 @@ class Partitions:
         """The name that a topic id stands for."""
         return self._names.get(topic_id)
 
+    def high_watermark_of(self, log: PartitionLog) -> int:
+        """Up to where a log may be cleaned or deleted: nothing above is certain to stay."""
+        partition = self._partitions.get((log.topic, log.partition))
+        return log.start_offset if partition is None else partition.high_watermark
+
     def synchronise(self, image: MetadataImage) -> None:
         """Host exactly what the image says; called once, after the replay at start."""
         for topic in image.topics.values():
@@ -82,8 +83,11 @@ class Partitions:
                     touched[record.topic_id] = None
                 case RemoveTopicRecord():
                     self._remove_topic(record.topic_id)
-                case ConfigRecord() if record.resource_type == TOPIC_RESOURCE:
+                case ConfigRecord() if record.resource_type == ResourceType.TOPIC:
                     self._reconfigure(image, record.resource_name)
+                case ConfigRecord() if record.resource_type == ResourceType.BROKER:
+                    for name in image.topics:
+                        self._reconfigure(image, name)
                 case _:
                     pass
         for topic_id in touched:
@@ -102,7 +106,7 @@ class Partitions:
                 is_new_epoch = description.leader_epoch != partition.leader_epoch
                 partition.update(description)
             else:
-                settings = settings or self._topic_settings(image, topic.name)
+                settings = settings or topic_settings(image, topic.name, self._settings)
                 partition_log = self._logs.create(topic.name, index, topic.topic_id, settings)
                 partition = Partition(
                     partition_log,
@@ -127,19 +131,17 @@ class Partitions:
             partition.wake_readers()
             self._logs.delete(*key)
         self._metrics.forget_topic(name)
+        for listener in self.on_topics_removed:
+            listener([name])
 
     def _reconfigure(self, image: MetadataImage, topic: str) -> None:
         if topic not in image.topics:
             return
-        settings = self._topic_settings(image, topic)
+        settings = topic_settings(image, topic, self._settings)
         for index in image.topics[topic].partitions:
             partition = self._partitions.get((topic, index))
             if partition is not None:
                 partition.log.configure(settings)
-        log.info("topic reconfigured", extra={"topic": topic})
-
-    def _topic_settings(self, image: MetadataImage, topic: str) -> TopicSettings:
-        return TopicSettings.resolve(image.configs.get((TOPIC_RESOURCE, topic), {}), self._settings)
 
     @staticmethod
     def _announce(listeners: list[LeadershipListener], partition: Partition) -> None:

@@ -39,13 +39,13 @@ _ATTRIBUTES_AT: Final = 22
 _TRANSACTIONAL: Final = 0x10
 
 
-class AcksNoneFailed(Exception):  # noqa: N818 - not an error of ours
+class AcksNoneFailed(Exception):
     """A request that wants no answer failed; Kafka closes the connection to tell the client."""
 
 
 def handle(
     frame: memoryview, body: int, context: RequestContext
-) -> bytearray | None | Coroutine[Any, Any, bytearray | None]:
+) -> bytearray | Coroutine[Any, Any, bytearray | None] | None:
     """Append and answer; a coroutine only when something must be waited for."""
     request = decode(ProduceRequest, context.api_version, frame, body)
     if context.api_version < _RECORD_BATCHES_SINCE:

@@ -53,6 +53,7 @@ from core_broker.handlers import (
     sasl_handshake,
     sync_group,
     txn_offset_commit,
+    update_features,
     write_txn_markers,
 )
 from core_broker.handlers.context import RequestContext
@@ -60,6 +61,7 @@ from core_broker.handlers.fetch_response import Chunk
 from core_broker.protocol.fields import Message
 from core_broker.protocol.messages.api_versions import ApiVersionsRequest
 from core_broker.protocol.messages.fetch import FetchRequest, FetchResponse
+from core_broker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from core_broker.protocol.messages.produce import ProduceRequest, ProduceResponse
 
 Answer: TypeAlias = bytearray | list[Chunk] | None
@@ -111,7 +113,7 @@ APIS: Final = (
     _row(ProduceRequest, ProduceResponse, 0, 13, raw_handler=produce.handle),
     _row(FetchRequest, FetchResponse, 4, 18, raw_handler=fetch.handle),
     _api(list_offsets.handle, 1, 11),
-    _api(metadata.handle, 0, 13),
+    _row(MetadataRequest, MetadataResponse, 0, 13, raw_handler=metadata.handle),
     _api(offset_commit.handle, 2, 10),
     _api(offset_fetch.handle, 1, 10),
     _api(find_coordinator.handle, 0, 6),
@@ -148,6 +150,7 @@ APIS: Final = (
     _api(list_partition_reassignments.handle, 0, 0),
     _api(offset_delete.handle, 0, 0),
     _api(describe_quorum.handle, 0, 2),
+    _api(update_features.handle, 0, 2),
     _api(describe_cluster.handle, 0, 2),
     _api(describe_producers.handle, 0, 0),
     _api(describe_transactions.handle, 0, 0),

@@ -16,7 +16,7 @@ from core_broker.server.client import Client
 log = logging.getLogger(__name__)
 
 
-class UnknownRequest(Exception):  # noqa: N818 - the client's mistake, not ours
+class UnknownRequest(Exception):
     """A key or version that has no answer format; the connection has to be closed."""
 
 

@@ -118,7 +118,7 @@ def _coordinator_families(services: Services) -> Iterator[Family]:
     yield _gauge(
         "kafka_coordinator_group_groupmetadatamanager_numgroups",
         "Groups that this broker coordinates",
-        services.groups.group_count,
+        sum(len(shard.groups) for shard in list(services.groups.loaded_shards())),
     )
     yield _gauge(
         "kafka_server_fetchsessioncache_numincrementalfetchsessions",
