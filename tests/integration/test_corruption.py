@@ -16,6 +16,8 @@ from tests.support.clients.confluent import ConfluentClient, consumer_config, po
 from tests.support.clients.model import TIMEOUT_S, Sent, Transaction
 from tests.support.log_check import check_data_directory
 
+pytestmark = pytest.mark.xdist_group("corruption")
+
 RECORDS = 400
 TOPIC = "damaged"
 SETTINGS = {"log.index.interval.bytes": "256", "log.segment.bytes": "1048576"}

@@ -1,0 +1,108 @@
+"""What was measured, in a shape that prints, and the processor time that processes take."""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+GB: Final = 1_000_000_000
+MB: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of the table."""
+
+    what: str
+    result: str
+    how: str
+    aim: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """How much each benchmark does."""
+
+    stream_bytes: int
+    """Bytes written and read by each throughput run."""
+    messages: int
+    """Messages that a client library writes and reads."""
+    small_requests: int
+    latency_messages: int
+    log_bytes: int
+    """Size of the log whose middle is compared with its tail."""
+    partitions: int
+    connections: int
+    idle_s: float
+
+
+FULL: Final = Sizes(
+    stream_bytes=2 * GB,
+    messages=400_000,
+    small_requests=60_000,
+    latency_messages=2_000,
+    log_bytes=5 * GB,
+    partitions=1_000,
+    connections=1_000,
+    idle_s=5.0,
+)
+TINY: Final = Sizes(
+    stream_bytes=8 * MB,
+    messages=500,
+    small_requests=200,
+    latency_messages=20,
+    log_bytes=16 * MB,
+    partitions=10,
+    connections=10,
+    idle_s=0.1,
+)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time of all threads of a process, to the nanosecond."""
+    total = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        total += int((task / "schedstat").read_text().split()[0])
+    return total / 1e9
+
+
+def _busy_seconds() -> float:
+    """Processor time of the whole machine that was not idle."""
+    user, nice, system, _, _, irq, softirq = (int(word) for word in Path("/proc/stat").read_text().split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+class Stopwatch:
+    """Wall time, a process's processor time, and what others took of the machine meanwhile."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self.seconds = 0.0
+        self.cpu_seconds = 0.0
+        self.foreign_share = 0.0
+
+    def __enter__(self) -> Self:
+        self._busy = _busy_seconds()
+        self._own = time.process_time()
+        self._cpu = cpu_seconds(self._pid)
+        self._started = time.perf_counter()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.seconds = time.perf_counter() - self._started
+        self.cpu_seconds = cpu_seconds(self._pid) - self._cpu
+        ours = self.cpu_seconds + time.process_time() - self._own
+        others = max(0.0, _busy_seconds() - self._busy - ours)
+        self.foreign_share = others / (self.seconds * (os.cpu_count() or 1))
+
+    def note(self) -> str:
+        """How busy the machine was otherwise."""
+        return f"others used {self.foreign_share:.0%} of the machine"
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which this share of the values lies."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

@@ -1,0 +1,114 @@
+"""Streams of records: through a client library, and through requests of about a megabyte."""
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from tests.benchmarks.measure import GB, MB, Row, Sizes, Stopwatch
+from tests.benchmarks.raw_client import RawClient, fetch_request, produce_request
+from tests.support.admin import admin_client, create_topic
+from tests.support.broker import BrokerProcess
+
+RECORDS_PER_MEGABYTE = 1_000
+RECORD_BYTES = 1_000
+BATCH_BYTES = RECORDS_PER_MEGABYTE * (RECORD_BYTES + 8)
+PARTITIONS = 6
+
+
+def end_offset(broker: BrokerProcess, topic: str, partition: int = 0) -> int:
+    """Where a partition ends."""
+    wanted = TopicPartition(topic, partition)
+    (found,) = admin_client(broker).list_offsets({wanted: OffsetSpec.latest()}).values()
+    offset: int = found.result(60).offset
+    return offset
+
+
+def big_requests(broker: BrokerProcess, sizes: Sizes) -> list[Row]:
+    """Produce and fetch about a megabyte per request with the cheapest client there is."""
+    topic = "bench-big"
+    create_topic(broker, topic)
+    count = max(4, sizes.stream_bytes // BATCH_BYTES)
+    request = produce_request(topic, 0, records=RECORDS_PER_MEGABYTE, record_bytes=RECORD_BYTES)
+    with RawClient(broker.bootstrap) as client:
+        client.repeat(request, 2, in_flight=1)
+        with Stopwatch(broker.pid) as produced:
+            client.repeat(request, count, in_flight=2)
+    written = count * len(request)
+    assert end_offset(broker, topic) == (count + 2) * RECORDS_PER_MEGABYTE
+    fetches = (fetch_request(topic, 0, n * RECORDS_PER_MEGABYTE, max_bytes=BATCH_BYTES) for n in range(count))
+    with RawClient(broker.bootstrap) as client, Stopwatch(broker.pid) as fetched:
+        client.run(fetches, in_flight=2)
+    assert client.bytes_received >= count * RECORDS_PER_MEGABYTE * RECORD_BYTES
+    return [
+        _stream_row("produce, ~1 MB requests", written, produced, "≤ 0.8 CPU-s/GB", "raw socket, acks=1, 2 in flight"),
+        _stream_row(
+            "fetch, ~1 MB answers", client.bytes_received, fetched, "≤ 0.5 CPU-s/GB", "raw socket, 2 in flight"
+        ),
+    ]
+
+
+def _stream_row(what: str, size: int, watch: Stopwatch, aim: str, how: str) -> Row:
+    rate = size / watch.seconds / MB
+    cost = watch.cpu_seconds / size * GB
+    result = f"{rate:,.0f} MB/s, {cost:.2f} CPU-s/GB"
+    return Row(what=what, result=result, aim=aim, how=f"{how}; {watch.note()}")
+
+
+def library(broker: BrokerProcess, sizes: Sizes) -> list[Row]:
+    """Produce and consume with confluent-kafka."""
+    rows = []
+    for record_bytes in (100, 1_000):
+        topic = f"bench-{record_bytes}"
+        create_topic(broker, topic, partitions=PARTITIONS)
+        rows.append(_produce(broker, topic, record_bytes, sizes.messages))
+        rows.append(_consume(broker, topic, record_bytes, sizes.messages))
+    return rows
+
+
+def _produce(broker: BrokerProcess, topic: str, record_bytes: int, count: int) -> Row:
+    producer = Producer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "linger.ms": 5,
+            "acks": 1,
+            "batch.size": 1_000_000,
+            "queue.buffering.max.messages": 1_000_000,
+            "queue.buffering.max.kbytes": 1_000_000,
+        }
+    )
+    value = bytes(record_bytes)
+    with Stopwatch(broker.pid) as watch:
+        for number in range(count):
+            producer.produce(topic, value, partition=number % PARTITIONS)
+            if not number % 1_000:
+                producer.poll(0)
+        remaining = producer.flush(120)
+    assert remaining == 0
+    return _library_row(f"produce {record_bytes} B", count, record_bytes, watch, "confluent-kafka, acks=1, linger 5 ms")
+
+
+def _consume(broker: BrokerProcess, topic: str, record_bytes: int, count: int) -> Row:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": topic,
+            "enable.auto.commit": False,
+            "fetch.queue.backoff.ms": 1,
+            "queued.min.messages": 1_000_000,
+        }
+    )
+    with Stopwatch(broker.pid) as watch:
+        consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+        found = 0
+        while found < count:
+            messages = consumer.consume(min(10_000, count - found), timeout=30)
+            assert messages, f"only {found} of {count} messages came"
+            found += len(messages)
+    consumer.close()
+    return _library_row(f"fetch {record_bytes} B", count, record_bytes, watch, "confluent-kafka, assigned partitions")
+
+
+def _library_row(what: str, count: int, record_bytes: int, watch: Stopwatch, how: str) -> Row:
+    payload = count * record_bytes
+    rate = f"{count / watch.seconds / 1000:,.0f} k/s, {payload / watch.seconds / MB:,.0f} MB/s"
+    cost = f"{watch.cpu_seconds / payload * GB:.2f} CPU-s/GB, broker {watch.cpu_seconds / watch.seconds:.0%} of a core"
+    return Row(what=what, result=f"{rate}, {cost}", how=f"{how}; client-bound; {watch.note()}")

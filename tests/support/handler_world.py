@@ -1,0 +1,113 @@
+"""A broker without sockets: real logs, metadata and partitions behind the real dispatch."""
+
+from inspect import isawaitable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from core_broker.cluster.controller import Controller
+from core_broker.cluster.endpoints import AdvertisedEndpoints
+from core_broker.cluster.partition import Partition
+from core_broker.cluster.partitions import Partitions
+from core_broker.cluster.quorum import MetadataQuorum
+from core_broker.cluster.topic_changes import NewTopic
+from core_broker.errors import BrokerError
+from core_broker.handlers.context import Services
+from core_broker.handlers.fetch_sessions import FetchSessions
+from core_broker.handlers.table import BY_KEY, advertised_versions
+from core_broker.log.store import LogStore
+from core_broker.metrics import BrokerMetrics
+from core_broker.protocol.fields import Message, decode
+from core_broker.protocol.records import Record, build_batch
+from core_broker.server.client import Client
+from core_broker.server.dispatch import dispatch
+from core_broker.service.clock import ManualClock
+from core_broker.settings import BrokerSettings, Listener
+from tests.support.wire import request_body
+
+R = TypeVar("R", bound=Message)
+_NOT_HERE = cast("Any", None)
+"""The coordinators: the handlers under test do not use them."""
+
+
+class HandlerWorld:
+    """One broker, registered under two listeners; `call` sends it a request."""
+
+    def __init__(self, path: Path, settings: BrokerSettings, clock: ManualClock) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.logs = LogStore([path], settings, clock)
+        self.logs.load()
+        self.quorum = MetadataQuorum(path, cluster_id=self.logs.cluster_id or "", settings=settings, clock=clock)
+        self.quorum.start()
+        self.controller = Controller(self.quorum, settings, clock)
+        metrics = BrokerMetrics()
+        self.partitions = Partitions(
+            local_id=settings.node_id, logs=self.logs, settings=settings, clock=clock, metrics=metrics
+        )
+        self.partitions.synchronise(self.quorum.image)
+        self.quorum.subscribe(self.partitions.apply)
+        self.services = Services(
+            settings=settings,
+            clock=clock,
+            metadata=self.quorum,
+            controller=self.controller,
+            partitions=self.partitions,
+            logs=self.logs,
+            groups=_NOT_HERE,
+            transactions=_NOT_HERE,
+            fetch_sessions=FetchSessions(clock, slots_max=10),
+            metrics=metrics,
+            api_versions=advertised_versions(),
+        )
+
+    async def register(self) -> None:
+        """Announce the broker."""
+        listeners = [Listener("PLAINTEXT", "", 9092), Listener("INTERNAL", "10.0.0.7", 9095)]
+        await self.controller.register_broker(AdvertisedEndpoints.of(listeners, self.settings))
+
+    async def close(self) -> None:
+        """Close the logs."""
+        await self.quorum.close()
+        self.logs.close()
+
+    async def call(
+        self,
+        request: Message,
+        response: type[R],
+        version: int,
+        *,
+        listener: str = "PLAINTEXT",
+        local_host: str = "192.0.2.1",
+    ) -> R:
+        """Send a request through dispatch, as bytes, and read the answer."""
+        client = Client("192.0.2.9", 50000, listener, local_host)
+        frame = memoryview(bytearray(request_body(request, version, correlation_id=77)))
+        answer = dispatch(frame, client, self.services)
+        if isawaitable(answer):
+            answer = await answer
+        assert isinstance(answer, bytearray)
+        assert request.API_KEY is not None
+        assert int.from_bytes(answer[:4], "big") == len(answer) - 4
+        assert int.from_bytes(answer[4:8], "big") == 77
+        is_flexible = BY_KEY[request.API_KEY].has_flexible_response_header(version)
+        return decode(response, version, answer, 9 if is_flexible else 8)
+
+    async def create(self, name: str, partitions: int = 1, **configs: str) -> bytes:
+        """Create a topic; returns its id."""
+        topic = NewTopic(
+            name=name,
+            partition_count=partitions,
+            configs={key.replace("_", "."): value for key, value in configs.items()},
+        )
+        (result,) = await self.controller.create_topics([topic])
+        assert not isinstance(result, BrokerError), result
+        return result.topic_id
+
+    def partition(self, name: str, index: int = 0) -> Partition:
+        """A partition of a topic."""
+        return self.partitions.get(name, index)
+
+    def append(self, name: str, *timestamps: int) -> None:
+        """Append a batch of one record for each timestamp to partition 0."""
+        records = [Record(timestamp=timestamp, value=b"v") for timestamp in timestamps]
+        self.partition(name).append(build_batch(records), acks_all=False)
