@@ -15,13 +15,11 @@ _CHUNK: Final = 1 << 20
 
 def limits(stream_bytes: int) -> list[Row]:
     """Loopback TCP and sendfile, each with one sender and one receiver process."""
+    tcp = "sendall of 1 MiB to a process that throws it away"
+    file = "os.sendfile of 1 MiB from the page cache to the same process"
     return [
-        _measure(
-            "limit: loopback TCP", _send_memory, stream_bytes, "sendall of 1 MiB to a process that throws it away"
-        ),
-        _measure(
-            "limit: sendfile", _send_file, stream_bytes, "os.sendfile of 1 MiB from the page cache to the same process"
-        ),
+        _measure("limit: loopback TCP", _send_memory, stream_bytes, tcp),
+        _measure("limit: sendfile", _send_file, stream_bytes, file),
     ]
 
 

@@ -106,18 +106,9 @@ def many_partitions(directory: Path, sizes: Sizes) -> list[Row]:
     label = f"{sizes.partitions:,} partitions"
     process = "from the start of the process to its ready line"
     return [
-        Row(what="time to ready, empty", result=f"{empty_start * 1000:.0f} ms", aim="< 500 ms", how=process),
-        Row(
-            what=f"time to ready, {label}",
-            result=f"{start * 1000:.0f} ms",
-            aim="< 500 ms",
-            how=f"{process}; clean stop",
-        ),
-        Row(
-            what=f"time to ready, {label}, killed",
-            result=f"{after_kill * 1000:.0f} ms",
-            how=f"{process}; after SIGKILL",
-        ),
+        _start_row("empty", empty_start, process),
+        _start_row(label, start, f"{process}; after a clean stop"),
+        _start_row(f"{label}, killed", after_kill, f"{process}; after SIGKILL"),
         Row(what="memory, idle", result=f"{idle / MB:.1f} MB", aim="< 80 MB", how="VmRSS of the broker when ready"),
         Row(
             what=f"memory, {label}",
@@ -135,12 +126,17 @@ def many_partitions(directory: Path, sizes: Sizes) -> list[Row]:
     ]
 
 
+def _start_row(state: str, seconds: float, how: str) -> Row:
+    return Row(what=f"time to ready, {state}", result=f"{seconds * 1000:.0f} ms", aim="< 500 ms", how=how)
+
+
 def memory_after(broker: BrokerProcess) -> list[Row]:
     """What all the runs left behind."""
+    now, peak = resident_bytes(broker.pid), resident_bytes(broker.pid, field="VmHWM")
     return [
         Row(
             what="memory after all runs",
-            result=f"{resident_bytes(broker.pid) / MB:.1f} MB, peak {resident_bytes(broker.pid, field='VmHWM') / MB:.1f} MB",
+            result=f"{now / MB:.1f} MB, peak {peak / MB:.1f} MB",
             aim="flat",
             how="VmRSS and VmHWM of the broker",
         )
