@@ -8,7 +8,9 @@ import ctypes
 import errno
 import os
 import resource
+import weakref
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -34,9 +36,10 @@ class LogFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         self.fd = os.open(path, flags, 0o644)
 
-    def __del__(self) -> None:
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:
+        # `os` itself may be gone when the process ends.
         if self.fd >= 0:
-            os.close(self.fd)
+            close(self.fd)
 
     def read(self, position: int, length: int) -> bytes:
         """Up to `length` bytes from `position` on; fewer only at the end of the file."""
@@ -81,7 +84,7 @@ class OpenFiles:
 
     def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
-        self._holders: deque[FileHolder] = deque()
+        self._holders: deque[weakref.ref[FileHolder]] = deque()
 
     def __len__(self) -> int:
         return len(self._holders)
@@ -90,9 +93,11 @@ class OpenFiles:
         """Note that `holder` has just opened its files."""
         if self._limit is None:  # asked for late: the process may raise its own limit at the start
             self._limit = _descriptors() // _SHARE_OF_DESCRIPTORS // _FILES_PER_HOLDER
-        self._holders.append(holder)
+        self._holders.append(weakref.ref(holder))
         while len(self._holders) > self._limit:
-            self._holders.popleft().release_files()
+            oldest = self._holders.popleft()()
+            if oldest is not None:
+                oldest.release_files()
 
 
 def _descriptors() -> int:

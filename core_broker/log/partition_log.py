@@ -518,10 +518,14 @@ class PartitionLog:
         return count
 
     def truncate_to(self, offset: int) -> bool:
-        """Drop everything from `offset` on, as a follower does that has diverged; False if there was nothing."""
+        """Drop everything from the batch that holds `offset` on; False if there was nothing.
+
+        A follower does so that has diverged. Kafka would leave a gap up to `offset` where that lies within a batch;
+        here the next record gets the first offset of the dropped batch.
+        """
         if offset >= self.end_offset:
             return False
-        if offset <= self._bases[0]:
+        if offset <= max(self._bases[0], self.start_offset):
             self.truncate_fully_and_start_at(offset)
             return True
         while self._bases[-1] >= offset:
@@ -529,8 +533,11 @@ class PartitionLog:
             self._bases.pop()
         self._active = self._segments[-1]
         self._active.configure(self.settings)
-        self._active.truncate_to(offset)
-        self._after_truncation(offset)
+        next_offset = self._active.truncate_to(offset)
+        if next_offset < self.start_offset:
+            self.truncate_fully_and_start_at(self.start_offset)
+        else:
+            self._after_truncation(next_offset)
         return True
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
@@ -549,7 +556,6 @@ class PartitionLog:
         self._names_changed = True
         self._hints.clear()
         self.end_offset = offset
-        self.start_offset = min(self.start_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)
         self.epochs.truncate_from_end(offset)
         delete_snapshots_above(self.directory, offset)

@@ -50,6 +50,7 @@ class Segment:
     """The batches from `base_offset` on."""
 
     __slots__ = (
+        "__weakref__",
         "_file",
         "_index_interval_bytes",
         "_is_rebuilt",
@@ -308,18 +309,17 @@ class Segment:
     # -- truncating and rebuilding -------------------------------------------------------------------------------------
 
     def truncate_to(self, offset: int) -> int:
-        """Drop the batch that holds `offset` and all after it; returns the bytes dropped."""
+        """Drop the batch that holds `offset` and all after it; returns the offset that comes next now."""
         place = self.locate(offset)
         if place is None:
-            return 0
-        dropped = self.size - place.position
+            return offset
         self.cut(place.position)
         self.offsets.truncate_to(offset)
         self.times.truncate_to(offset)
         self.transactions.truncate_to(offset)
         self._knows_timestamps = False
         self.load_tail(with_timestamps=True)
-        return dropped
+        return min(offset, place.fields[0])
 
     def load_tail(self, *, with_timestamps: bool = False) -> int:
         """Learn from the first and last batches what an append must know; returns the offset after the last.
