@@ -33,5 +33,5 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report = yield
     process = getattr(item, "funcargs", {}).get("broker")
     if report.failed and isinstance(process, BrokerProcess):  # type: ignore[attr-defined]
-        report.sections.append(("broker log", process.log_tail()))  # type: ignore[attr-defined]
+        report.sections.append(("broker log", process.log_tail(15)))  # type: ignore[attr-defined]
     return report

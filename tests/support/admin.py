@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -12,9 +13,14 @@ from tests.support.broker import BrokerProcess
 T = TypeVar("T")
 
 
+_clients: WeakKeyDictionary[BrokerProcess, AdminClient] = WeakKeyDictionary()
+
+
 def admin_client(broker: BrokerProcess) -> AdminClient:
-    """An admin client for a broker."""
-    return AdminClient({"bootstrap.servers": broker.bootstrap})
+    """The admin client of a broker: one that is kept, since it ends its calls when it is collected."""
+    if broker not in _clients:
+        _clients[broker] = AdminClient({"bootstrap.servers": broker.bootstrap, "reconnect.backoff.max.ms": 500})
+    return _clients[broker]
 
 
 def create_topic(
