@@ -20,6 +20,7 @@ from core_broker.groups.assignors import ASSIGNORS, NOTHING, Assignment
 from core_broker.groups.consumer_member import (
     JOIN_EPOCH,
     STATIC_LEAVE_EPOCH,
+    ClassicSide,
     ConsumerMember,
     MemberState,
     is_subset,
@@ -59,6 +60,8 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     subscribed_topic_regex: str | None = None
     server_assignor: str | None = None
     owned: Assignment | None = None
+    classic: ClassicSide | None = None
+    """Set when it came as a JoinGroup, from a member that still speaks the classic protocol."""
 
     @property
     def is_full(self) -> bool:
@@ -120,32 +123,32 @@ class ConsumerGroup:
         if self.epoch > self.target_epoch and self._is_assignment_due(now):
             self._assign(topics, now)
         reconciled = self._reconcile(updated, beat.owned, now)
-        self._renew_session(beat.member_id, now)
+        self.renew_session(reconciled, now)
         assignment = reconciled.assigned if beat.is_full or reconciled.assigned != member.assigned else None
         return HeartbeatAnswer(beat.member_id, reconciled.epoch, assignment)
 
     def leave(self, member_id: str, instance_id: str | None, member_epoch: int) -> HeartbeatAnswer:
         """Let a member go: for good, or (static, -2) for as long as its session lasts."""
-        member = self._known(member_id) if instance_id is None else self._known_static(instance_id, member_id)
+        member = self.known_member(member_id, instance_id)
         if instance_id is not None and member_epoch == STATIC_LEAVE_EPOCH:
             self.put_member(msgspec.structs.replace(member, epoch=STATIC_LEAVE_EPOCH, pending_revocation=NOTHING))
             self._revocations.pop(member_id, None)
         else:
-            self._remove_members([member_id])
+            self.remove_members([member_id])
         return HeartbeatAnswer(member_id, member_epoch)
 
     def expire_members(self, now: float) -> list[str]:
         """Remove members that were silent for their session or did not revoke in time; returns who is gone."""
         gone = {member_id for member_id, deadline in self._sessions.items() if deadline <= now}
         gone.update(member_id for member_id, deadline in self._revocations.items() if deadline <= now)
-        self._remove_members(gone)
+        self.remove_members(gone)
         self._earliest_deadline = min((*self._sessions.values(), *self._revocations.values()), default=float("inf"))
         return sorted(gone)
 
     def restart_timers(self, now: float) -> None:
         """After loading: every member has a whole session from now on."""
         for member in self.members.values():
-            self._renew_session(member.member_id, now)
+            self.renew_session(member, now)
             self._time_revocation(member, now)
 
     # --- what others ask (shape.Group) -------------------------------------------------------------------------------
@@ -180,14 +183,16 @@ class ConsumerGroup:
             return
         if is_transactional and generation_or_epoch < 0 and not member_id and instance_id is None:
             return
-        stale = ErrorCode.ILLEGAL_GENERATION if is_transactional else ErrorCode.STALE_MEMBER_EPOCH
-        self._check_same_epoch(self._known(member_id), generation_or_epoch, stale)
+        member = self.known_member(member_id)
+        has_generations = is_transactional or member.classic is not None
+        stale = ErrorCode.ILLEGAL_GENERATION if has_generations else ErrorCode.STALE_MEMBER_EPOCH
+        _check_same_epoch(member, generation_or_epoch, stale)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Refuse an offset fetch of a stranger or of the past; no member given is always fine."""
         if not member_id and member_epoch < 0:
             return
-        self._check_same_epoch(self._known(member_id or ""), member_epoch, ErrorCode.STALE_MEMBER_EPOCH)
+        _check_same_epoch(self.known_member(member_id or ""), member_epoch, ErrorCode.STALE_MEMBER_EPOCH)
 
     def is_subscribed_to(self, topic: str) -> bool:
         """True when a member reads the topic."""
@@ -262,13 +267,13 @@ class ConsumerGroup:
             return self._admit_static(beat, beat.instance_id)
         if beat.member_epoch == JOIN_EPOCH and beat.member_id not in self.members:
             return None, self._new_member(beat)
-        member = self._known(beat.member_id)
+        member = self.known_member(beat.member_id)
         self._check_epoch(member, beat)
         return None, member
 
     def _admit_static(self, beat: Heartbeat, instance_id: str) -> tuple[ConsumerMember | None, ConsumerMember]:
         if beat.member_epoch != JOIN_EPOCH:
-            member = self._known_static(instance_id, beat.member_id)
+            member = self.known_member(beat.member_id, instance_id)
             self._check_epoch(member, beat)
             return None, member
         holder = self.members.get(self._static_members.get(instance_id, ""))
@@ -276,7 +281,8 @@ class ConsumerGroup:
             return None, self.members.get(beat.member_id) or self._new_member(beat)
         if holder.member_id == beat.member_id:
             return None, holder
-        if holder.epoch != STATIC_LEAVE_EPOCH or beat.member_id in self.members:
+        is_released = holder.epoch == STATIC_LEAVE_EPOCH or holder.classic is not None
+        if not is_released or beat.member_id in self.members:
             raise BrokerError(
                 ErrorCode.UNRELEASED_INSTANCE_ID,
                 f"Static member {beat.member_id} with instance id {instance_id} cannot join the group because the "
@@ -295,7 +301,10 @@ class ConsumerGroup:
             )
         return ConsumerMember(member_id=beat.member_id)
 
-    def _known(self, member_id: str) -> ConsumerMember:
+    def known_member(self, member_id: str, instance_id: str | None = None) -> ConsumerMember:
+        """A member by its id, which must be that of the instance if one is named; raises BrokerError."""
+        if instance_id is not None:
+            return self._known_static(instance_id, member_id)
         member = self.members.get(member_id)
         if member is None:
             raise BrokerError(
@@ -328,10 +337,6 @@ class ConsumerGroup:
             f"group coordinator ({member.epoch}). The member must abandon all its partitions and rejoin.",
         )
 
-    def _check_same_epoch(self, member: ConsumerMember, epoch: int, code: ErrorCode) -> None:
-        if epoch != member.epoch:
-            raise BrokerError(code, f"Member {member.member_id} is in epoch {member.epoch}, the request in {epoch}.")
-
     # --- transitions -------------------------------------------------------------------------------------------------
 
     def _replace_static(self, old: ConsumerMember, new: ConsumerMember) -> None:
@@ -342,7 +347,8 @@ class ConsumerGroup:
         if target is not None:
             self.put_target(new.member_id, target)
 
-    def _remove_members(self, member_ids: Iterable[str]) -> None:
+    def remove_members(self, member_ids: Iterable[str]) -> None:
+        """Remove members for good; the others share what they had."""
         gone = list(member_ids)
         for member_id in gone:
             self.drop_member(member_id)
@@ -403,13 +409,26 @@ class ConsumerGroup:
         if reconciled is not member:
             self.put_member(reconciled)
             self._time_revocation(reconciled, now)
+        elif member.state is not MemberState.UNREVOKED_PARTITIONS:
+            self._revocations.pop(member.member_id, None)
         return reconciled
 
     # --- time --------------------------------------------------------------------------------------------------------
 
-    def _renew_session(self, member_id: str, now: float) -> None:
-        self._sessions[member_id] = deadline = now + self.limits.session_timeout_ms / 1000
+    def renew_session(self, member: ConsumerMember, now: float) -> None:
+        """A member is alive; one that speaks the classic protocol has said itself how long it may be silent."""
+        timeout_ms = self.limits.session_timeout_ms if member.classic is None else member.classic.session_timeout_ms
+        self._sessions[member.member_id] = deadline = now + timeout_ms / 1000
         self._earliest_deadline = min(self._earliest_deadline, deadline)
+
+    def expect_rejoin(self, member: ConsumerMember, now: float) -> None:
+        """A classic member was told to join again: it has its rebalance time-out for that."""
+        deadline = self._revocations.setdefault(member.member_id, now + member.rebalance_timeout_ms / 1000)
+        self._earliest_deadline = min(self._earliest_deadline, deadline)
+
+    def look_again_at(self, moment: float) -> None:
+        """Make `next_deadline` no later than a moment, e.g. to have changes stored by the timer."""
+        self._earliest_deadline = min(self._earliest_deadline, moment)
 
     def _time_revocation(self, member: ConsumerMember, now: float) -> None:
         """A member that must revoke has its rebalance time-out for that, counted from when it was told."""
@@ -435,4 +454,10 @@ def _updated(member: ConsumerMember, beat: Heartbeat) -> ConsumerMember:
         subscribed_topic_names=member.subscribed_topic_names if names is None else names,
         subscribed_topic_regex=member.subscribed_topic_regex if expression is None else expression,
         server_assignor=beat.server_assignor or member.server_assignor,
+        classic=beat.classic,
     )
+
+
+def _check_same_epoch(member: ConsumerMember, epoch: int, code: ErrorCode) -> None:
+    if epoch != member.epoch:
+        raise BrokerError(code, f"Member {member.member_id} is in epoch {member.epoch}, the request in {epoch}.")

@@ -34,6 +34,14 @@ class MemberState(IntEnum):
         return cls.UNRELEASED_PARTITIONS
 
 
+class ClassicSide(msgspec.Struct, frozen=True):
+    """What is kept of a member that still speaks the classic protocol while its group migrates."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+    """Assignors that it knows, by preference, with what it tells each."""
+
+
 class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
     """What the coordinator knows of a member."""
 
@@ -46,6 +54,7 @@ class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
     subscribed_topic_regex: str = ""
     rebalance_timeout_ms: int = -1
     server_assignor: str | None = None
+    classic: ClassicSide | None = None
 
     epoch: int = JOIN_EPOCH
     previous_epoch: int = JOIN_EPOCH
@@ -67,7 +76,7 @@ class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
         """What it told about itself, which is stored apart from its progress."""
         return (
             *(self.subscribed_topic_names, self.subscribed_topic_regex, self.instance_id, self.rack_id),
-            *(self.client_id, self.client_host, self.rebalance_timeout_ms, self.server_assignor),
+            *(self.client_id, self.client_host, self.rebalance_timeout_ms, self.server_assignor, self.classic),
         )
 
     @property

@@ -10,7 +10,7 @@ from typing import Protocol
 import msgspec
 
 from core_broker.groups.assignors import NOTHING, Assignment
-from core_broker.groups.consumer_member import ConsumerMember, MemberState
+from core_broker.groups.consumer_member import ClassicSide, ConsumerMember, MemberState
 from core_broker.groups.records import encode_key, encode_value
 from core_broker.groups.shape import StoredRecord
 from core_broker.protocol.fields import Message
@@ -159,9 +159,14 @@ def _member(group: StoredGroup, member_id: str) -> tuple[Message, Message]:
         subscribed_topic_regex=member.subscribed_topic_regex,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         server_assignor=member.server_assignor,
-        classic_member_metadata=None,
+        classic_member_metadata=None if member.classic is None else _classic_metadata(member.classic),
     )
     return stored.ConsumerGroupMemberMetadataKey(group.group_id, member_id), value
+
+
+def _classic_metadata(classic: ClassicSide) -> stored.ClassicMemberMetadata:
+    protocols = [stored.ClassicProtocol(name, metadata) for name, metadata in classic.protocols]
+    return stored.ClassicMemberMetadata(classic.session_timeout_ms, protocols)
 
 
 def _expression(group: StoredGroup, expression: str, now_ms: int) -> tuple[Message, Message | None]:
@@ -257,7 +262,15 @@ def _described(member: ConsumerMember, value: stored.ConsumerGroupMemberMetadata
         subscribed_topic_regex=value.subscribed_topic_regex or "",
         rebalance_timeout_ms=value.rebalance_timeout_ms,
         server_assignor=value.server_assignor,
+        classic=_classic_side(value.classic_member_metadata),
     )
+
+
+def _classic_side(metadata: stored.ClassicMemberMetadata | None) -> ClassicSide | None:
+    if metadata is None or not metadata.supported_protocols:
+        return None
+    protocols = tuple((protocol.name, protocol.metadata) for protocol in metadata.supported_protocols)
+    return ClassicSide(metadata.session_timeout_ms, protocols)
 
 
 def _advanced(member: ConsumerMember, value: stored.ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerMember:
