@@ -23,6 +23,8 @@ from core_broker.log.offset_index import RELATIVE_OFFSET_MAX
 from core_broker.log.partition_log import PartitionLog
 from core_broker.log.scan import walk
 from core_broker.log.segment import Segment
+from core_broker.log.transaction_index import CorruptIndexError
+from core_broker.protocol.records import CorruptBatch
 from core_broker.service.clock import Clock
 from core_broker.settings import TopicSettings
 
@@ -61,8 +63,8 @@ def plan_cleaning(compacted: PartitionLog, *, checkpoint: int | None, high_water
     end = _first_uncleanable_offset(compacted, first_dirty, high_watermark, now_ms)
     closed = [segment for segment in compacted.segments if segment.base_offset < end]
     # The segment that holds the first dirty offset counts as dirty, unless the offset is beyond what can be cleaned.
-    bases = [segment.base_offset for segment in closed[1:]] + [end]
-    dirty = [segment for segment, next_base in zip(closed, bases, strict=True) if next_base > first_dirty]
+    ends = _end_offsets(closed, end)
+    dirty = [segment for segment, segment_end in zip(closed, ends, strict=True) if segment_end > first_dirty]
     dirty_bytes = sum(segment.size for segment in dirty)
     return CleaningPlan(
         first_dirty_offset=first_dirty,
@@ -71,6 +73,11 @@ def plan_cleaning(compacted: PartitionLog, *, checkpoint: int | None, high_water
         dirty_bytes=dirty_bytes,
         is_overdue=_is_overdue(dirty, compacted.settings.max_compaction_lag_ms, now_ms),
     )
+
+
+def _end_offsets(segments: Sequence[Segment], end_offset: int) -> list[int]:
+    """Where each segment ends: at the base of the next one."""
+    return [*(segment.base_offset for segment in segments[1:]), end_offset][: len(segments)]
 
 
 def _first_dirty_offset(compacted: PartitionLog, checkpoint: int | None) -> int:
@@ -168,12 +175,23 @@ class Compactor:
         CleaningStoppedError.
         """
         originals = [segment for segment in compacted.segments if segment.base_offset < plan.end_offset]
+        swap = _SwapIn(compacted, originals, is_current)
+        try:
+            return await self._clean(compacted, plan, originals, swap)
+        except (OSError, CorruptBatch, CorruptIndexError):
+            if swap.is_possible():
+                raise
+            swap.tell_given_up()
+            return None
+
+    async def _clean(
+        self, compacted: PartitionLog, plan: CleaningPlan, originals: Sequence[Segment], swap: "_SwapIn"
+    ) -> CleaningResult | None:
         sources = _source_segments(originals, plan.end_offset)
         later = [s.transactions.path for s in compacted.segments if s.base_offset >= plan.end_offset]
         aborted = AbortedLookup(sources, later)
         pacer = Pacer(self._clock, self._stop, bytes_per_second=self._bytes_per_second)
         found = await self._read_keys(sources, plan, aborted, pacer)
-        swap = _SwapIn(compacted, originals, is_current)
         work = partial(
             clean_group,
             cleaning=self._round(compacted, found),
@@ -217,7 +235,6 @@ class Compactor:
 
 
 def _source_segments(originals: Sequence[Segment], end_offset: int) -> list[SourceSegment]:
-    ends = [segment.base_offset for segment in originals[1:]] + [end_offset]
     return [
         SourceSegment(
             base_offset=segment.base_offset,
@@ -227,7 +244,7 @@ def _source_segments(originals: Sequence[Segment], end_offset: int) -> list[Sour
             log_path=segment.path,
             transaction_index_path=segment.transactions.path,
         )
-        for segment, end in zip(originals, ends, strict=True)
+        for segment, end in zip(originals, _end_offsets(originals, end_offset), strict=True)
     ]
 
 
@@ -241,12 +258,9 @@ class _SwapIn:
 
     def put(self, group: Sequence[SourceSegment], cleaned: CleanedSegment) -> bool:
         """Swap one group; False, and the cleaned files are gone, when the log was truncated, cut short or closed."""
-        if not self._is_unchanged():
+        if not self.is_possible():
             cleaned.discard()
-            log.info(
-                "compaction given up: the log has changed",
-                extra={"topic": self._log.topic, "partition": self._log.partition},
-            )
+            self.tell_given_up()
             return False
         first, last = group[0].base_offset, group[-1].base_offset
         replaced = [segment for segment, _ in self._expected if first <= segment.base_offset <= last]
@@ -256,7 +270,12 @@ class _SwapIn:
         self._expected = sorted([*kept, (swapped, swapped.size)], key=lambda pair: pair[0].base_offset)
         return True
 
-    def _is_unchanged(self) -> bool:
+    def tell_given_up(self) -> None:
+        """Say why nothing came of it."""
+        extra = {"topic": self._log.topic, "partition": self._log.partition}
+        log.info("compaction given up: the log has changed", extra=extra)
+
+    def is_possible(self) -> bool:
         """Whether the cleaned part is as it was: a truncation below it would bring superseded values back to life."""
         present = self._log.segments
         return (
