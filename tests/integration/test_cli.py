@@ -1,39 +1,42 @@
 """The daily tools against a running broker, as a user types them."""
 
+import io
 import json
-import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from core_broker.service.clock import SystemClock
+from deploy.cli import main
 from tests.support.broker import REPOSITORY, BrokerProcess
 
 
+class Printed(NamedTuple):
+    """What a command wrote."""
+
+    stdout: str
+    stderr: str
+
+
 class Caudal:
-    """The `caudal` command pointed at one broker."""
+    """The `caudal` command pointed at one broker; run inside this process, which saves half a second each time."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self._environment = {**os.environ, "CAUDAL_BOOTSTRAP": bootstrap, "NO_COLOR": "1", "COLUMNS": "200"}
+    def __init__(self, bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        monkeypatch.setenv("CAUDAL_BOOTSTRAP", bootstrap)
 
-    def __call__(self, *words: str, stdin: str = "", code: int = 0) -> "subprocess.CompletedProcess[str]":
+    def __call__(self, *words: str, stdin: str = "", code: int = 0) -> Printed:
         """Run a command and expect its exit code."""
-        done = subprocess.run(
-            [sys.executable, "-m", "deploy.cli", *words],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            cwd=REPOSITORY,
-            env=self._environment,
-            check=False,
-        )
-        assert done.returncode == code, f"{words}\n{done.stdout}\n{done.stderr}"
-        assert "Traceback" not in done.stderr
-        return done
+        self._monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        with redirect_stdout(io.StringIO()) as stdout, redirect_stderr(io.StringIO()) as stderr:
+            returned = main(words)
+        printed = Printed(stdout.getvalue(), stderr.getvalue())
+        assert returned == code, f"{words}\n{printed.stdout}\n{printed.stderr}"
+        return printed
 
     def json(self, *words: str) -> Any:
         """Run a command and read its JSON."""
@@ -45,8 +48,8 @@ class Caudal:
 
 
 @pytest.fixture
-def caudal(broker: BrokerProcess) -> Caudal:
-    return Caudal(broker.bootstrap)
+def caudal(broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch) -> Caudal:
+    return Caudal(broker.bootstrap, monkeypatch)
 
 
 def test_topic_is_created_described_altered_and_deleted(caudal: Caudal, name: str) -> None:
@@ -123,9 +126,10 @@ def test_json_lines_copy_a_topic_byte_for_byte(caudal: Caudal, name: str) -> Non
 
 def test_reading_begins_where_it_is_told_to(caudal: Caudal, name: str) -> None:
     caudal("topic", "create", name)
-    start = SystemClock().now_ms() - 100_000
+    hour_ms = 3_600_000
     for number in range(5):
-        caudal("topic", "produce", name, str(number), "--timestamp", str(start + number * 10_000))
+        hours_ago = SystemClock().now_ms() - (5 - number) * hour_ms
+        caudal("topic", "produce", name, str(number), "--timestamp", str(hours_ago))
 
     def values(*options: str) -> str:
         return "".join(caudal("topic", "consume", name, "--format", "value", *options).stdout.split())
@@ -135,9 +139,9 @@ def test_reading_begins_where_it_is_told_to(caudal: Caudal, name: str) -> None:
     assert values("--from", "-2") == "34"
     assert values("--from", "99") == ""
     assert values("--count", "2") == "01"
-    assert values("--from", "65s") == "4"
+    assert values("--from", "150m") == "34"
     assert values("--from", "1d") == "01234"
-    assert values("--from", "1s") == ""
+    assert values("--from", "10m") == ""
 
 
 def test_following_waits_for_what_comes(caudal: Caudal, broker: BrokerProcess, name: str) -> None:
