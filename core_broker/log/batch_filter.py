@@ -14,7 +14,9 @@ from enum import Enum
 
 from core_broker.log.key_offsets import KeyOffsets
 from core_broker.log.producer_state import ActiveProducer
+from core_broker.log.record_scan import records_section, scan_records
 from core_broker.log.transaction_index import AbortedTransaction
+from core_broker.protocol.compression import compress
 from core_broker.protocol.records import (
     CODEC_MASK,
     CONTROL_ABORT,
@@ -25,11 +27,19 @@ from core_broker.protocol.records import (
     LENGTH_BYTES,
     NO_TIMESTAMP,
     BatchHeader,
+    CorruptBatch,
     Record,
     build_batch,
     control_type,
+    iterate_records,
     write_crc,
 )
+
+REBUILT_RECORDS_MAX = 500_000
+"""A batch of more records is left as it is: taking it apart would take too much memory."""
+
+_Place = tuple[int, int, int, int, bytes | None, bool]
+"""A `RecordPlace` as the plain tuple it is: start, end, offset delta, timestamp delta, key, is tombstone."""
 
 
 class TransactionsPassed:
@@ -135,58 +145,69 @@ class CleaningRound:
 
 
 def filter_batch(
-    header: BatchHeader, records: list[Record], cleaning: CleaningRound, transactions: TransactionsPassed
+    header: BatchHeader, batch: memoryview, cleaning: CleaningRound, transactions: TransactionsPassed
 ) -> tuple[Verdict, bytearray | None]:
-    """Decide about one batch whose records were read; the new bytes come with REWRITE."""
+    """Decide about one batch; the new bytes come with REWRITE. Raises CorruptBatch when it cannot be read."""
+    if header.record_count > REBUILT_RECORDS_MAX:
+        raise CorruptBatch(f"{header.record_count} records are too many to be taken apart")
+    section = records_section(batch, header)
+    places = list(scan_records(section, header))
     if header.is_control:
-        return _filter_marker(header, records, cleaning, transactions)
+        return _filter_marker(header, batch, places, cleaning, transactions)
     if transactions.passes_data(header):
         # Also above the part read: nothing aborted is left in a cleaned segment, so its transaction index may be lost.
         return _emptied(header, cleaning)
     if header.base_offset >= cleaning.keys.end_offset:
         return Verdict.KEEP, None
-    kept = _kept_records(header, records, cleaning)
+    kept = _kept_places(header, places, cleaning)
     if not kept:
         return _emptied(header, cleaning)
-    needs_horizon = not header.has_delete_horizon and any(record.value is None for record in kept)
-    if len(kept) == len(records) and not needs_horizon:
+    if not header.has_delete_horizon and any(place[5] for place in kept):
+        offsets = {header.base_offset + place[2] for place in kept}
+        records = [record for record in iterate_records(batch, header) if record.offset in offsets]
+        return Verdict.REWRITE, stamp_horizon(header, records, cleaning.horizon_ms)
+    if len(kept) == len(places):
         return Verdict.KEEP, None
-    horizon_ms = cleaning.horizon_ms if needs_horizon else None
-    return Verdict.REWRITE, rebuild_batch(header, kept, delete_horizon_ms=horizon_ms)
+    return Verdict.REWRITE, _shrunk_batch(header, section, kept)
 
 
 def _filter_marker(
-    header: BatchHeader, records: list[Record], cleaning: CleaningRound, transactions: TransactionsPassed
+    header: BatchHeader,
+    batch: memoryview,
+    places: list[_Place],
+    cleaning: CleaningRound,
+    transactions: TransactionsPassed,
 ) -> tuple[Verdict, bytearray | None]:
     """A marker goes in two steps once its transaction has no records left; one that must stay stays whole.
 
     Kafka empties a marker it must keep; whole, it still tells a restart the epoch of its producer.
     """
-    if not records:
+    if not places:
         return (Verdict.KEEP if cleaning.keeps_empty(header) else Verdict.DROP), None
-    is_spent = transactions.passes_marker(header, control_type(records[0]))
+    is_spent = transactions.passes_marker(header, control_type(Record(key=places[0][4])))
     if not is_spent or header.base_offset >= cleaning.keys.end_offset:
         return Verdict.KEEP, None
     if not header.has_delete_horizon:
-        return Verdict.REWRITE, rebuild_batch(header, records, delete_horizon_ms=cleaning.horizon_ms)
+        return Verdict.REWRITE, stamp_horizon(header, list(iterate_records(batch, header)), cleaning.horizon_ms)
     if cleaning.horizon_passed(header) and not cleaning.keeps_empty(header):
         return Verdict.DROP, None
     return Verdict.KEEP, None
 
 
-def _kept_records(header: BatchHeader, records: list[Record], cleaning: CleaningRound) -> list[Record]:
-    end_offset = cleaning.keys.end_offset
+def _kept_places(header: BatchHeader, places: list[_Place], cleaning: CleaningRound) -> list[_Place]:
+    base_offset, end_offset = header.base_offset, cleaning.keys.end_offset
     newest = cleaning.keys.newest
     tombstones_go = cleaning.horizon_passed(header)
     kept = []
-    for record in records:
-        if record.offset < end_offset:
+    for place in places:
+        offset, key = base_offset + place[2], place[4]
+        if offset < end_offset:
             # A record without a key cannot be compacted; such records are refused at the door of a compacted topic.
-            if record.key is None or newest(record.key) > record.offset:
+            if key is None or newest(key) > offset:
                 continue
-            if record.value is None and tombstones_go:
+            if place[5] and tombstones_go:
                 continue
-        kept.append(record)
+        kept.append(place)
     return kept
 
 
@@ -198,10 +219,8 @@ def _emptied(header: BatchHeader, cleaning: CleaningRound) -> tuple[Verdict, byt
     return Verdict.REWRITE, empty_batch(header)
 
 
-def rebuild_batch(header: BatchHeader, records: list[Record], *, delete_horizon_ms: int | None) -> bytearray:
-    """The batch with these records only: same offsets, sequences, codec and kind; a horizon once set stays."""
-    if delete_horizon_ms is None and header.has_delete_horizon:
-        delete_horizon_ms = header.base_timestamp
+def stamp_horizon(header: BatchHeader, records: list[Record], delete_horizon_ms: int) -> bytearray:
+    """The batch with these records and a delete horizon: timestamps are relative to it, so records are written anew."""
     return build_batch(
         records,
         base_offset=header.base_offset,
@@ -218,14 +237,50 @@ def rebuild_batch(header: BatchHeader, records: list[Record], *, delete_horizon_
     )
 
 
+def _shrunk_batch(header: BatchHeader, section: bytes, kept: list[_Place]) -> bytearray:
+    """The batch with some of its records, byte for byte; offsets, sequences, codec, kind and horizon stay."""
+    left = b"".join([section[place[0] : place[1]] for place in kept])
+    max_timestamp = header.max_timestamp
+    if not header.uses_log_append_time:
+        max_timestamp = header.base_timestamp + max(place[3] for place in kept)
+    return _batch(
+        header,
+        compress(header.codec, left) if header.attributes & CODEC_MASK else left,
+        attributes=header.attributes,
+        base_timestamp=header.base_timestamp,
+        max_timestamp=max_timestamp,
+        record_count=len(kept),
+    )
+
+
 def empty_batch(header: BatchHeader) -> bytearray:
     """The batch with no records: only offsets, sequences and producer are left."""
+    return _batch(
+        header,
+        b"",
+        attributes=header.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT),
+        base_timestamp=NO_TIMESTAMP,
+        max_timestamp=header.max_timestamp,
+        record_count=0,
+    )
+
+
+def _batch(
+    header: BatchHeader,
+    section: bytes,
+    *,
+    attributes: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    record_count: int,
+) -> bytearray:
+    """A batch that takes the place of `header`'s."""
     batch = bytearray(HEADER_BYTES)
-    attributes = header.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT)
+    batch += section
     # fmt: off
-    HEADER.pack_into(batch, 0, header.base_offset, HEADER_BYTES - LENGTH_BYTES, header.leader_epoch, header.magic, 0,
-                     attributes, header.last_offset_delta, NO_TIMESTAMP, header.max_timestamp, header.producer_id,
-                     header.producer_epoch, header.base_sequence, 0)
+    HEADER.pack_into(batch, 0, header.base_offset, len(batch) - LENGTH_BYTES, header.leader_epoch, header.magic, 0,
+                     attributes, header.last_offset_delta, base_timestamp, max_timestamp, header.producer_id,
+                     header.producer_epoch, header.base_sequence, record_count)
     # fmt: on
     write_crc(batch)
     return batch

@@ -15,18 +15,17 @@ from core_broker.log.batch_filter import CleaningRound, TransactionsPassed, Verd
 from core_broker.log.cleaned_segment import CleanedSegment
 from core_broker.log.key_offsets import KeyOffsets
 from core_broker.log.log_file import LogFile
+from core_broker.log.record_scan import records_section, scan_records
 from core_broker.log.scan import scan
 from core_broker.log.transaction_index import AbortedTransaction, read_transaction_index
-from core_broker.protocol.records import BatchHeader, CorruptBatch, check_crc, iterate_records, parse_header
+from core_broker.protocol.records import BatchHeader, CorruptBatch, check_crc, parse_header
 from core_broker.service.clock import Clock
 
 log = logging.getLogger(__name__)
 
-_STRETCH_RECORDS = 500
+_STRETCH_RECORDS = 250
 _STRETCH_BYTES = 256 * 1024
 _PAUSE_SECONDS = 0.0001
-_REBUILT_RECORDS_MAX = 500_000
-"""A batch of more records is copied as it is: taking it apart would take too much memory."""
 
 
 class CleaningStoppedError(Exception):
@@ -118,11 +117,11 @@ def _read_batch_keys(
         return None
     try:
         _check_batch(header, batch)
-        for record in iterate_records(batch, header):
-            if record.key is None or record.offset < first_dirty_offset:
-                continue
-            if not keys.put(record.key, record.offset):
-                return record.offset
+        base_offset = header.base_offset
+        for _, _, offset_delta, _, key, _ in scan_records(records_section(batch, header), header):
+            offset = base_offset + offset_delta
+            if key is not None and offset >= first_dirty_offset and not keys.put(key, offset):
+                return offset
     except CorruptBatch:
         # Told once, by the second pass, which keeps the batch.
         return None
@@ -170,10 +169,7 @@ def _copy_batch(
     """Write what is to be kept of a batch; True when that is not all of it."""
     try:
         _check_batch(header, batch)
-        if header.record_count > _REBUILT_RECORDS_MAX:
-            raise CorruptBatch(f"{header.record_count} records are too many to be taken apart")
-        records = list(iterate_records(batch, header))
-        verdict, rewritten = filter_batch(header, records, cleaning, transactions)
+        verdict, rewritten = filter_batch(header, batch, cleaning, transactions)
     except CorruptBatch as error:
         log.error(
             "batch kept by compaction as it is",

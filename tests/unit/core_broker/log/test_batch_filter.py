@@ -59,7 +59,7 @@ def round_of(keys: KeyOffsets, *, now_ms: int = NOW_MS, last_offset: int = -1, *
 def filtered(
     batch: bytearray, cleaning: CleaningRound, transactions: TransactionsPassed | None = None
 ) -> tuple[Verdict, bytearray | None]:
-    return filter_batch(*read(batch), cleaning, transactions or TransactionsPassed())
+    return filter_batch(parse_header(batch), memoryview(batch), cleaning, transactions or TransactionsPassed())
 
 
 def marker(offset: int, *, commit: bool, producer_id: int = 7) -> bytearray:
