@@ -1,0 +1,201 @@
+"""DescribeConfigs, AlterConfigs, IncrementalAlterConfigs and ListConfigResources together: they show the same state."""
+
+import pytest
+
+from core_broker.cluster.metadata import ResourceType
+from core_broker.errors import ErrorCode
+from core_broker.protocol.messages import alter_configs, incremental_alter_configs
+from core_broker.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from core_broker.protocol.messages.list_config_resources import (
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+from tests.support.handler_world import HandlerWorld
+
+TOPIC = (ResourceType.TOPIC, "t")
+THIS_BROKER = (ResourceType.BROKER, "1")
+ALL_BROKERS = (ResourceType.BROKER, "")
+
+
+async def describe(
+    world: HandlerWorld, resource: tuple[int, str], *keys: str, version: int = 4, details: bool = True
+) -> DescribeConfigsResult:
+    wanted = DescribeConfigsResource(*resource, list(keys) or None)
+    request = DescribeConfigsRequest([wanted], include_synonyms=details, include_documentation=details)
+    (result,) = (await world.call(request, DescribeConfigsResponse, version)).results
+    return result
+
+
+async def described(
+    world: HandlerWorld, resource: tuple[int, str], key: str, version: int = 4
+) -> DescribeConfigsResourceResult:
+    (config,) = (await describe(world, resource, key, version=version)).configs
+    return config
+
+
+async def change(
+    world: HandlerWorld, resource: tuple[int, str], key: str, value: str | None, operation: int = 0
+) -> int:
+    wanted = incremental_alter_configs.AlterConfigsResource(
+        *resource, [incremental_alter_configs.AlterableConfig(key, operation, value)]
+    )
+    request = incremental_alter_configs.IncrementalAlterConfigsRequest([wanted])
+    response = await world.call(request, incremental_alter_configs.IncrementalAlterConfigsResponse, 1)
+    return response.responses[0].error_code
+
+
+# -- describing --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", range(1, 5))
+async def test_every_version_describes_a_topic(world: HandlerWorld, version: int) -> None:
+    await world.create("t", retention_ms="7")
+    config = await described(world, TOPIC, "retention.ms", version)
+    assert (config.value, config.config_source, config.read_only, config.is_sensitive) == ("7", 1, False, False)
+    assert config.config_type == (5 if version >= 3 else 0)
+    assert bool(config.documentation) == (version >= 3)
+
+
+async def test_synonyms_tell_what_would_be_without_the_override(world: HandlerWorld) -> None:
+    await world.create("t", retention_ms="7")
+    assert await change(world, ALL_BROKERS, "log.retention.ms", "9") == 0
+    config = await described(world, TOPIC, "retention.ms")
+    assert [(s.name, s.value, s.source) for s in config.synonyms] == [
+        ("retention.ms", "7", 1),
+        ("log.retention.ms", "9", 3),
+        ("log.retention.hours", str(168 * 3_600_000), 5),
+    ]
+
+
+async def test_all_keys_of_a_topic_are_described_without_details_nobody_asked_for(world: HandlerWorld) -> None:
+    await world.create("t")
+    result = await describe(world, TOPIC, details=False)
+    assert len(result.configs) > 25
+    assert all(config.synonyms == [] and config.documentation is None for config in result.configs)
+
+
+async def test_a_broker_describes_itself(world: HandlerWorld) -> None:
+    config = await described(world, THIS_BROKER, "num.partitions")
+    assert (config.value, config.config_source, config.config_type) == ("3", 4, 3)
+    assert (await described(world, THIS_BROKER, "log.dirs")).read_only
+
+
+async def test_the_empty_broker_name_describes_what_was_set_for_all(world: HandlerWorld) -> None:
+    assert (await describe(world, ALL_BROKERS)).configs == []
+    assert await change(world, ALL_BROKERS, "num.partitions", "8") == 0
+    (config,) = (await describe(world, ALL_BROKERS)).configs
+    assert (config.name, config.value, config.config_source) == ("num.partitions", "8", 3)
+    assert (await described(world, THIS_BROKER, "num.partitions")).value == "8"
+
+
+async def test_a_group_describes_its_time_outs(world: HandlerWorld) -> None:
+    group = (ResourceType.GROUP, "g")
+    assert (await described(world, group, "consumer.session.timeout.ms")).config_source == 5
+    assert await change(world, group, "consumer.session.timeout.ms", "50000") == 0
+    config = await described(world, group, "consumer.session.timeout.ms")
+    assert (config.value, config.config_source) == ("50000", 8)
+
+
+@pytest.mark.parametrize(
+    "resource,code",
+    [
+        ((2, "no"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        ((2, "a/b"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ((4, "2"), ErrorCode.INVALID_REQUEST),
+        ((8, "1"), ErrorCode.INVALID_REQUEST),
+        ((16, "m"), ErrorCode.INVALID_REQUEST),
+        ((32, ""), ErrorCode.INVALID_REQUEST),
+        ((99, "x"), ErrorCode.INVALID_REQUEST),
+    ],
+)
+async def test_what_cannot_be_described_is_refused_with_a_message(
+    world: HandlerWorld, resource: tuple[int, str], code: ErrorCode
+) -> None:
+    result = await describe(world, resource)
+    assert result.error_code == code
+    assert result.error_message
+    assert (result.resource_type, result.resource_name) == resource
+
+
+# -- altering ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_change_reaches_the_log_of_the_topic(world: HandlerWorld) -> None:
+    await world.create("t")
+    assert await change(world, TOPIC, "retention.ms", "5") == 0
+    assert world.partition("t").log.settings.retention_ms == 5
+    assert await change(world, TOPIC, "retention.ms", None, operation=1) == 0
+    assert world.partition("t").log.settings.retention_ms == 7 * 24 * 3_600_000
+
+
+@pytest.mark.parametrize("version", [0, 1])
+async def test_a_refused_change_names_key_value_and_what_is_allowed(world: HandlerWorld, version: int) -> None:
+    await world.create("t")
+    bad = incremental_alter_configs.AlterableConfig("min.cleanable.dirty.ratio", 0, "1.5")
+    request = incremental_alter_configs.IncrementalAlterConfigsRequest(
+        [incremental_alter_configs.AlterConfigsResource(2, "t", [bad])]
+    )
+    response = await world.call(request, incremental_alter_configs.IncrementalAlterConfigsResponse, version)
+    (result,) = response.responses
+    assert result.error_code == ErrorCode.INVALID_CONFIG
+    assert result.error_message == "min.cleanable.dirty.ratio=1.5: must be between 0 and 1"
+
+
+async def test_a_resource_that_is_changed_twice_is_left_alone(world: HandlerWorld) -> None:
+    await world.create("t")
+    one = incremental_alter_configs.AlterConfigsResource(
+        2, "t", [incremental_alter_configs.AlterableConfig("retention.ms", 0, "1")]
+    )
+    request = incremental_alter_configs.IncrementalAlterConfigsRequest([one, one])
+    response = await world.call(request, incremental_alter_configs.IncrementalAlterConfigsResponse, 1)
+    assert [result.error_code for result in response.responses] == [ErrorCode.INVALID_REQUEST]
+    assert world.quorum.image.configs == {}
+
+
+@pytest.mark.parametrize("version", range(3))
+async def test_alter_configs_sets_exactly_what_it_names(world: HandlerWorld, version: int) -> None:
+    await world.create("t", retention_ms="7", segment_ms="8")
+    wanted = alter_configs.AlterConfigsResource(2, "t", [alter_configs.AlterableConfig("segment.ms", "9")])
+    request = alter_configs.AlterConfigsRequest([wanted])
+    (result,) = (await world.call(request, alter_configs.AlterConfigsResponse, version)).responses
+    assert (result.error_code, result.error_message) == (0, None)
+    assert world.quorum.image.config_of(2, "t") == {"segment.ms": "9"}
+
+
+async def test_alter_configs_only_validates_when_told_so(world: HandlerWorld) -> None:
+    await world.create("t")
+    good = alter_configs.AlterConfigsResource(2, "t", [alter_configs.AlterableConfig("segment.ms", "9")])
+    bad = alter_configs.AlterConfigsResource(4, "1", [alter_configs.AlterableConfig("node.id", "9")])
+    request = alter_configs.AlterConfigsRequest([good, bad], validate_only=True)
+    results = (await world.call(request, alter_configs.AlterConfigsResponse, 2)).responses
+    assert [result.error_code for result in results] == [0, ErrorCode.INVALID_CONFIG]
+    assert world.quorum.image.configs == {}
+
+
+# -- listing -----------------------------------------------------------------------------------------------------------
+
+
+async def test_resources_are_listed_by_type(world: HandlerWorld) -> None:
+    await world.create("t")
+    await change(world, (32, "g"), "consumer.session.timeout.ms", "50000")
+
+    async def listed(*kinds: int, version: int = 1) -> list[tuple[int, str]]:
+        request = ListConfigResourcesRequest(list(kinds))
+        response = await world.call(request, ListConfigResourcesResponse, version)
+        return [(resource.resource_type, resource.resource_name) for resource in response.config_resources]
+
+    assert await listed(2) == [(2, "t")]
+    assert await listed(32, 4) == [(32, "g"), (4, "1")]
+    assert await listed() == [(2, "t"), (4, "1"), (8, "1"), (32, "g")]
+    assert await listed(version=0) == []
+
+
+async def test_an_unknown_type_cannot_be_listed(world: HandlerWorld) -> None:
+    response = await world.call(ListConfigResourcesRequest([77]), ListConfigResourcesResponse, 1)
+    assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
