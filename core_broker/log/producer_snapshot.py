@@ -92,7 +92,13 @@ def snapshot_offsets(directory: Path) -> list[int]:
 
 
 def newest_valid_snapshot(directory: Path, end_offset: int) -> tuple[int, list[SnapshotEntry]]:
-    """Offset and entries of the newest usable snapshot at or below `end_offset`; (0, []) when there is none."""
+    """Offset and entries of the newest usable snapshot at or below `end_offset`; (0, []) when there is none.
+
+    A log closed in order has one at its very end: then nothing else is looked at, which matters with many partitions.
+    """
+    entries = _read_if_sound(f"{directory}/{end_offset:020d}{SUFFIX}")
+    if entries is not None:
+        return end_offset, entries
     for offset in reversed(snapshot_offsets(directory)):
         path = snapshot_path(directory, offset)
         if offset > end_offset:
@@ -105,6 +111,19 @@ def newest_valid_snapshot(directory: Path, end_offset: int) -> tuple[int, list[S
             log.warning("corrupt producer snapshot deleted", extra={"path": str(path), "reason": str(error)})
             path.unlink(missing_ok=True)
     return 0, []
+
+
+def _read_if_sound(path: str) -> list[SnapshotEntry] | None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return decode_snapshot(os.read(fd, os.fstat(fd).st_size))
+    except (CorruptSnapshotError, OSError):
+        return None
+    finally:
+        os.close(fd)
 
 
 def delete_snapshots_above(directory: Path, offset: int) -> None:

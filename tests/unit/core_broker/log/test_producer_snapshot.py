@@ -79,6 +79,19 @@ def test_snapshot_above_the_log_end_is_deleted(tmp_path: Path) -> None:
     assert snapshot_offsets(tmp_path) == [10]
 
 
+def test_snapshot_at_the_very_end_is_taken(tmp_path: Path) -> None:
+    write_snapshot(tmp_path, 10, [])
+    write_snapshot(tmp_path, 20, [ENTRY])
+    assert newest_valid_snapshot(tmp_path, 20) == (20, [ENTRY])
+
+
+def test_corrupt_snapshot_at_the_very_end_is_told_and_deleted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write_snapshot(tmp_path, 10, [ENTRY])
+    write_snapshot(tmp_path, 20, []).write_bytes(b"")
+    assert newest_valid_snapshot(tmp_path, 20) == (10, [ENTRY])
+    assert "corrupt producer snapshot deleted" in caplog.messages
+
+
 def test_no_snapshot_means_replay_from_the_beginning(tmp_path: Path) -> None:
     assert newest_valid_snapshot(tmp_path, 100) == (0, [])
 
