@@ -32,8 +32,8 @@ from core_broker.transactions.transaction import (
 log = logging.getLogger(__name__)
 
 COMPLETION_WAIT_MS: Final = 100
-"""How long a request waits for the transaction before it to be complete. Kafka makes the client ask again, whose pause
-is much longer than what is missing; after this time we do too."""
+"""How long a request waits for the markers of a transaction. Kafka does not wait but makes the client ask again, whose
+pause is much longer than what is missing; after this time we do too."""
 
 TIMEOUT_CHECK_MS_MAX: Final = 1000
 """Open transactions are few and looking at them is cheap, so time-outs are noticed sooner than Kafka's 10 s."""
@@ -272,7 +272,8 @@ class TransactionCoordinator:
     async def end(self, transactional_id: str, producer: Producer, *, commit: bool, client_version: int) -> Producer:
         """Decide the transaction; returns once the decision is committed, with the producer that may go on.
 
-        The markers are written meanwhile, as in Kafka. Raises BrokerError.
+        The decision stands from then on, however long the markers take; but usually they are quick, and then readers
+        see the records as soon as the producer knows. Raises BrokerError.
         """
         entry = self._find(transactional_id)
         await self._wait_completed(entry)
@@ -288,6 +289,7 @@ class TransactionCoordinator:
         )
         if changed is not entry.current:
             await self._prepare(entry, changed)
+            await self._wait_completed(entry)
         return changed.next_producer
 
     async def _prepare(self, entry: Entry, prepared: Transaction) -> None:
@@ -420,25 +422,6 @@ class TransactionCoordinator:
 _STAYS_OPEN: Final = frozenset({None, TransactionState.ONGOING})
 """What may be pending while records are still accepted into a transaction."""
 _INIT_TRIES: Final = 2
-_ASK_AGAIN: Final = frozenset(
-    {
-        ErrorCode.CONCURRENT_TRANSACTIONS,
-        ErrorCode.NETWORK_EXCEPTION,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-    }
-)
-_FIRST_PRODUCE_THAT_ADDS: Final = 12
-
-
-def produce_error(code: ErrorCode, produce_version: int) -> ErrorCode:
-    """What a producer is told in place of a coordinator's error, which only Produce v12+ expects (KIP-890)."""
-    if code not in _ASK_AGAIN or (
-        code is ErrorCode.CONCURRENT_TRANSACTIONS and produce_version >= _FIRST_PRODUCE_THAT_ADDS
-    ):
-        return code
-    return ErrorCode.NOT_ENOUGH_REPLICAS
 
 
 def _check_transactional_id(transactional_id: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from core_broker.cluster.coordinators import partition_for
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.records import iterate_records
-from core_broker.transactions.coordinator import TransactionCoordinator, produce_error
+from core_broker.transactions.coordinator import TransactionCoordinator
 from core_broker.transactions.records import read_record, record_of
 from core_broker.transactions.transaction import (
     EPOCH_MAX,
@@ -216,18 +216,6 @@ class TestPartitions:
             answer = await coordinator.verify_or_add_partition(TX, *zombie, *ORDERS, add=add)
             assert answer is ErrorCode.INVALID_PRODUCER_EPOCH
 
-    @pytest.mark.parametrize(
-        "code, version, told",
-        [
-            (ErrorCode.CONCURRENT_TRANSACTIONS, 11, ErrorCode.NOT_ENOUGH_REPLICAS),
-            (ErrorCode.CONCURRENT_TRANSACTIONS, 12, ErrorCode.CONCURRENT_TRANSACTIONS),
-            (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 12, ErrorCode.NOT_ENOUGH_REPLICAS),
-            (ErrorCode.INVALID_TXN_STATE, 9, ErrorCode.INVALID_TXN_STATE),
-        ],
-    )
-    def test_producer_is_told_to_retry_in_words_it_knows(self, code: ErrorCode, version: int, told: ErrorCode) -> None:
-        assert produce_error(code, version) is told
-
 
 class TestEnd:
     @pytest.mark.parametrize("commit", [True, False])
@@ -279,13 +267,28 @@ class TestEnd:
         await settled(coordinator)
         await coordinator.add_partitions(TX, producer, [ORDERS], client_version=TRANSACTION_V0)
 
-    async def test_next_transaction_waits_a_moment_for_the_markers_of_the_last(self, world: TransactionWorld) -> None:
+    async def test_transaction_is_complete_when_the_answer_comes_if_the_markers_are_quick(
+        self, world: TransactionWorld
+    ) -> None:
         world.completion_wait_ms = 60_000
         async with world.running() as coordinator:
-            producer = await begin(coordinator)
-            await coordinator.end(TX, producer, commit=True, client_version=TRANSACTION_V0)
-            await coordinator.add_partitions(TX, producer, [ORDERS], client_version=TRANSACTION_V0)
-            assert coordinator.describe(TX).state is TransactionState.ONGOING
+            await coordinator.end(TX, await begin(coordinator), commit=True, client_version=TRANSACTION_V0)
+            assert coordinator.describe(TX).state is TransactionState.COMPLETE_COMMIT
+
+    async def test_next_transaction_waits_a_moment_for_the_markers_of_the_last(self, world: TransactionWorld) -> None:
+        world.topics.gate = asyncio.Event()
+        async with world.running() as first:
+            producer = await begin(first)
+            await first.end(TX, producer, commit=True, client_version=TRANSACTION_V0)
+        world.completion_wait_ms = 60_000
+        async with world.running() as second:
+            await let_others_run()
+            adding = asyncio.ensure_future(second.add_partitions(TX, producer, [ORDERS], client_version=TRANSACTION_V0))
+            await let_others_run()
+            assert not adding.done()
+            world.topics.gate.set()
+            await adding
+            assert second.describe(TX).state is TransactionState.ONGOING
 
     async def test_stuck_partition_does_not_hold_up_other_transactions(
         self, world: TransactionWorld, coordinator: TransactionCoordinator
