@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, assume, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -152,7 +153,7 @@ class LogAgainstList(RuleBasedStateMachine):
         size = data.draw(st.integers(0, segment.size - 1))
         with segment.path.open("r+b") as file:
             file.truncate(size)
-        kept = [header for header in self.batches_of(segment.path, size)]
+        kept = self.batches_of(segment.path, size)
         self.log = self.open(clean=False, recovery_point=self.log.recovery_point)
         last = segment.base_offset + sum(kept)
         self.forget_from(last)
@@ -261,12 +262,9 @@ class LogAgainstList(RuleBasedStateMachine):
     @invariant()
     def outside_is_out_of_range(self) -> None:
         for offset in (self.start - 1, self.end + 1):
-            try:
+            with pytest.raises(BrokerError) as caught:
                 self.log.read(offset, MAX_BYTES, upper_offset=self.end)
-            except BrokerError as error:
-                assert error.code is ErrorCode.OFFSET_OUT_OF_RANGE
-            else:
-                raise AssertionError(offset)
+            assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
     @invariant()
     def first_record_at_a_time_is_found(self) -> None:
