@@ -8,7 +8,7 @@ from core_broker.groups.consumer_member import ConsumerMember
 from core_broker.groups.subscriptions import Topics
 from core_broker.protocol.messages import consumer_group_describe as wire
 
-_CONSUMER_MEMBER = 1
+_CLASSIC_MEMBER, _CONSUMER_MEMBER = 0, 1
 
 
 def describe(group: ConsumerGroup, topics: Topics) -> wire.DescribedGroup:
@@ -47,7 +47,7 @@ def _member(member: ConsumerMember, target: Assignment, names: Mapping[bytes, st
         subscribed_topic_regex=member.subscribed_topic_regex or None,
         assignment=_assignment(member.assigned, names),
         target_assignment=_assignment(target, names),
-        member_type=_CONSUMER_MEMBER,
+        member_type=_CONSUMER_MEMBER if member.classic is None else _CLASSIC_MEMBER,
     )
 
 

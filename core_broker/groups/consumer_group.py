@@ -208,7 +208,8 @@ class ConsumerGroup:
 
     def next_deadline(self) -> float | None:
         """When a session or a revocation may be over; early rather than late, since heartbeats move it on."""
-        return self._earliest_deadline if self.members else None
+        is_awaited = bool(self.members or self.changes) and self._earliest_deadline != float("inf")
+        return self._earliest_deadline if is_awaited else None
 
     # --- replay ------------------------------------------------------------------------------------------------------
 

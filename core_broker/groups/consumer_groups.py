@@ -8,11 +8,13 @@ the answer was lost, which the protocol provides for, and the next write brings 
 import logging
 import secrets
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.assignors import Assignment
+from core_broker.groups.classic_group import ClassicGroup
+from core_broker.groups.classic_guests import GuestJoin, guest_heartbeat, guest_leave, guest_sync, migrated
 from core_broker.groups.consumer_describe import describe
 from core_broker.groups.consumer_group import ConsumerGroup, ConsumerGroupLimits, Heartbeat, HeartbeatAnswer
 from core_broker.groups.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
@@ -30,6 +32,8 @@ from core_broker.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponseTopicPartitions,
     TopicPartitions,
 )
+from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from core_broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from core_broker.protocol.stored.groups import ConsumerGroupMetadataKey
 from core_broker.settings.broker import BrokerSettings
 from core_broker.settings.group import GroupSettings
@@ -46,6 +50,10 @@ GroupOverrides = Callable[[str], Mapping[str, str]]
 """The settings that an operator has given to one group, by its name."""
 
 
+UnloadClassic = Callable[[GroupShard, ErrorCode], None]
+"""Turns away everybody who waits in the classic groups of a shard; without it, groups with members do not migrate."""
+
+
 def _no_overrides(_group_id: str) -> Mapping[str, str]:
     return {}
 
@@ -54,11 +62,17 @@ class ConsumerGroups:
     """The part of the group coordinator for KIP-848; fits `shape.ConsumerGroupsPart`."""
 
     def __init__(
-        self, owner: GroupOwner, topics: Callable[[], Topics], group_overrides: GroupOverrides = _no_overrides
+        self,
+        owner: GroupOwner,
+        topics: Callable[[], Topics],
+        group_overrides: GroupOverrides = _no_overrides,
+        *,
+        unload_classic: UnloadClassic | None = None,
     ) -> None:
         self._owner = owner
         self._topics = topics
         self._group_overrides = group_overrides
+        self._unload_classic = unload_classic
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
@@ -83,12 +97,16 @@ class ConsumerGroups:
     async def _beat(
         self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str
     ) -> tuple[ConsumerGroup, HeartbeatAnswer]:
-        group, left_behind = self._find_or_create(shard, request)
-        group.limits = self._limits(request.group_id)
+        group = self._find_or_create(shard, request)
+        answer = await self._feed(shard, group, _heartbeat(request, client_id, client_host))
+        return group, answer
+
+    async def _feed(self, shard: GroupShard, group: ConsumerGroup, beat: Heartbeat) -> HeartbeatAnswer:
+        """Let the group deal with a heartbeat, put it in its place, and store what changed."""
+        group.limits = self._limits(group.group_id)
         deadline = group.next_deadline()
-        beat = _heartbeat(request, client_id, client_host)
         answer = group.heartbeat(beat, self._topics(), self._owner.clock.monotonic())
-        shard.groups[group.group_id] = group
+        left_behind = self._take_place(shard, group)
         if group.next_deadline() != deadline:
             self._owner.arm(shard, group)
         if beat.member_epoch == JOIN_EPOCH:
@@ -97,7 +115,48 @@ class ConsumerGroups:
                 extra={"group_id": group.group_id, "member_id": beat.member_id, "group_epoch": group.epoch},
             )
         await self._store(shard, group, left_behind)
-        return group, answer
+        return answer
+
+    # --- members of the classic protocol (see classic_guests.py) -----------------------------------------------------
+
+    def has_members(self, shard: GroupShard, group_id: str) -> bool:
+        """True when the classic requests for a group are to be served here."""
+        group = shard.groups.get(group_id)
+        return isinstance(group, ConsumerGroup) and not group.is_empty
+
+    async def join_classic(
+        self, request: JoinGroupRequest, *, api_version: int, client_id: str, client_host: str
+    ) -> JoinGroupResponse:
+        """Serve a JoinGroup; raises BrokerError."""
+        shard = self._owner.shard_for(request.group_id)
+        group = self._find(shard, request.group_id)
+        join = GuestJoin(group, request, api_version=api_version, client_id=client_id, client_host=client_host)
+        beat = join.beat(self._topics())
+        if join.needs_known_id:
+            return join.ask_for_known_id()
+        return join.answer((await self._feed(shard, group, beat)).member_epoch)
+
+    def sync_classic(self, request: SyncGroupRequest) -> SyncGroupResponse:
+        """Serve a SyncGroup; raises BrokerError."""
+        group = self._find(self._owner.shard_for(request.group_id), request.group_id)
+        return guest_sync(group, request, self._topics(), self._owner.clock.monotonic())
+
+    def heartbeat_classic(self, group_id: str, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
+        """Serve a Heartbeat; raises BrokerError."""
+        shard = self._owner.shard_for(group_id)
+        group = self._find(shard, group_id)
+        code = guest_heartbeat(group, member_id, generation, instance_id, self._owner.clock.monotonic())
+        self._owner.arm(shard, group)
+        return code
+
+    def leave_classic(self, group_id: str, members: Iterable[tuple[str, str | None]]) -> list[ErrorCode]:
+        """Serve a LeaveGroup; that is stored by the timer, at once."""
+        shard = self._owner.shard_for(group_id)
+        group = self._find(shard, group_id)
+        now = self._owner.clock.monotonic()
+        errors = [guest_leave(group, member_id, instance_id, now) for member_id, instance_id in members]
+        self._owner.arm(shard, group)
+        return errors
 
     # --- shape.ConsumerGroupsPart ------------------------------------------------------------------------------------
 
@@ -142,16 +201,35 @@ class ConsumerGroups:
             raise BrokerError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.")
         return group
 
-    def _find_or_create(
-        self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest
-    ) -> tuple[ConsumerGroup, list[StoredRecord]]:
-        """The group, and the records that remove the empty classic group whose name it takes."""
+    def _find_or_create(self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
+        """The group, new if need be, or made of a classic one; not yet in its place."""
         group = shard.groups.get(request.group_id)
-        is_joinable = request.member_epoch == JOIN_EPOCH and (group is None or group.is_empty)
-        if isinstance(group, ConsumerGroup) or not is_joinable:
-            return self._find(shard, request.group_id), []
-        left_behind = [] if group is None else group.tombstones()
-        return ConsumerGroup(request.group_id, self._limits(request.group_id)), left_behind
+        if isinstance(group, ConsumerGroup) or request.member_epoch != JOIN_EPOCH:
+            return self._find(shard, request.group_id)
+        if isinstance(group, ClassicGroup) and not group.is_empty and self._can_migrate():
+            limits = self._limits(request.group_id)
+            return migrated(group, limits, self._topics(), self._owner.clock.monotonic())
+        if group is None or group.is_empty:
+            return ConsumerGroup(request.group_id, self._limits(request.group_id))
+        return self._find(shard, request.group_id)
+
+    def _can_migrate(self) -> bool:
+        policy = self._owner.settings.group_consumer_migration_policy
+        return self._unload_classic is not None and policy in ("upgrade", "bidirectional")
+
+    def _take_place(self, shard: GroupShard, group: ConsumerGroup) -> list[StoredRecord]:
+        """Put a group where it belongs; returns the records that remove the classic group that was there."""
+        former = shard.groups.get(group.group_id)
+        if former is group:
+            return []
+        shard.groups[group.group_id] = group
+        if former is None:
+            return []
+        tombstones = former.tombstones()
+        if isinstance(former, ClassicGroup) and not former.is_empty and self._unload_classic is not None:
+            self._unload_classic(_OneGroup(shard, former), ErrorCode.REBALANCE_IN_PROGRESS)
+            log.info("classic group becomes a consumer group", extra={"group_id": group.group_id})
+        return tombstones
 
     async def _store(self, shard: GroupShard, group: ConsumerGroup, before: Sequence[StoredRecord] = ()) -> None:
         """Write what changed, after `before`; until the append no other task gets its turn."""
@@ -183,6 +261,16 @@ class ConsumerGroups:
     def _own_settings(self, group_id: str, settings: BrokerSettings) -> GroupSettings | None:
         overrides = self._group_overrides(group_id)
         return GroupSettings.resolve(overrides, settings) if overrides else None
+
+
+class _OneGroup:
+    """A shard with one group only, for what is done to all groups of a shard."""
+
+    def __init__(self, shard: GroupShard, group: Group) -> None:
+        self.partition_index = shard.partition_index
+        self.groups = {group.group_id: group}
+        self.offsets = shard.offsets
+        self.write = shard.write
 
 
 def serving(part: ConsumerGroupsPart | None) -> ConsumerGroups:

@@ -3,7 +3,7 @@
 Members, subscriptions, epochs, current and target assignment of KIP-848 groups. A classic group is answered with
 GROUP_ID_NOT_FOUND, upon which admin clients ask again with DescribeGroups. Partitions of deleted topics are left out.
 Authorized operations: all of a group's, since there is no authorizer yet. Version notes: v1 adds the type of a member
-(KIP-1099), here always 1, a member that speaks the consumer protocol.
+(KIP-1099): 1 for the consumer protocol, 0 for a member that still speaks the classic one.
 """
 
 from typing import Final

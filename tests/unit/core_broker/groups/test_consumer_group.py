@@ -7,6 +7,7 @@ import pytest
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.assignors import Assignment
 from core_broker.groups.consumer_group import ConsumerGroup, ConsumerGroupLimits
+from core_broker.groups.consumer_records import Changes
 from tests.support.consumer_group_world import Client, places, settle, topic_id, topics
 
 T = topic_id("t")
@@ -344,9 +345,10 @@ def test_revocation_in_time_stops_its_timer(group: ConsumerGroup) -> None:
     assert group.expire_members(20.0) == []
 
 
-def test_empty_group_has_no_deadline(group: ConsumerGroup) -> None:
+def test_empty_group_that_is_stored_has_no_deadline(group: ConsumerGroup) -> None:
     Client("one").join(group, FOUR)
     group.leave("one", None, -1)
+    group.changes = Changes()
     assert group.next_deadline() is None
 
 

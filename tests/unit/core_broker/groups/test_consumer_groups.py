@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.groups.classic_group import ClassicGroup, GroupLimits
 from core_broker.groups.consumer_group import ConsumerGroup
 from core_broker.groups.consumer_groups import ConsumerGroups, serving
 from core_broker.groups.offsets import OffsetStore
@@ -17,6 +18,9 @@ from core_broker.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
+from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from core_broker.protocol.messages.sync_group import SyncGroupRequest
+from core_broker.protocol.stored.groups import GroupMetadataValue, MemberMetadata
 from core_broker.service.clock import Clock, ManualClock
 from core_broker.settings import BrokerSettings
 from tests.support.consumer_group_world import topic_id, topics
@@ -69,7 +73,14 @@ class World:
         self.overrides: dict[str, str] = {}
         self.owner = Owner(settings or BrokerSettings())
         self.shard = self.owner.shard
-        self.groups = ConsumerGroups(self.owner, lambda: self.topics, lambda _group_id: self.overrides)
+        self.unloaded: list[Group] = []
+        self.groups = ConsumerGroups(
+            self.owner, lambda: self.topics, lambda _group_id: self.overrides, unload_classic=self.unload_classic
+        )
+
+    def unload_classic(self, shard: GroupShard, error: ErrorCode) -> None:
+        assert error is ErrorCode.REBALANCE_IN_PROGRESS
+        self.unloaded.extend(shard.groups.values())
 
     async def send(self, version: int = 1, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         request = ConsumerGroupHeartbeatRequest(group_id="g", **fields)
@@ -207,12 +218,75 @@ async def test_empty_classic_group_is_replaced_and_its_record_deleted(world: Wor
     assert world.shard.batches[0][0] == (b"classic", None)
 
 
-async def test_classic_group_with_members_is_left_alone(world: World) -> None:
+async def test_group_of_another_kind_with_members_is_left_alone(world: World) -> None:
     world.shard.groups["g"] = group = classic_group(is_empty=False)
     with pytest.raises(BrokerError) as refusal:
         await world.join()
     assert refusal.value.code == ErrorCode.GROUP_ID_NOT_FOUND
     assert world.shard.groups["g"] is group
+
+
+async def test_running_classic_group_becomes_a_consumer_group_with_its_members(world: World) -> None:
+    world.shard.groups["g"] = former = running_classic_group()
+    world.shard.groups["other"] = other = running_classic_group()
+    response = await world.join("modern")
+    assert partitions(response.assignment) == {}
+    assert set(world.group.members) == {"classic", "modern"}
+    assert world.unloaded == [former]
+    assert world.shard.groups["other"] is other
+    assert world.shard.batches[0][0] == (b"\x00\x02\x00\x01g", None)
+    assert [member.member_type for member in world.groups.describe("g").members] == [0, 1]
+
+
+async def test_classic_group_stays_when_the_join_is_refused(world: World) -> None:
+    world.shard.groups["g"] = former = running_classic_group()
+    with pytest.raises(BrokerError):
+        await world.join(subscribed_topic_regex="(")
+    assert world.shard.groups["g"] is former
+    assert world.unloaded == []
+
+
+async def test_migration_can_be_switched_off() -> None:
+    world = World(BrokerSettings(group_consumer_migration_policy="disabled"))
+    world.shard.groups["g"] = running_classic_group()
+    with pytest.raises(BrokerError) as refusal:
+        await world.join()
+    assert refusal.value.code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+async def test_classic_requests_of_a_migrated_group_are_served(world: World) -> None:
+    world.shard.groups["g"] = running_classic_group()
+    assert not world.groups.has_members(world.shard, "g")
+    await world.join("modern")
+    assert world.groups.has_members(world.shard, "g")
+    assert world.groups.heartbeat_classic("g", "classic", 7, None) is ErrorCode.REBALANCE_IN_PROGRESS
+    request = JoinGroupRequest("g", 10_000, 60_000, "classic", protocol_type="consumer")
+    request.protocols = [JoinGroupRequestProtocol("range", SUBSCRIPTION)]
+    joined = await world.groups.join_classic(request, api_version=5, client_id="c", client_host="/h")
+    assert (joined.generation_id, joined.leader, joined.members) == (8, "", [])
+    synced = world.groups.sync_classic(SyncGroupRequest("g", 8, "classic"))
+    assert synced.assignment == b"\x00\x00\x00\x00\x00\x01\x00\x01t\x00\x00\x00\x01\x00\x00\x00\x00\xff\xff\xff\xff"
+    assert world.groups.leave_classic("g", [("classic", None), ("stranger", None)]) == [
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+    ]
+    assert world.owner.armed[-1] == world.owner.clock.monotonic()
+    batches = len(world.shard.batches)
+    await world.groups.on_deadline(world.shard, world.group)
+    assert len(world.shard.batches) == batches + 1
+
+
+SUBSCRIPTION = b"\x00\x00\x00\x00\x00\x01\x00\x01t\xff\xff\xff\xff"
+
+
+def running_classic_group() -> ClassicGroup:
+    group = ClassicGroup("g", clock=ManualClock(), limits=GroupLimits())
+    assigned = b"\x00\x00\x00\x00\x00\x01\x00\x01t\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x00\x01\xff\xff\xff\xff"
+    member = MemberMetadata("classic", None, "c", "/h", 60_000, 10_000, SUBSCRIPTION, assigned)
+    group.restore(
+        GroupMetadataValue(protocol_type="consumer", generation=7, protocol="range", leader="classic", members=[member])
+    )
+    return group
 
 
 def classic_group(*, is_empty: bool) -> Group:
