@@ -46,7 +46,7 @@ def test_generated_settings_documentation_is_current() -> None:
         ("core_broker.service.metrics", {"prometheus_client"}),
         (
             "core_broker.broker",
-            {"pydantic", "typer", "rich", "prometheus_client", "confluent_kafka", "typing_extensions"},
+            {"pydantic", "typer", "rich", "prometheus_client", "confluent_kafka"},
         ),
         ("deploy.cli", {"typer", "rich", "confluent_kafka", "asyncio"}),
     ],
