@@ -6,7 +6,7 @@ after the other, which takes about a tenth of a millisecond each; after any othe
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from core_broker.log.log_directory import (
     new_id,
 )
 from core_broker.log.partition_log import PartitionLog
+from core_broker.log.segment import Segment
 from core_broker.log.upkeep import Upkeep
 from core_broker.protocol.primitives import ZERO_UUID
 from core_broker.service.clock import Clock
@@ -62,6 +63,8 @@ class LogStore:
         self._homes: dict[Key, LogDirectory] = {}
         self._failed: dict[Key, str] = {}
         self._commits: dict[Key, GroupCommit] = {}
+        self._untouched: dict[Key, tuple[int, Sequence[Segment]]] = {}
+        """End and segments of logs as they were found in order: those that are still so need no closing."""
         self._flush_threads = ThreadPoolExecutor(_FLUSH_THREADS, thread_name_prefix="log-flush")
         self._doomed: list[tuple[float, Path]] = []
 
@@ -166,7 +169,7 @@ class LogStore:
     ) -> None:
         """Open a log found at the start; one that cannot be opened is told, and its partition is offline."""
         try:
-            self._logs[name] = PartitionLog.open(
+            opened = PartitionLog.open(
                 path,
                 topic=name.topic,
                 partition=name.partition,
@@ -180,11 +183,14 @@ class LogStore:
         except (BrokerError, OSError, ValueError) as error:
             log.exception("log cannot be opened, partition is offline", extra={"path": str(path)})
             self._failed[name] = str(error)
+            return
+        self._logs[name] = opened
+        if clean:
+            self._untouched[name] = (opened.end_offset, opened.segments)
 
     def remove_strays(self, topic_ids: Mapping[str, bytes]) -> int:
         """Put aside the logs of topics that the cluster's metadata does not know, or knows by another id."""
-        strays = [key for key in self._logs if topic_ids.get(key[0]) is None]
-        strays += [key for key in self._logs if key not in strays and not self._is_of_topic(key, topic_ids[key[0]])]
+        strays = [key for key in self._logs if key[0] not in topic_ids or not self._is_of_topic(key, topic_ids[key[0]])]
         for key in strays:
             self._put_aside(key)
         return len(strays)
@@ -242,23 +248,24 @@ class LogStore:
     def delete(self, topic: str, partition: int) -> None:
         """Forget a log at once; its files are removed in the background after file.delete.delay.ms."""
         key = (topic, partition)
-        known = self._logs.get(key)
-        if known is None:
+        if key not in self._homes:
             return
-        due = self.clock.monotonic() + known.settings.file_delete_delay_ms / 1000
+        known = self._logs.get(key)
+        delay_ms = 0 if known is None else known.settings.file_delete_delay_ms
+        due = self.clock.monotonic() + delay_ms / 1000
         self._doomed.append((due, self._rename(key, DELETE_SUFFIX)))
         log.info("log deleted", extra={"topic": topic, "partition": partition})
 
     def _rename(self, key: Key, suffix: str) -> Path:
         """Take a log out and give its directory a name under which it is not found again."""
-        gone = self._logs.pop(key)
-        self._homes.pop(key)
-        self._commits.pop(key, None)
-        self.high_watermarks.pop(key, None)
-        self.cleaner_offsets.pop(key, None)
-        for segment in gone.segments:
-            segment.release_files()
-        return gone.directory.rename(gone.directory.with_name(marked_name(gone.directory.name, suffix)))
+        gone = self._logs.pop(key, None)
+        path = self._homes.pop(key).path / f"{key[0]}-{key[1]}"
+        for known in (self._commits, self._failed, self._untouched, self.high_watermarks, self.cleaner_offsets):
+            known.pop(key, None)
+        if gone is not None:
+            for segment in gone.segments:
+                segment.release_files()
+        return path.rename(path.with_name(marked_name(path.name, suffix)))
 
     def take_due_directories(self) -> list[Path]:
         """Directories of deleted logs that are to be removed now; whoever takes them removes them."""
@@ -331,7 +338,8 @@ class LogStore:
         had_failed = partition_log.failure is not None
         try:
             partition_log.remove_deleted_files(at_once=True)
-            partition_log.close()
+            if had_failed or self._untouched.get(key) != (partition_log.end_offset, partition_log.segments):
+                partition_log.close()
         except (BrokerError, OSError) as error:
             extra = {"topic": key[0], "partition": key[1], "reason": str(error)}
             log.error("log not closed in order, it will be recovered", extra=extra)

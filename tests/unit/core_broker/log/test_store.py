@@ -90,6 +90,20 @@ def test_logs_are_found_again_after_a_clean_stop(stores: Stores) -> None:
     }
 
 
+def test_log_is_found_in_order_though_nothing_was_written_to_it_in_the_last_run(stores: Stores) -> None:
+    store = stores.open()
+    batch = build_batch([Record(-1, NOW_MS, b"k", b"v")], producer_id=7, producer_epoch=0, base_sequence=0)
+    store.create("orders", 0, TOPIC_ID, SETTINGS).append(bytearray(batch), leader_epoch=0)
+    stores.close(store)
+    for _ in range(2):
+        stores.close(stores.open())
+    last = stores.open()
+    assert last.was_clean
+    found = last.get("orders", 0)
+    assert found is not None
+    assert found.append(bytearray(batch), leader_epoch=0).duplicate
+
+
 def test_logs_are_recovered_after_a_kill(stores: Stores) -> None:
     store = stores.open()
     append(store.create("orders", 0, TOPIC_ID, SETTINGS), 3)
@@ -225,6 +239,17 @@ def test_deletion_interrupted_by_a_stop_is_finished_at_the_next_start(stores: St
     asyncio.run(upkeep.remove_files())
     upkeep.close()
     assert list(stores.path.glob("*-delete")) == []
+
+
+def test_log_that_cannot_be_opened_can_be_deleted(stores: Stores) -> None:
+    store = stores.open()
+    append(store.create("orders", 0, TOPIC_ID, SETTINGS))
+    stores.close(store)
+    (stores.path / "orders-0" / "00000000000000000000.log").unlink()
+    (stores.path / "orders-0" / "00000000000000000000.log").mkdir()
+    again = stores.open()
+    again.delete("orders", 0)
+    assert again.create("orders", 0, OTHER_ID, SETTINGS).end_offset == 0
 
 
 def test_deleting_what_is_not_there_does_nothing(stores: Stores) -> None:
