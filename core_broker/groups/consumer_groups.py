@@ -35,8 +35,7 @@ from core_broker.protocol.messages.consumer_group_heartbeat import (
 from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from core_broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from core_broker.protocol.stored.groups import ConsumerGroupMetadataKey
-from core_broker.settings.broker import BrokerSettings
-from core_broker.settings.group import GroupSettings
+from core_broker.settings import BrokerSettings, GroupSettings
 
 log = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from core_broker.errors import BrokerError
 from core_broker.groups.consumer_groups import serving
+from core_broker.handlers.authorized_operations import AclOperation
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -17,9 +18,15 @@ from core_broker.protocol.messages.consumer_group_describe import (
     DescribedGroup,
 )
 
-_READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS = 3, 6, 8, 10, 11
 _ALL_OPERATIONS: Final = sum(
-    1 << operation for operation in (_READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS)
+    1 << operation
+    for operation in (
+        AclOperation.READ,
+        AclOperation.DELETE,
+        AclOperation.DESCRIBE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    )
 )
 
 
