@@ -605,3 +605,26 @@ def visible(partition_log: PartitionLog) -> list[tuple[int, str, str | None]]:
 
 def leftovers(directory: Path) -> list[Path]:
     return [path for path in directory.iterdir() if path.suffix in (".cleaned", ".swap", ".deleted")]
+
+
+def test_indexes_of_a_cleaned_segment_lead_to_every_offset_and_time(
+    tmp_path: Path, clock: ManualClock, executor: ThreadPoolExecutor
+) -> None:
+    partition_log = open_log(tmp_path, clock)
+    for number in range(200):
+        write(partition_log, (f"key {number % 100}", "x" * 50), at_ms=NOW_MS + number)
+    partition_log.roll()
+    clean(partition_log, clock, executor)
+    cleaned = partition_log.segments[0]
+    assert cleaned.offsets.count > 20
+    cleaned.offsets.check()
+    cleaned.times.check()
+    for offset in range(0, 200, 7):
+        found = partition_log.read(offset, 1, upper_offset=200)
+        assert found is not None
+        data = found.file.read(found.position, found.length)
+        assert parse_header(data).base_offset == max(offset, 100)
+    by_time = partition_log.offset_for_timestamp(NOW_MS + 150, upper_offset=200)
+    assert by_time is not None
+    assert by_time.offset == 150
+    assert cleaned.greatest_timestamp.timestamp == NOW_MS + 199
