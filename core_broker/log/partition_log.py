@@ -282,6 +282,10 @@ class PartitionLog:
                 segment = self._roll(headers[0].base_offset)
             if last.leader_epoch > self.epochs.latest_epoch:
                 self._assign_epochs(headers)
+        except OSError as error:
+            raise self._fail(error) from error
+        size = segment.size
+        try:
             if len(headers) == 1:
                 segment.append(view, last_offset, last.max_timestamp)
             else:
@@ -290,7 +294,7 @@ class PartitionLog:
                 if header.producer_id >= 0:
                     apply_batch(self.producers, header, view, segment.transactions)
         except OSError as error:
-            raise self._fail(error) from error
+            raise self._fail(error, cut_at=size) from error
         self.end_offset = last_offset + 1
 
     def _assign_epochs(self, headers: list[BatchHeader]) -> None:
@@ -298,18 +302,18 @@ class PartitionLog:
             if header.leader_epoch > self.epochs.latest_epoch:
                 self.epochs.assign(header.leader_epoch, header.base_offset)
 
-    def _fail(self, error: OSError) -> BrokerError:
+    def _fail(self, error: OSError, *, cut_at: int | None = None) -> BrokerError:
         """Refuse appends from now on: what the disk holds is no longer certain. Opening the log again heals it."""
         self._failure = str(error)
         log.error(
             "log cannot be written, appends are refused",
             extra={"topic": self.topic, "partition": self.partition, "reason": self._failure},
         )
-        try:
-            place = self._active.locate(self.end_offset)
-            self._active.cut(self._active.size if place is None else place.position)
-        except (OSError, CorruptBatch, CorruptIndexError):
-            pass  # recovery cuts it
+        if cut_at is not None:
+            try:
+                self._active.cut(cut_at)
+            except OSError:
+                self._active.size = cut_at  # nobody reads what is beyond, and recovery cuts it
         return self._storage_error()
 
     def _storage_error(self) -> BrokerError:
@@ -544,6 +548,7 @@ class PartitionLog:
         """Drop everything; the next record gets `offset`."""
         for segment in self._segments:
             segment.delete()
+        delete_snapshots_above(self.directory, -1)
         self._active = Segment(self.directory, offset, self.settings)
         self._active.create()
         self._segments = [self._active]

@@ -25,7 +25,7 @@ from core_broker.log.leftovers import (
     survey,
 )
 from core_broker.log.offset_index import RELATIVE_OFFSET_MAX
-from core_broker.log.producer_snapshot import encode_snapshot
+from core_broker.log.producer_snapshot import delete_snapshots_above, encode_snapshot
 from core_broker.log.producer_state import ProducerStates
 from core_broker.log.producer_updates import apply_batch
 from core_broker.log.scan import BrokenBatch, HeaderFields
@@ -345,4 +345,5 @@ def _start_over(request: LoadRequest, loaded: LoadedLog) -> LoadedLog:
     )
     for segment in loaded.segments:
         segment.delete()
+    delete_snapshots_above(request.directory, -1)
     return _empty_log(request, loaded.epochs)
