@@ -1,0 +1,174 @@
+"""ConsumerGroupHeartbeat and ConsumerGroupDescribe over the real coordinator, with partitions in memory."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from core_broker.cluster.coordinators import OFFSETS_TOPIC
+from core_broker.errors import ErrorCode
+from core_broker.groups.consumer_groups import ConsumerGroups
+from core_broker.groups.coordinator import GroupCoordinator
+from core_broker.groups.subscriptions import Topics
+from core_broker.handlers import consumer_group_describe, consumer_group_heartbeat
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, DescribedGroup
+from core_broker.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from core_broker.service.clock import ManualClock
+from core_broker.settings import BrokerSettings
+from tests.support.consumer_group_world import topic_id, topics
+from tests.support.fake_partitions import FakePartitions
+
+T = topic_id("t")
+
+
+class Coordinator:
+    """A coordinator of one shard and its handlers."""
+
+    def __init__(self, partitions: FakePartitions, seen: Topics) -> None:
+        self.clock = ManualClock()
+        self.groups = GroupCoordinator(
+            settings=BrokerSettings(), clock=self.clock, partitions=partitions, partition_count=lambda: 1
+        )
+        self.groups.consumer_groups = ConsumerGroups(self.groups, lambda: seen)
+        self.groups.become_leader(0, 0)
+
+    def context(self, version: int = 1) -> RequestContext:
+        services = cast("Any", SimpleNamespace(groups=self.groups))
+        return RequestContext(services, 68, version, 1, "client", "10.0.0.1", "PLAINTEXT", "10.0.0.2")
+
+    async def beat(self, member_id: str, epoch: int, **fields: Any) -> ConsumerGroupHeartbeatResponse:
+        request = ConsumerGroupHeartbeatRequest("g", member_id, epoch, **fields)
+        return await consumer_group_heartbeat.handle(request, self.context())
+
+    async def join(self, member_id: str = "m", **fields: Any) -> ConsumerGroupHeartbeatResponse:
+        joining = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["t"], "topic_partitions": [], **fields}
+        return await self.beat(member_id, 0, **joining)
+
+    def describe(self, *group_ids: str, operations: bool = False) -> list[DescribedGroup]:
+        request = ConsumerGroupDescribeRequest(list(group_ids), operations)
+        return consumer_group_describe.handle(request, self.context()).groups
+
+
+@pytest.fixture
+def partitions() -> FakePartitions:
+    return FakePartitions()
+
+
+@pytest.fixture
+def start(partitions: FakePartitions) -> Iterator[Callable[[], Coordinator]]:
+    """Starts a coordinator that reads what those before it have written."""
+    started: list[Coordinator] = []
+
+    def start() -> Coordinator:
+        started.append(Coordinator(partitions, topics(t=2)))
+        return started[-1]
+
+    yield start
+    for coordinator in started:
+        coordinator.groups.close()
+
+
+@pytest.fixture
+def coordinator(start: Callable[[], Coordinator]) -> Coordinator:
+    return start()
+
+
+async def test_member_joins_and_is_told_its_partitions(coordinator: Coordinator) -> None:
+    response = await coordinator.join()
+    assert (response.error_code, response.member_epoch) == (0, 1)
+    assert response.assignment is not None
+    assert [(t.topic_id, t.partitions) for t in response.assignment.topic_partitions] == [(T, [0, 1])]
+
+
+async def test_error_carries_code_and_message(coordinator: Coordinator) -> None:
+    response = await coordinator.join(subscribed_topic_regex="(")
+    assert response.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert response.error_message is not None
+    assert "missing )" in response.error_message
+
+
+async def test_coordinator_that_does_not_lead_the_partition_says_so(coordinator: Coordinator) -> None:
+    coordinator.groups.resign(0)
+    assert (await coordinator.join()).error_code == ErrorCode.NOT_COORDINATOR
+    assert coordinator.describe("g")[0].error_code == ErrorCode.NOT_COORDINATOR
+
+
+async def test_answer_waits_until_the_change_is_committed(coordinator: Coordinator, partitions: FakePartitions) -> None:
+    committed = partitions.get(OFFSETS_TOPIC, 0).hold()
+    answer = asyncio.ensure_future(coordinator.join())
+    await asyncio.sleep(0)
+    assert not answer.done()
+    assert partitions.get(OFFSETS_TOPIC, 0).log.end_offset == 5, "it was appended at once"
+    committed.set()
+    assert (await answer).member_epoch == 1
+
+
+async def test_refused_write_is_an_error_that_makes_the_member_try_again(
+    coordinator: Coordinator, partitions: FakePartitions
+) -> None:
+    partitions.get(OFFSETS_TOPIC, 0).error = ErrorCode.NOT_ENOUGH_REPLICAS
+    assert (await coordinator.join()).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    partitions.get(OFFSETS_TOPIC, 0).error = None
+    assert (await coordinator.join()).error_code == 0
+    assert partitions.get(OFFSETS_TOPIC, 0).log.end_offset == 5, "nothing is missing in the log"
+
+
+async def test_members_go_on_with_a_coordinator_that_has_loaded_the_log(start: Callable[[], Coordinator]) -> None:
+    before = start()
+    await before.join("one")
+    await before.join("two")
+    await before.beat("one", 1)
+    after = start()
+    await after.groups.load_now(0)
+    response = await after.beat("one", 1, topic_partitions=[TopicPartitions(T, [0])])
+    assert (response.error_code, response.member_epoch) == (0, 2)
+    response = await after.beat("two", 2)
+    assert response.assignment is not None
+    assert response.assignment.topic_partitions[0].partitions == [1]
+
+
+async def test_silent_member_is_removed_by_the_timer(coordinator: Coordinator) -> None:
+    runner = asyncio.ensure_future(coordinator.groups.run())
+    try:
+        await coordinator.join()
+        coordinator.clock.advance(45_000)
+        coordinator.groups.run_due()
+        for _turn in range(20):  # the timers have tasks of their own
+            await asyncio.sleep(0)
+        assert coordinator.describe("g")[0].group_state == "Empty"
+    finally:
+        runner.cancel()
+        await asyncio.gather(runner, return_exceptions=True)
+
+
+async def test_describe_tells_each_group_or_why_not(coordinator: Coordinator) -> None:
+    await coordinator.join()
+    found, missing = coordinator.describe("g", "nobody")
+    assert (found.group_id, found.group_state, found.group_epoch, found.error_code) == ("g", "Stable", 1, 0)
+    assert [member.client_host for member in found.members] == ["/10.0.0.1"]
+    assert (missing.group_id, missing.error_code) == ("nobody", ErrorCode.GROUP_ID_NOT_FOUND)
+
+
+async def test_authorized_operations_are_told_on_demand_only(coordinator: Coordinator) -> None:
+    await coordinator.join()
+    assert coordinator.describe("g")[0].authorized_operations == -(2**31)
+    found, missing = coordinator.describe("g", "nobody", operations=True)
+    assert found.authorized_operations == 0b1101_0100_1000
+    assert missing.authorized_operations == -(2**31)
+
+
+async def test_empty_group_can_be_deleted_and_does_not_come_back(start: Callable[[], Coordinator]) -> None:
+    before = start()
+    await before.join()
+    await before.beat("m", -1)
+    await before.groups.delete_group("g")
+    after = start()
+    await after.groups.load_now(0)
+    assert after.describe("g")[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
