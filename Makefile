@@ -26,6 +26,7 @@ check: setup ## Lint, types, import contracts, generated docs
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/deptry .
 	$(BIN)/python -m deploy.settings_docs --check
 
 test: setup ## Run all tests (none of the benchmarks)

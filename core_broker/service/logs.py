@@ -9,6 +9,8 @@ import sys
 import time
 from typing import TextIO
 
+from typing_extensions import override
+
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _COLOURS = {
     "DEBUG": "\033[2m",
@@ -45,6 +47,7 @@ def fields_of(record: logging.LogRecord) -> dict[str, object]:
 class JsonFormatter(logging.Formatter):
     """One JSON object per line; data is beside the message, never inside it."""
 
+    @override
     def format(self, record: logging.LogRecord) -> str:
         """Write one record."""
         line: dict[str, object] = {
@@ -66,6 +69,7 @@ class TextFormatter(logging.Formatter):
         super().__init__()
         self._colour = colour
 
+    @override
     def format(self, record: logging.LogRecord) -> str:
         """Write one record."""
         data = " ".join(f"{key}={_shown(value)}" for key, value in fields_of(record).items())

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast, dataclass_transf
 
 import msgspec
 from msgspec.structs import replace
+from typing_extensions import override
 
 T = TypeVar("T")
 
@@ -30,6 +31,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     value: str
     reason: str
 
+    @override
     def __str__(self) -> str:
         return f"{self.key}={self.value}: {self.reason}"
 
@@ -140,6 +142,7 @@ class Settings:
 
     _help: ClassVar[Mapping[str, str]] = {}
 
+    @override
     def __init_subclass__(cls) -> None:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Definition)}
         named = [replace(value, name=name, key=name.replace("_", ".")) for name, value in own.items()]
@@ -155,17 +158,21 @@ class Settings:
             raise TypeError(f"{type(self).__name__} has no setting {', '.join(sorted(unknown))}")
         self.__dict__.update(values)
 
+    @override
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"settings do not change: {name}; use replace()")
 
+    @override
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
         return all(getattr(self, d.name) == getattr(other, d.name) for d in self.DEFINITIONS.values())
 
+    @override
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, d.name) for d in self.DEFINITIONS.values()))
 
+    @override
     def __repr__(self) -> str:
         shown = (f"{key}={'******' if self.DEFINITIONS[key].is_sensitive else self.text_of(key)}" for key in self.set)
         return f"{type(self).__name__}({', '.join(shown)})"

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
+from typing_extensions import override
+
 from core_broker.service.settings import Problem
 from core_broker.settings.cluster import ClusterSettings
 from core_broker.settings.coordinators import GroupCoordinatorSettings, TransactionSettings
@@ -70,6 +72,7 @@ class BrokerSettings(ClusterSettings, NetworkSettings, LogSettings, GroupCoordin
         """The protocol that a listener speaks, None when the map does not tell."""
         return dict(self.listener_security_protocol_map).get(listener_name)
 
+    @override
     def problems(self) -> Iterable[Problem]:
         """Rules between keys."""
         yield from self._listener_problems()

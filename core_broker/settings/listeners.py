@@ -3,6 +3,7 @@
 import re
 
 import msgspec
+from typing_extensions import override
 
 from core_broker.service.settings import Kind
 
@@ -16,6 +17,7 @@ class Listener(msgspec.Struct, frozen=True):
     host: str
     port: int
 
+    @override
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.name}://{host}:{self.port}"

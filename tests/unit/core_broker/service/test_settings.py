@@ -1,4 +1,5 @@
 import pytest
+from typing_extensions import override
 
 from core_broker.service.settings import (
     BOOLEAN,
@@ -40,6 +41,7 @@ class Sample(Settings):
     secret: str = setting(PASSWORD, default="", sensitive=True, check=one_of("", "right"))
     """Never shown."""
 
+    @override
     def problems(self) -> list[Problem]:
         if self.is_on and self.mode == "slow":
             return [Problem(key="mode", value=self.mode, reason="must be fast when is.on")]
