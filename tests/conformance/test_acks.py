@@ -13,6 +13,7 @@ from core_broker.protocol.messages.produce import (
     TopicProduceData,
 )
 from core_broker.protocol.records import Record, build_batch
+from core_broker.service.clock import SystemClock
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import ConfluentClient
@@ -66,7 +67,7 @@ class RawProducer:
 
     def request(self, sequence: int, count: int = 1, *, epoch: int | None = None, acks: int = -1) -> ProduceRequest:
         batch = build_batch(
-            [Record(-1, 1_000, None, b"v%d" % n) for n in range(count)],
+            [Record(-1, SystemClock().now_ms(), None, b"v%d" % n) for n in range(count)],
             producer_id=self.producer_id,
             producer_epoch=self.epoch if epoch is None else epoch,
             base_sequence=sequence,

@@ -134,7 +134,8 @@ def test_bad_values_are_refused_and_the_reason_names_them(
 def test_the_older_alter_replaces_everything(broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name, configs={"retention.ms": "1000", "segment.ms": "2000"})
     resource = ConfigResource(ResourceType.TOPIC, name, set_config={"retention.ms": "3000"})
-    (done,) = admin_client(broker).alter_configs([resource]).values()
+    with pytest.warns(DeprecationWarning, match="alter_configs"):
+        (done,) = admin_client(broker).alter_configs([resource]).values()
     done.result(TIMEOUT_S)
     assert value_of(broker, name, "retention.ms") == "3000"
     assert value_of(broker, name, "segment.ms") == DEFAULTS["segment.ms"]

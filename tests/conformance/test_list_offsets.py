@@ -11,13 +11,15 @@ from confluent_kafka.admin import OffsetSpec
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka import TopicPartition as PureTopicPartition
 
+from core_broker.service.clock import SystemClock
 from tests.support.admin import admin_client, create_topic
 from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import ConfluentClient, consumer_config
 from tests.support.clients.kcat import KCAT, run
 from tests.support.clients.model import TIMEOUT_S, Sent
 
-T0 = 1_700_000_000_000
+T0 = SystemClock().now_ms() - 3_600_000
+"""An hour ago: what is older than a week would be deleted by the retention of its topic."""
 TIMES = [T0, T0 + 10, T0 + 20, T0 + 50, T0 + 40, T0 + 60]
 """Offset 3 holds a later time than offset 4."""
 LOOKUPS = [(T0 - 5, 0), (T0, 0), (T0 + 1, 1), (T0 + 20, 2), (T0 + 21, 3), (T0 + 51, 5), (T0 + 60, 5)]

@@ -2,12 +2,14 @@
 
 import pytest
 
+from core_broker.service.clock import SystemClock
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 from tests.support.clients.all import INSTALLED
 from tests.support.clients.model import Client, Received, Sent
 
-T0 = 1_700_000_000_000
+T0 = SystemClock().now_ms() - 3_600_000
+"""An hour ago: what is older than a week would be deleted by the retention of its topic."""
 PLAIN = [
     Sent(key=b"k1", value=b"first", partition=0),
     Sent(key=b"k2", value=b"second", partition=0),

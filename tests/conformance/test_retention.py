@@ -6,8 +6,8 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from core_broker.service.clock import SystemClock
 from tests.support.admin import admin_client, create_topic, eventually
 from tests.support.broker import BrokerProcess
-from tests.support.clients.confluent import ConfluentClient
-from tests.support.clients.model import TIMEOUT_S, Received, Sent
+from tests.support.clients.confluent import ConfluentClient, read_to_end
+from tests.support.clients.model import TIMEOUT_S, Sent
 
 client = ConfluentClient()
 
@@ -17,20 +17,6 @@ def earliest(broker: BrokerProcess, topic: str) -> int:
     (found,) = admin_client(broker).list_offsets({partition: OffsetSpec.earliest()}).values()
     offset: int = found.result(TIMEOUT_S).offset
     return offset
-
-
-def everything(broker: BrokerProcess, topic: str) -> list[Received]:
-    """All records up to a marker that is written now."""
-    client.produce(broker.bootstrap, topic, [Sent(key=b"end", value=b"end", partition=0)])
-    partition = TopicPartition(topic, 0)
-    (found,) = admin_client(broker).list_offsets({partition: OffsetSpec.latest()}).values()
-    last = found.result(TIMEOUT_S).offset - 1
-    records: list[Received] = []
-    count = 1
-    while not records or records[-1].offset < last:
-        records = client.consume(broker.bootstrap, topic, count)
-        count = len(records) + 1
-    return records
 
 
 def test_records_older_than_the_retention_time_go(broker: BrokerProcess, name: str) -> None:
@@ -71,7 +57,7 @@ def keep_rolling(broker: BrokerProcess, topic: str) -> None:
 def values_by_key(broker: BrokerProcess, topic: str) -> dict[bytes | None, list[bytes | None]]:
     keep_rolling(broker, topic)
     found: dict[bytes | None, list[bytes | None]] = {}
-    for record in everything(broker, topic):
+    for record in read_to_end(broker.bootstrap, topic):
         found.setdefault(record.key, []).append(record.value)
     return found
 
@@ -92,7 +78,7 @@ def test_compaction_never_changes_offsets(broker: BrokerProcess, name: str) -> N
     for number in range(20):
         client.produce(broker.bootstrap, name, [Sent(key=b"k%d" % (number % 4), value=b"%d" % number, partition=0)])
     eventually(lambda: values_by_key(broker, name), lambda found: all(len(found[b"k%d" % n]) == 1 for n in range(4)))
-    for record in everything(broker, name):
+    for record in read_to_end(broker.bootstrap, name):
         if record.offset < 20:
             assert record.value == b"%d" % record.offset
 
@@ -114,22 +100,27 @@ def test_a_tombstone_is_kept_for_its_retention_time(broker: BrokerProcess, name:
 
 
 def test_both_policies_together(broker: BrokerProcess, name: str) -> None:
-    create_topic(broker, name, configs=compacting(cleanup_policy="compact,delete", retention_ms="600000"))
+    uncompacted_at_first = {"cleanup_policy": "compact,delete", "retention_ms": "600000"}
+    create_topic(broker, name, configs=compacting(**uncompacted_at_first, min_cleanable_dirty_ratio="1"))
     hour_ago = SystemClock().now_ms() - 3_600_000
     client.produce(broker.bootstrap, name, [Sent(key=b"old", value=b"v", timestamp_ms=hour_ago, partition=0)])
     for number in range(3):
         client.produce(broker.bootstrap, name, [Sent(key=b"k", value=b"%d" % number, partition=0)])
-    eventually(lambda: values_by_key(broker, name), lambda found: b"old" not in found and found.get(b"k") == [b"2"])
+    eventually(lambda: values_by_key(broker, name), lambda found: b"old" not in found)
+    alter(broker, name, {"min.cleanable.dirty.ratio": "0.01"})
+    eventually(lambda: values_by_key(broker, name), lambda found: found.get(b"k") == [b"2"])
 
 
 def test_a_topic_can_be_turned_into_a_compacted_one(broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
     for number in range(5):
         client.produce(broker.bootstrap, name, [Sent(key=b"k", value=b"%d" % number, partition=0)])
-    changes = [
-        ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET) for key, value in compacting().items()
-    ]
-    resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=changes)
+    alter(broker, name, compacting())
+    eventually(lambda: values_by_key(broker, name), lambda found: found[b"k"] == [b"4"])
+
+
+def alter(broker: BrokerProcess, topic: str, configs: dict[str, str]) -> None:
+    changes = [ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET) for key, value in configs.items()]
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=changes)
     (done,) = admin_client(broker).incremental_alter_configs([resource]).values()
     done.result(TIMEOUT_S)
-    eventually(lambda: values_by_key(broker, name), lambda found: found[b"k"] == [b"4"])

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import OffsetSpec
 
-from tests.support.admin import admin_client, create_topic, eventually
+from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
-from tests.support.clients.confluent import consumer_config, received
-from tests.support.clients.model import TIMEOUT_S, Received
+from tests.support.clients.confluent import read_to_end
+from tests.support.clients.model import Received
 from tests.support.load import PARTITIONS, IdempotentLoad, Load, TransactionalLoad
 from tests.support.log_check import PartitionReport, check_data_directory
 
@@ -100,35 +98,11 @@ def kill_repeatedly(broker: BrokerProcess, loads: list[Load]) -> int:
 
 
 def read(broker: BrokerProcess, topic: str, isolation: str) -> dict[int, list[Received]]:
-    """All records of each partition up to its end."""
-    ends = {}
-    for number in range(PARTITIONS):
-        partition = TopicPartition(topic, number)
-        (found,) = admin_client(broker).list_offsets({partition: OffsetSpec.latest()}).values()
-        ends[number] = found.result(TIMEOUT_S).offset
-    records = read_to(broker, topic, ends, isolation)
+    """All records of each partition."""
     by_partition: dict[int, list[Received]] = defaultdict(list)
-    for record in records:
+    for record in read_to_end(broker.bootstrap, topic, isolation=isolation):
         by_partition[record.partition].append(record)
     return by_partition
-
-
-def read_to(broker: BrokerProcess, topic: str, ends: dict[int, int], isolation: str) -> list[Received]:
-    consumer = Consumer(consumer_config(broker.bootstrap, topic, **{"isolation.level": isolation}))
-    consumer.assign([TopicPartition(topic, number, 0) for number in ends])
-    records: list[Received] = []
-    deadline = time.monotonic() + 60
-    try:
-        while True:
-            positions = {p.partition: p.offset for p in consumer.position(consumer.assignment())}
-            if all(positions[number] >= end for number, end in ends.items() if end):
-                return records
-            assert time.monotonic() < deadline, f"readers stand at {positions}, the ends are {ends}"
-            for message in consumer.consume(1_000, timeout=0.2):
-                assert message.error() is None, str(message.error())
-                records.append(received(message))
-    finally:
-        consumer.close()
 
 
 def numbers(records: list[Received], label: str) -> list[int]:

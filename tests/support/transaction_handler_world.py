@@ -32,6 +32,8 @@ class TransactionHandlers:
     def __init__(self, world: HandlerWorld) -> None:
         self.world = world
         self.call = world.call
+        self.markers_may_be_written = asyncio.Event()
+        self.markers_may_be_written.set()
         self.coordinator = TransactionCoordinator(
             settings=world.settings,
             clock=world.clock,
@@ -48,6 +50,7 @@ class TransactionHandlers:
             self.coordinator.become_leader(partition.index, partition.leader_epoch)
 
     async def _write_marker(self, topic: str, partition: int, marker: MarkerRequest) -> ErrorCode:
+        await self.markers_may_be_written.wait()
         await self.world.partitions.get(topic, partition).append_marker(
             marker.producer_id,
             marker.producer_epoch,

@@ -108,6 +108,36 @@ def send_all(producer: Producer, topic: str, records: Sequence[Sent]) -> None:
         raise KafkaException(failures[0])
 
 
+def read_to_end(bootstrap: str, topic: str, *, isolation: str = "read_uncommitted") -> list[Received]:
+    """All records that stand in a topic now, however many compaction or transactions have left."""
+    consumer = Consumer(consumer_config(bootstrap, f"unused-{topic}", **{"isolation.level": isolation}))
+    try:
+        numbers = consumer.list_topics(topic, timeout=TIMEOUT_S).topics[topic].partitions
+        partitions = [TopicPartition(topic, number) for number in numbers]
+        ends = {p.partition: consumer.get_watermark_offsets(p, timeout=TIMEOUT_S) for p in partitions}
+        consumer.assign([TopicPartition(topic, number, start) for number, (start, _) in ends.items()])
+        return _read_until(consumer, {number: end for number, (start, end) in ends.items() if end > start})
+    finally:
+        consumer.close()
+
+
+def _read_until(consumer: Consumer, ends: dict[int, int]) -> list[Received]:
+    records: list[Received] = []
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        positions = {partition.partition: partition.offset for partition in consumer.position(consumer.assignment())}
+        if all(positions[number] >= end for number, end in ends.items()):
+            return records
+        if time.monotonic() > deadline:
+            raise NotEnoughRecords(f"readers stand at {positions}, the ends are {ends}")
+        for message in consumer.consume(1_000, timeout=0.2):
+            error = message.error()
+            if error is None:
+                records.append(received(message))
+            elif not error.retriable():
+                raise KafkaException(error)
+
+
 def poll_records(consumer: Consumer, count: int, *, timeout_s: float = TIMEOUT_S) -> list[Received]:
     """Read until `count` records came."""
     records: list[Received] = []

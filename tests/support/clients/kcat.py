@@ -4,6 +4,7 @@ import json
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
@@ -62,7 +63,7 @@ class KcatClient:
             if transaction.commit:
                 run(command, records=list(transaction.records))
             else:
-                run_and_interrupt(command, list(transaction.records))
+                run_and_interrupt(command, list(transaction.records), bootstrap=bootstrap, topic=topic)
 
 
 def run(arguments: list[str], *, records: Sequence[Sent] = ()) -> str:
@@ -79,20 +80,27 @@ def run(arguments: list[str], *, records: Sequence[Sent] = ()) -> str:
     return done.stdout.decode()
 
 
-def run_and_interrupt(arguments: list[str], records: Sequence[Sent]) -> None:
-    """Give kcat its records, wait until it sent them, and interrupt it before its input ends."""
-    command = [str(KCAT), "-T", *_framing(records), *arguments]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+def run_and_interrupt(arguments: list[str], records: Sequence[Sent], *, bootstrap: str, topic: str) -> None:
+    """Give kcat its records, wait until the broker has them, and interrupt it before its input ends."""
+    command = [str(KCAT), *_framing(records), *arguments]
+    wanted = _written(bootstrap, topic) + len(records)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(_input(records))
+        process.stdin.write(_input(records) + _RECORD_DELIMITER.encode())
         process.stdin.flush()
-        for _ in records:  # -T repeats each record on stdout once it is delivered
-            process.stdout.read(1)
-            break
+        deadline = time.monotonic() + TIMEOUT_S
+        while _written(bootstrap, topic) < wanted:
+            assert time.monotonic() < deadline, "kcat did not send its records"
         process.send_signal(signal.SIGINT)
         process.stdin.close()
         process.wait(TIMEOUT_S)
+
+
+def _written(bootstrap: str, topic: str) -> int:
+    """Offsets given out in all partitions of a topic."""
+    everything = ["-X", "isolation.level=read_uncommitted"]
+    lines = run(["-Q", "-b", bootstrap, *everything, *(word for n in range(3) for word in ("-t", f"{topic}:{n}:-1"))])
+    return sum(int(line.rpartition(" ")[2]) for line in lines.splitlines())
 
 
 def _framing(records: Sequence[Sent]) -> list[str]:
