@@ -156,8 +156,10 @@ def _check_indexes(segment: Segment, files: dict[str, int], *, thoroughly: bool)
         if thoroughly:
             segment.offsets.check()
             segment.times.check()
+        if thoroughly or (segment.size > segment.index_interval_bytes and not segment.offsets.count):
+            segment.check_indexes_reach_the_end()
             segment.release_files()
-    except CorruptIndexError as error:
+    except (CorruptIndexError, BrokenBatch) as error:
         log.error("corrupt index rebuilt", extra={"path": str(segment.path), "reason": str(error)})
         segment.rebuild_indexes()
         segment.seal()
@@ -299,6 +301,7 @@ def _drop(segments: list[Segment], start: int) -> None:
 def _rebuild_epochs(loaded: LoadedLog) -> None:
     """Learn the leader epochs from the batches, each of which carries its own."""
     epochs = loaded.epochs
+    epochs.clear()
     for segment in loaded.segments:
         try:
             for _, fields, _ in segment.scan():

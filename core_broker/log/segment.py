@@ -52,7 +52,6 @@ class Segment:
     __slots__ = (
         "__weakref__",
         "_file",
-        "_index_interval_bytes",
         "_is_rebuilt",
         "_knows_timestamps",
         "_max_timestamp",
@@ -63,6 +62,7 @@ class Segment:
         "_unindexed_bytes",
         "base_offset",
         "directory",
+        "index_interval_bytes",
         "offsets",
         "roll_after_timestamp",
         "size",
@@ -96,7 +96,7 @@ class Segment:
         self._file: LogFile | None = None
         self._reserved = _RESERVE_FROM_BYTES
         self._segment_bytes = settings.segment_bytes
-        self._index_interval_bytes = settings.index_interval_bytes
+        self.index_interval_bytes = settings.index_interval_bytes
         self._unindexed_bytes = 0
         self._knows_timestamps = size == 0
         self._max_timestamp = NO_TIMESTAMP
@@ -108,7 +108,7 @@ class Segment:
         self.roll_after_timestamp += _roll_age_ms(settings) - self._roll_ms
         self._roll_ms = _roll_age_ms(settings)
         self._segment_bytes = settings.segment_bytes
-        self._index_interval_bytes = settings.index_interval_bytes
+        self.index_interval_bytes = settings.index_interval_bytes
         self.offsets.configure(settings.segment_index_bytes)
         self.times.configure(settings.segment_index_bytes)
 
@@ -214,7 +214,7 @@ class Segment:
         if max_timestamp > self._max_timestamp:
             self._max_timestamp = max_timestamp
             self._max_timestamp_offset = last_offset
-        if self._unindexed_bytes > self._index_interval_bytes:
+        if self._unindexed_bytes > self.index_interval_bytes:
             self.offsets.append(last_offset, position)
             self.times.append(self._max_timestamp, self._max_timestamp_offset)
             self._unindexed_bytes = 0
@@ -348,6 +348,16 @@ class Segment:
                 self._begin_age(fields[8])
                 break
         return next_offset
+
+    def check_indexes_reach_the_end(self) -> None:
+        """Raise CorruptIndexError when the indexes of a closed segment stop before the log does.
+
+        Entries cut off at the end leave no other trace; without them lookups get slow and the segment seems older.
+        """
+        last, greatest = self.offsets.peek_last(), self.times.last().timestamp
+        for position, fields in walk(self.file, last.position, self.size):
+            if position - last.position > self.index_interval_bytes or fields[8] > greatest:
+                raise CorruptIndexError(f"{self.offsets.path} or its time index ends before offset {fields[0]}")
 
     def begin_rebuild(self) -> None:
         """Forget both indexes; `note_batch` for every batch then builds them again."""
