@@ -195,6 +195,11 @@ class TransactionCoordinator:
         """Make partitions part of the transaction, beginning it if need be; raises BrokerError."""
         entry = self._find(transactional_id)
         await self._wait_completed(entry)
+        await self._add(entry, producer, partitions, client_version)
+
+    async def _add(
+        self, entry: Entry, producer: Producer, partitions: Collection[TopicPartition], client_version: int
+    ) -> None:
         changed = machine.add_partitions(
             entry.current,
             producer,
@@ -205,7 +210,7 @@ class TransactionCoordinator:
         )
         if changed is not entry.current:
             await self._state.store(entry, changed)
-            self._open[transactional_id] = entry
+            self._open[changed.transactional_id] = entry
 
     def verify_partitions(
         self, transactional_id: str, producer: Producer, partitions: Collection[TopicPartition]
@@ -255,8 +260,9 @@ class TransactionCoordinator:
         producer = Producer(producer_id, producer_epoch)
         try:
             if add:
-                added = ((topic, partition),)
-                await self.add_partitions(transactional_id, producer, added, client_version=TRANSACTION_V2)
+                # Without waiting for the last transaction: its marker would void the guard that the caller holds on
+                # the partition, and the producer would hear of an invalid transaction instead of being asked to retry.
+                await self._add(self._find(transactional_id), producer, ((topic, partition),), TRANSACTION_V2)
                 return ErrorCode.NONE
             code = self.verify_partitions(transactional_id, producer, ((topic, partition),))[topic, partition]
         except BrokerError as error:
@@ -383,6 +389,7 @@ class TransactionCoordinator:
                 await self._state.forget(entry, now_ms=now_ms)
             except BrokerError as error:
                 _report_failure("expired transactional id not forgotten yet", entry.current, error)
+            await asyncio.sleep(0)  # An append that is committed at once does not let others run.
 
     # -- looking in ----------------------------------------------------------------------------------------------------
 
