@@ -5,9 +5,11 @@ fail, the member gets an error and the group keeps the change in memory, noted a
 the answer was lost, which the protocol provides for, and the next write brings the log up to date.
 """
 
+import asyncio
 import logging
 import secrets
 from base64 import urlsafe_b64encode
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -42,8 +44,12 @@ log = logging.getLogger(__name__)
 MEMBER_ID_BY_CLIENT_SINCE: Final = 1
 """From this version of the heartbeat on, the client makes up its member id (KIP-1082)."""
 
-_MEMBERS_PER_BATCH_MAX: Final = 500
-"""Members whose records go into one batch, which is far below the largest batch that a log takes."""
+_BATCH_BYTES_MAX: Final = 512 * 1024
+"""More than this is written in several batches; a log takes about twice as much at once."""
+_SUBSCRIPTION_BYTES_MAX: Final = 512 * 1024
+"""Names that one member may subscribe to, together: they are stored in one record."""
+_MEMBER_ID_BYTES_MAX: Final = 32_767
+"""What the key of a stored record can hold."""
 
 GroupOverrides = Callable[[str], Mapping[str, str]]
 """The settings that an operator has given to one group, by its name."""
@@ -72,6 +78,7 @@ class ConsumerGroups:
         self._topics = topics
         self._group_overrides = group_overrides
         self._unload_classic = unload_classic
+        self._writes: dict[ConsumerGroup, set[asyncio.Future[None]]] = {}
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
@@ -231,18 +238,49 @@ class ConsumerGroups:
         return tombstones
 
     async def _store(self, shard: GroupShard, group: ConsumerGroup, before: Sequence[StoredRecord] = ()) -> None:
-        """Write what changed, after `before`; until the append no other task gets its turn."""
+        """Write what changed, after `before`, and wait for what others are writing.
+
+        Whoever has nothing to write may still be told of a change that is not committed yet: it waits for that one, and
+        if that fails, writes it. Up to the append of the first part no other task gets its turn.
+        """
+        if before or group.changes:
+            await self._write(shard, group, before)
+            return
+        for _round in range(2):  # the second for a write that another one repeats
+            if writes := self._writes.get(group):
+                await asyncio.wait(writes)  # each ends in the time that a write may take
+            if group.changes:
+                await self._write(shard, group)
+
+    async def _write(self, shard: GroupShard, group: ConsumerGroup, before: Sequence[StoredRecord] = ()) -> None:
         changes, group.changes = group.changes, Changes()
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._writes.setdefault(group, set()).add(done)
         try:
-            for part in changes.in_batches(_MEMBERS_PER_BATCH_MAX):
-                # Made from the state of this moment: should others have their turn between two parts, theirs is newer.
-                records = [*before, *records_of(group, part, self._owner.clock.now_ms())]
-                before = ()
-                if records:
-                    await shard.write(records)
+            await self._write_in_parts(shard, group, changes, before)
         except BaseException:
             group.changes.add(changes)
             raise
+        finally:
+            self._writes[group].discard(done)
+            if not self._writes[group]:
+                del self._writes[group]
+            done.set_result(None)
+
+    async def _write_in_parts(
+        self, shard: GroupShard, group: ConsumerGroup, changes: Changes, before: Sequence[StoredRecord]
+    ) -> None:
+        parts = deque([changes])
+        while parts:
+            part = parts.popleft()
+            # Made from the state of this moment: should others have their turn between two parts, theirs is newer.
+            records = [*before, *records_of(group, part, self._owner.clock.now_ms())]
+            if part.member_count > 1 and _bytes_of(records) > _BATCH_BYTES_MAX:
+                parts.extendleft(reversed(list(part.in_batches(part.member_count // 2))))
+                continue
+            before = ()
+            if records:
+                await shard.write(records)
 
     def _limits(self, group_id: str) -> ConsumerGroupLimits:
         settings = self._owner.settings
@@ -291,6 +329,7 @@ def _check_request(request: ConsumerGroupHeartbeatRequest, version: int, setting
     _refuse(request.rack_id == "", "RackId can't be empty.")
     _refuse(epoch < STATIC_LEAVE_EPOCH, "MemberEpoch is invalid.")
     _refuse(epoch == STATIC_LEAVE_EPOCH and request.instance_id is None, "InstanceId can't be null.")
+    _check_sizes(request)
     if epoch == JOIN_EPOCH:
         _check_join(request)
     if request.server_assignor is not None and request.server_assignor not in assignors:
@@ -309,6 +348,20 @@ def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
     _refuse(
         not has_subscription, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
     )
+
+
+def _check_sizes(request: ConsumerGroupHeartbeatRequest) -> None:
+    """Flexible versions could carry more than can be stored, and what cannot be stored would block the group."""
+    _refuse(len(request.member_id.encode()) > _MEMBER_ID_BYTES_MAX, "MemberId is too long.")
+    names_bytes = sum(map(len, request.subscribed_topic_names or ()))
+    _refuse(
+        names_bytes > _SUBSCRIPTION_BYTES_MAX,
+        f"SubscribedTopicNames have {names_bytes} characters; at most {_SUBSCRIPTION_BYTES_MAX} are allowed.",
+    )
+
+
+def _bytes_of(records: Iterable[StoredRecord]) -> int:
+    return sum(len(key) + len(value or b"") for key, value in records)
 
 
 def _refuse(condition: bool, message: str) -> None:

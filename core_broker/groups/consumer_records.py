@@ -18,6 +18,7 @@ from core_broker.protocol.stored import groups as stored
 
 _VALUE_VERSION = 0
 _NEW_MEMBER_EPOCH = 0
+_EXPRESSION_TOPICS_BYTES_MAX = 256 * 1024
 
 
 class Changes(msgspec.Struct):
@@ -35,8 +36,13 @@ class Changes(msgspec.Struct):
             self.epoch or self.target_epoch or self.members or self.targets or self.currents or self.expressions
         )
 
+    @property
+    def member_count(self) -> int:
+        """Members that something is noted of."""
+        return len(self.members | self.targets | self.currents)
+
     def in_batches(self, members_max: int) -> Iterator["Changes"]:
-        """The same in parts that fit into one record batch each; the target epoch comes last, when targets are whole.
+        """The same in parts, of so many members each; the target epoch comes last, when targets are whole.
 
         A coordinator that loads only the first parts computes the target assignment again.
         """
@@ -171,7 +177,9 @@ def _classic_metadata(classic: ClassicSide) -> stored.ClassicMemberMetadata:
 
 def _expression(group: StoredGroup, expression: str, now_ms: int) -> tuple[Message, Message | None]:
     topics = group.subscriptions.resolved.get(expression)
-    value = None if topics is None else stored.ConsumerGroupRegularExpressionValue(sorted(topics), timestamp=now_ms)
+    # What it matches can be found again: when it is too long for a record, it is not stored.
+    is_stored = topics is not None and sum(map(len, topics)) <= _EXPRESSION_TOPICS_BYTES_MAX
+    value = stored.ConsumerGroupRegularExpressionValue(sorted(topics or ()), timestamp=now_ms) if is_stored else None
     return stored.ConsumerGroupRegularExpressionKey(group.group_id, expression), value
 
 

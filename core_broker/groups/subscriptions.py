@@ -17,7 +17,7 @@ from core_broker.errors import BrokerError, ErrorCode
 
 log = logging.getLogger(__name__)
 
-_EXPRESSION_LENGTH_MAX: Final = 8192
+_EXPRESSION_BYTES_MAX: Final = 8192
 _EXPRESSION_MEMORY_MAX_BYTES: Final = 1 << 20
 _COMPILED_MAX: Final = 128
 
@@ -111,10 +111,11 @@ def _count_down(counter: Counter[str], key: str) -> None:
 
 def compile_expression(expression: str) -> Pattern:
     """Check an expression; raises INVALID_REGULAR_EXPRESSION with the reason."""
-    if len(expression) > _EXPRESSION_LENGTH_MAX:
+    length = len(expression.encode())
+    if length > _EXPRESSION_BYTES_MAX:
         raise BrokerError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"SubscribedTopicRegex has {len(expression)} characters; at most {_EXPRESSION_LENGTH_MAX} are allowed.",
+            f"SubscribedTopicRegex has {length} bytes; at most {_EXPRESSION_BYTES_MAX} are allowed.",
         )
     return _compile(expression)
 

@@ -1,5 +1,6 @@
 """The server of KIP-848 groups, with shards in memory."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -37,11 +38,19 @@ class MemoryShard:
         self.offsets = OffsetStore()
         self.batches: list[list[StoredRecord]] = []
         self.failure: BrokerError | None = None
+        self.held: asyncio.Event | None = None
+
+    def hold(self) -> asyncio.Event:
+        """Let writes wait until the event is set."""
+        self.held = asyncio.Event()
+        return self.held
 
     async def write(self, records: Sequence[StoredRecord]) -> int:
+        self.batches.append(list(records))
+        if self.held is not None:
+            await self.held.wait()
         if self.failure is not None:
             raise self.failure
-        self.batches.append(list(records))
         return len(self.batches)
 
 
@@ -331,6 +340,7 @@ async def test_failed_write_is_an_error_for_the_member_and_made_up_for_by_the_ne
     with pytest.raises(BrokerError):
         await world.join()
     world.shard.failure = None
+    world.shard.batches.clear()
     response = await world.join()
     assert partitions(response.assignment) == {T: [0, 1]}
     assert [decode_kind(record) for record in world.shard.batches[0]] == [5, 3, 7, 6, 8]
@@ -394,17 +404,55 @@ def replay(source: World, target: World) -> None:
             target.groups.replay(target.shard, *decoded)
 
 
-async def test_large_expiry_is_written_in_several_batches(world: World) -> None:
+async def test_change_that_is_too_large_for_a_batch_is_written_in_several(world: World) -> None:
     world.topics = topics(t=1)
-    for number in range(501):
-        await world.join(f"m{number}")
+    long_name = "m" * 2000
+    for number in range(110):
+        await world.join(f"{long_name}{number}")
     batches = len(world.shard.batches)
     world.owner.time.advance(45_000)
     await world.groups.on_deadline(world.shard, world.group)
-    assert len(world.shard.batches) - batches == 3
+    written = world.shard.batches[batches:]
+    assert len(written) > 1
+    assert all(sum(len(key) for key, _ in batch) <= 512 * 1024 for batch in written)
     successor = World()
     replay(world, successor)
     assert successor.group.is_empty
+
+
+async def test_answer_about_a_change_that_is_being_written_waits_for_it(world: World) -> None:
+    committed = world.shard.hold()
+    joining = asyncio.ensure_future(world.join())
+    await asyncio.sleep(0)
+    again = asyncio.ensure_future(world.join())
+    await asyncio.sleep(0)
+    assert not again.done(), "the first join may yet be lost"
+    committed.set()
+    assert (await joining).member_epoch == (await again).member_epoch == 1
+    assert len(world.shard.batches) == 1
+
+
+async def test_failed_write_is_repeated_by_whoever_waits_for_it(world: World) -> None:
+    committed = world.shard.hold()
+    joining = asyncio.ensure_future(world.join())
+    await asyncio.sleep(0)
+    again = asyncio.ensure_future(world.join())
+    await asyncio.sleep(0)
+    world.shard.failure = BrokerError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    world.shard.batches.clear()
+    committed.set()
+    with pytest.raises(BrokerError):
+        await joining
+    world.shard.failure = None
+    assert (await again).member_epoch == 1
+    assert [decode_kind(record) for record in world.shard.batches[0]] == [5, 3, 7, 6, 8]
+
+
+async def test_what_cannot_be_stored_is_refused(world: World) -> None:
+    for fields in ({"member_id": "m" * 40_000}, {"subscribed_topic_names": ["t" * 1000] * 600}):
+        with pytest.raises(BrokerError) as refusal:
+            await world.join(**fields)
+        assert refusal.value.code == ErrorCode.INVALID_REQUEST
 
 
 # --- describe --------------------------------------------------------------------------------------------------------
