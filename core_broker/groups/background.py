@@ -2,47 +2,44 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 log = logging.getLogger(__name__)
 
+Job: TypeAlias = Callable[[], Awaitable[None]]
+
 
 class Background:
-    """Starts coroutines under the `run()` of their owner; those given before it runs wait for it."""
+    """Starts jobs under the `run()` of their owner; those given before it runs wait for it."""
 
     def __init__(self) -> None:
         self._tasks: asyncio.TaskGroup | None = None
-        self._waiting: list[Coroutine[None, None, None]] = []
+        self._waiting: list[Job] = []
 
-    def start(self, work: Coroutine[None, None, None]) -> None:
-        """Run `work` beside the caller."""
+    def start(self, job: Job) -> None:
+        """Run `job` beside the caller, after the jobs that were started before it."""
         if self._tasks is None:
-            self._waiting.append(work)
+            self._waiting.append(job)
         else:
-            self._tasks.create_task(_survive(work))
+            self._tasks.create_task(_survive(job))
 
     async def run(self) -> None:
         """Own the tasks until cancelled; then they are cancelled too."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             try:
-                for work in self._waiting:
-                    tasks.create_task(_survive(work))
+                for job in self._waiting:
+                    tasks.create_task(_survive(job))
                 self._waiting.clear()
                 await asyncio.get_running_loop().create_future()
             finally:
                 self._tasks = None
 
-    def close(self) -> None:
-        """Drop what was never run."""
-        for work in self._waiting:
-            work.close()
-        self._waiting.clear()
 
-
-async def _survive(work: Coroutine[None, None, None]) -> None:
+async def _survive(job: Job) -> None:
     """One failure must not cancel the work of all other groups."""
     try:
-        await work
+        await job()
     except Exception:
         log.exception("background work of a coordinator failed")

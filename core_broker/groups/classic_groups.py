@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import logging
 import uuid
+from functools import partial
 from typing import Final, cast
 
 from core_broker.errors import BrokerError, ErrorCode
@@ -138,9 +139,9 @@ class ClassicGroups:
                 ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
                 f"group {group.group_id} has members of the consumer protocol: it takes none of the classic one",
             )
-        self._background.start(self._write_quietly(shard, group))
+        self._background.start(lambda: self._remove_from_log(shard, group))
 
-    async def _write_quietly(self, shard: GroupShard, group: Group) -> None:
+    async def _remove_from_log(self, shard: GroupShard, group: Group) -> None:
         try:
             await shard.write(group.tombstones())
         except BrokerError as error:
@@ -179,7 +180,7 @@ class ClassicGroups:
                 case AnswerJoin() | AnswerSync():
                     self._answer(action.ticket, action.response)
                 case StoreGroup():
-                    self._background.start(self._store(shard, group, action))
+                    self._background.start(partial(self._store, shard, group, action))
         self._owner.arm(shard, group)
 
     async def _store(self, shard: GroupShard, group: ClassicGroup, store: StoreGroup) -> None:

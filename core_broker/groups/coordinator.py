@@ -8,6 +8,7 @@ consumer_groups   ConsumerGroupHeartbeat, ConsumerGroupDescribe     consumer_gro
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, Protocol
 
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, partition_for
@@ -80,7 +81,6 @@ class GroupCoordinator:
         """Give up all shards; whoever waits is told to look for another coordinator."""
         for partition_index in list(self._shards):
             self.resign(partition_index)
-        self._background.close()
 
     def become_leader(self, partition_index: int, leader_epoch: int) -> None:
         """This broker leads a partition now: load it. Until then requests get COORDINATOR_LOAD_IN_PROGRESS.
@@ -103,7 +103,7 @@ class GroupCoordinator:
         if shard.partition.log.end_offset == shard.partition.log.start_offset:
             self._loader(shard).run_now()
         else:
-            self._background.start(self._load(shard))
+            self._background.start(lambda: self._load(shard))
 
     def resign(self, partition_index: int) -> None:
         """Another broker leads the partition now, or it is gone: drop its groups."""
@@ -201,7 +201,7 @@ class GroupCoordinator:
         """Topics are gone: forget their offsets, in the background."""
         topics = [name for name in names if name != OFFSETS_TOPIC]
         for shard in self.loaded_shards() if topics else ():
-            self._background.start(self._expiry.forget_topics(shard, topics))
+            self._background.start(partial(self._expiry.forget_topics, shard, topics))
 
     async def expire(self) -> None:
         """Remove expired offsets and groups now."""
@@ -226,7 +226,7 @@ class GroupCoordinator:
             if isinstance(group, ClassicGroup):
                 self.classic.on_deadline(shard, group)
             elif self.consumer_groups is not None:
-                self._background.start(self._on_consumer_deadline(self.consumer_groups, shard, group))
+                self._background.start(partial(self._on_consumer_deadline, self.consumer_groups, shard, group))
 
     async def _on_consumer_deadline(self, part: ConsumerGroupsPart, shard: Shard, group: Group) -> None:
         try:
