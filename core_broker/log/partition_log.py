@@ -590,17 +590,20 @@ class PartitionLog:
     def flush(self, upto: int | None = None) -> None:
         """Force the log to disk up to an offset, or all of it; then the recovery point is there.
 
-        May run in a thread while the event loop appends.
+        May run in a thread while the event loop appends. Raises KAFKA_STORAGE_ERROR, and then the log refuses appends:
+        after a failed fsync nobody knows what the disk holds.
         """
         with self._flush_lock:
             upto = self.end_offset if upto is None else min(upto, self.end_offset)
             truncations, started = self._truncations, self._clock.monotonic()
-            segments = list(self._segments)
             names_changed, self._names_changed = self._names_changed, False
-            if upto > self.recovery_point:
-                _sync_segments(segments, self.recovery_point, upto)
-            if names_changed:
-                sync_directory(self.directory)
+            try:
+                if upto > self.recovery_point:
+                    _sync_segments(list(self._segments), self.recovery_point, upto)
+                if names_changed:
+                    sync_directory(self.directory)
+            except OSError as error:
+                raise self._fail(error) from error
             if truncations == self._truncations:
                 self.recovery_point = max(self.recovery_point, upto)
                 self._last_flush = started

@@ -153,6 +153,8 @@ def _check_indexes(segment: Segment, files: dict[str, int], *, thoroughly: bool)
     """Build the indexes of a segment again when they cannot be right."""
     try:
         _check_index_sizes(segment, files)
+        if segment.offsets.count:
+            segment.check_index_is_within_the_log()
         if thoroughly:
             segment.offsets.check()
             segment.times.check()

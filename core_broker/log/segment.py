@@ -349,6 +349,12 @@ class Segment:
                 break
         return next_offset
 
+    def check_index_is_within_the_log(self) -> None:
+        """Raise CorruptIndexError when the last entry lies beyond the log: a cheap look at a closed segment."""
+        last = self.offsets.peek_last()
+        if not 0 <= last.position < max(self.size, 1) or last.offset < self.base_offset:
+            raise CorruptIndexError(f"{self.offsets.path}: last entry {last} is not within {self.size} bytes of log")
+
     def check_indexes_reach_the_end(self) -> None:
         """Raise CorruptIndexError when the indexes of a closed segment stop before the log does.
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from core_broker.log.scan import HeaderFields, walk
 from core_broker.log.segment import Segment
 from core_broker.log.transaction_index import CorruptIndexError
+from core_broker.log.validation import OPENED_RECORDS_MAX
 from core_broker.protocol.records import LENGTH_BYTES, BatchHeader, CorruptBatch, Record, iterate_records
 
 log = logging.getLogger(__name__)
@@ -74,6 +75,8 @@ def _first_in_batch(
     header = BatchHeader(0, *fields)
     data = segment.file.read(position, fields[1] + LENGTH_BYTES)
     try:
+        if header.record_count > OPENED_RECORDS_MAX:
+            raise CorruptBatch(f"{header.record_count} records are too many to look through")
         for record in iterate_records(data, header, max_bytes=max_bytes):
             if record.timestamp >= timestamp and record.offset >= start_offset:
                 return _answer(record, header)

@@ -37,6 +37,8 @@ from core_broker.settings.topic import TopicSettings
 
 NO_LIMIT: Final = 2**63 - 1
 DECOMPRESSED_BYTES_MIN: Final = 64 * 1024 * 1024
+OPENED_RECORDS_MAX: Final = 500_000
+"""A megabyte can unfold to ten million records; opening so many would keep everybody else waiting for seconds."""
 
 _CODECS: Final = {
     "uncompressed": Codec.NONE,
@@ -150,6 +152,11 @@ class AppendRules:
     def _check_records(self, view: memoryview, header: BatchHeader) -> None:
         if header.attributes & CONTROL_BIT:
             return
+        if header.record_count > OPENED_RECORDS_MAX:
+            raise BrokerError(
+                ErrorCode.INVALID_RECORD,
+                f"batch has {header.record_count} records; where records are checked {OPENED_RECORDS_MAX} are allowed",
+            )
         earliest = NO_TIMESTAMP
         if not self._stamps_append_time and self._before_max_ms < NO_LIMIT:
             earliest = self._clock.now_ms() - self._before_max_ms

@@ -1,5 +1,6 @@
 import gc
 import os
+import resource
 import threading
 from pathlib import Path
 
@@ -217,6 +218,40 @@ def test_a_full_disk_refuses_appends_until_the_log_is_opened_again(
     again = open_log(tmp_path, clock)
     fill(again, 1)
     assert again.end_offset == 3
+
+
+def test_a_half_written_batch_is_cut_off_again(tmp_path: Path, clock: ManualClock) -> None:
+    log = open_log(tmp_path, clock)
+    fill(log, 2)
+    path, size = log.active_segment.path, log.size_bytes
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, before[1]))
+    try:
+        with pytest.raises(BrokerError) as caught:
+            log.append(batch() + batch(), leader_epoch=0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert path.stat().st_size == log.size_bytes == size
+    assert log.end_offset == 2
+    assert open_log(tmp_path, clock).end_offset == 2
+
+
+def test_a_failed_flush_refuses_appends(tmp_path: Path, clock: ManualClock) -> None:
+    log = open_log(tmp_path, clock)
+    fill(log, 1)
+    reader, writer = os.pipe()
+    os.dup2(writer, log.active_segment.file.fd)  # a pipe cannot be forced to disk
+    try:
+        with pytest.raises(BrokerError) as flushing:
+            log.flush()
+        with pytest.raises(BrokerError) as appending:
+            fill(log, 1)
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert flushing.value.code is appending.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert log.recovery_point == 0
 
 
 def test_a_closed_log_refuses_appends(tmp_path: Path, clock: ManualClock) -> None:

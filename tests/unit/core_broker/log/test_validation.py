@@ -1,4 +1,5 @@
 import struct
+import zlib
 
 import pytest
 
@@ -184,6 +185,18 @@ def test_garbage_inside_is_refused_only_where_records_are_opened() -> None:
     rules().admit(memoryview(bytearray(buffer)), Origin.CLIENT)
     assert refusal(buffer, cleanup_policy=frozenset({"compact"})) is ErrorCode.INVALID_RECORD
     assert refusal(buffer, compression_type="zstd") is ErrorCode.INVALID_RECORD
+
+
+def test_more_records_than_can_be_opened_are_refused_only_where_they_would_be() -> None:
+    tiny = b"\x0c\x00\x00%b\x01\x01\x00"
+    many = 500_001
+    buffer = build_batch([Record(timestamp=NOW)])
+    buffer = buffer[:61] + zlib.compress(tiny % b"\x00" * many, wbits=31)
+    struct.pack_into(">i", buffer, 8, len(buffer) - 12)
+    for layout, position, value in ((">h", 21, 1), (">i", 23, many - 1), (">i", 57, many)):
+        patched(buffer, layout, position, value)
+    rules().admit(memoryview(bytearray(buffer)), Origin.CLIENT)
+    assert refusal(buffer, cleanup_policy=frozenset({"compact"})) is ErrorCode.INVALID_RECORD
 
 
 def test_log_append_time_is_stamped_with_a_right_checksum() -> None:
