@@ -32,9 +32,13 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 def facts(title: str, pairs: Iterable[tuple[str, object]]) -> None:
     """Print a few named values below a title."""
+    shown = list(pairs)
+    width = max((len(name) for name, _ in shown), default=0)
     out.print(f"\n[bold]{escape(title)}[/]")
-    for name, value in pairs:
-        out.print(f"  [cyan]{escape(name)}[/]  {escape(number(value) if isinstance(value, int) else str(value))}")
+    for name, value in shown:
+        out.print(
+            f"  [cyan]{escape(name.ljust(width))}[/]  {escape(number(value) if isinstance(value, int) else str(value))}"
+        )
 
 
 def print_json(value: object) -> None:

@@ -72,4 +72,5 @@ fi
 say "installing Python packages (requirements.lock)"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+"$venv/bin/python" -m compileall -q core_broker deploy # the first start is as quick as the others
 say "ready: $("$venv/bin/python" --version), $venv/bin/caudal"
