@@ -85,6 +85,9 @@ class Controller:
                 BrokerRegistrationChangeRecord(broker_id=self._settings.node_id, broker_epoch=epoch, fenced=_UNFENCED)
             )
             records.extend(_elections(image, self._settings.node_id, everywhere=not was_clean))
+            if not was_clean and image.next_producer_id:
+                # Should the last allocation be lost to a damaged log, its ids must not be handed out again.
+                records.append(self._producer_ids(image, image.next_producer_id + PRODUCER_ID_BLOCK))
             await self._quorum.append(records)
         log.info("broker registered", extra={"broker_id": self._settings.node_id, "broker_epoch": epoch})
         return epoch
@@ -201,14 +204,15 @@ class Controller:
             first = image.next_producer_id
             if first + count > LONG_MAX:
                 raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, "all producer ids have been handed out")
-            broker = image.brokers.get(self._settings.node_id)
-            record = ProducerIdsRecord(
-                broker_id=self._settings.node_id,
-                broker_epoch=-1 if broker is None else broker.epoch,
-                next_producer_id=first + count,
-            )
-            await self._quorum.append([record])
+            await self._quorum.append([self._producer_ids(image, first + count)])
         return range(first, first + count)
+
+    def _producer_ids(self, image: MetadataImage, next_producer_id: int) -> ProducerIdsRecord:
+        broker = image.brokers.get(self._settings.node_id)
+        epoch = -1 if broker is None else broker.epoch
+        return ProducerIdsRecord(
+            broker_id=self._settings.node_id, broker_epoch=epoch, next_producer_id=next_producer_id
+        )
 
     async def update_feature(self, name: str, level: int, *, validate_only: bool = False) -> None:
         """Finalise a feature at a level; 0 takes it back. Raises BrokerError."""

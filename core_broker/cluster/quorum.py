@@ -36,6 +36,8 @@ METADATA_DIRECTORY: Final = f"{METADATA_TOPIC}-0"
 _COMMIT_TIMEOUT_SECONDS: Final = 30.0
 _REPLAYED_BYTES_MAX: Final = 256 * 1024
 """A start that had to replay more than this writes a snapshot, so that the next one is fast."""
+_SECOND_COPY_SECONDS_PER_TOPIC: Final = 0.02
+"""A large state takes longer to write, and is written less often."""
 
 MetadataListener = Callable[[MetadataImage, Sequence[Message]], None]
 
@@ -59,21 +61,35 @@ class _Proposal:
 
 
 class MetadataQuorum:
-    """The metadata of the cluster: `image` is the committed state, `append` the only way to change it."""
+    """The metadata of the cluster: `image` is the committed state, `append` the only way to change it.
 
-    def __init__(self, log_dir: Path, *, cluster_id: str, settings: BrokerSettings, clock: Clock) -> None:
+    There is no other replica, so a snapshot follows each change after `second_copy_seconds`: of the log and the newest
+    snapshot, one may then be damaged without loss.
+    """
+
+    def __init__(
+        self,
+        log_dir: Path,
+        *,
+        cluster_id: str,
+        settings: BrokerSettings,
+        clock: Clock,
+        second_copy_seconds: float = 5.0,
+    ) -> None:
         self.directory = log_dir / METADATA_DIRECTORY
         self.node_id = settings.node_id
         self.image = MetadataImage(cluster_id=cluster_id)
         self.leader_epoch = 0
         self._settings = settings
         self._clock = clock
+        self._second_copy_seconds = second_copy_seconds
         self._log: PartitionLog | None = None
         self._listeners: list[MetadataListener] = []
         self._pending: deque[_Proposal] = deque()
         self._idle_waiters: list[asyncio.Future[None]] = []
         self._is_flushing = False
         self._snapshot_task: asyncio.Future[snapshots.SnapshotId] | None = None
+        self._snapshot_timer: asyncio.TimerHandle | None = None
         self._bytes_since_snapshot = 0
         self._failure: str | None = None
 
@@ -127,6 +143,8 @@ class MetadataQuorum:
     async def close(self) -> None:
         """Wait for what is under way and close the log."""
         await self.settled()
+        if self._snapshot_timer is not None:
+            self._snapshot_timer.cancel()
         if self._snapshot_task is not None:
             await asyncio.wait([self._snapshot_task], timeout=_COMMIT_TIMEOUT_SECONDS)
         if self._failure is None and self._bytes_since_snapshot:
@@ -304,9 +322,19 @@ class MetadataQuorum:
         self._bytes_since_snapshot = 0
 
     def _snapshot_if_due(self) -> None:
+        """Write a snapshot now if much has changed, or soon."""
+        if self._bytes_since_snapshot >= self._settings.metadata_log_max_record_bytes_between_snapshots:
+            self._begin_snapshot()
+        elif self._bytes_since_snapshot and self._snapshot_timer is None:
+            delay = self._second_copy_seconds + _SECOND_COPY_SECONDS_PER_TOPIC * len(self.image.topics)
+            self._snapshot_timer = asyncio.get_running_loop().call_later(delay, self._begin_snapshot)
+
+    def _begin_snapshot(self) -> None:
         """Write a snapshot in a thread: the image does not change, so nothing waits for it."""
-        limit = self._settings.metadata_log_max_record_bytes_between_snapshots
-        if self._bytes_since_snapshot < limit or self._snapshot_task is not None:
+        if self._snapshot_timer is not None:
+            self._snapshot_timer.cancel()
+            self._snapshot_timer = None
+        if self._snapshot_task is not None or not self._bytes_since_snapshot:
             return
         self._bytes_since_snapshot = 0
         write = partial(snapshots.write_snapshot, self.directory, self.image, timestamp_ms=self._now())

@@ -402,6 +402,12 @@ async def test_no_producer_id_is_ever_handed_out_twice(controller: Controller, q
     assert quorum.image.next_producer_id == 5000
 
 
+async def test_an_unclean_start_skips_a_block_of_producer_ids(controller: Controller) -> None:
+    await controller.allocate_producer_ids(1000)
+    await controller.register_broker(AdvertisedEndpoints(endpoints=()), was_clean=False)
+    assert await controller.allocate_producer_ids(1000) == range(2000, 3000)
+
+
 @pytest.mark.parametrize("name,level", [("transaction.version", 3), ("metadata.version", 1), ("no.such.feature", 1)])
 async def test_a_level_that_is_not_supported_is_refused(controller: Controller, name: str, level: int) -> None:
     with pytest.raises(BrokerError, match=name) as refused:

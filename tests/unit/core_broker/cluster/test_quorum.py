@@ -238,3 +238,34 @@ async def test_a_log_that_begins_beyond_every_snapshot_stops_the_start(tmp_path:
         (quorum.directory / snapshot.file_name).unlink()
     with pytest.raises(MetadataLostError, match="begins at offset"):
         make(tmp_path).start()
+
+
+async def test_a_damaged_log_is_replaced_by_the_snapshot(tmp_path: Path) -> None:
+    quorum = started(tmp_path)
+    await quorum.append([topic(1)])
+    quorum = await restarted(quorum)
+    await quorum.append([topic(2)])
+    await quorum.close()
+    for path in log_files(quorum):
+        data = bytearray(path.read_bytes())
+        if data:
+            data[len(data) // 2] ^= 4
+            path.write_bytes(data)
+    again = started(tmp_path)
+    assert list(again.image.topics) == ["topic-1", "topic-2"]
+    await again.append([topic(3)])
+    assert list((await restarted(again)).image.topics) == ["topic-1", "topic-2", "topic-3"]
+
+
+async def test_a_snapshot_follows_a_change_without_a_stop(tmp_path: Path) -> None:
+    quorum = MetadataQuorum(
+        tmp_path, cluster_id="c", settings=BrokerSettings(), clock=ManualClock(), second_copy_seconds=0
+    )
+    quorum.start()
+    await quorum.append([topic(1)])
+    for _ in range(1000):
+        if list_snapshots(quorum.directory):
+            break
+        await asyncio.sleep(0.01)
+    assert list_snapshots(quorum.directory) == [(2, 1)]
+    await quorum.close()
