@@ -14,6 +14,7 @@ from tests.support.clients.model import TIMEOUT_S, NotEnoughRecords, Received, S
 KCAT: Final = shutil.which("kcat")
 _KEY_DELIMITER: Final = "\x1f"
 _RECORD_DELIMITER: Final = "\x1e"
+_INTERRUPTED_INPUT_BYTES: Final = 1 << 20
 
 
 class KcatClient:
@@ -81,15 +82,19 @@ def run(arguments: list[str], *, records: Sequence[Sent] = ()) -> str:
 
 
 def run_and_interrupt(arguments: list[str], records: Sequence[Sent], *, bootstrap: str, topic: str) -> None:
-    """Give kcat its records, wait until the broker has them, and interrupt it before its input ends."""
+    """Give kcat its records, wait until the broker has some, and interrupt it before its input ends.
+
+    kcat reads its input in large blocks, so the records are repeated until they fill several.
+    """
     command = [str(KCAT), *_framing(records), *arguments]
-    wanted = _written(bootstrap, topic) + len(records)
+    before = _written(bootstrap, topic)
+    once = _input(records) + _RECORD_DELIMITER.encode()
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         assert process.stdin is not None
-        process.stdin.write(_input(records) + _RECORD_DELIMITER.encode())
+        process.stdin.write(once * (_INTERRUPTED_INPUT_BYTES // len(once)))
         process.stdin.flush()
         deadline = time.monotonic() + TIMEOUT_S
-        while _written(bootstrap, topic) < wanted:
+        while _written(bootstrap, topic) == before:
             assert time.monotonic() < deadline, "kcat did not send its records"
         process.send_signal(signal.SIGINT)
         process.stdin.close()
