@@ -21,7 +21,8 @@ from core_broker.errors import BrokerError, ErrorCode
 from core_broker.log.partition_log import PartitionLog
 from core_broker.log.producer_state import Origin
 from core_broker.protocol.fields import Message
-from core_broker.protocol.records import Record, build_batch, read_records
+from core_broker.protocol.primitives import DecodeError
+from core_broker.protocol.records import BatchHeader, CorruptBatch, Record, build_batch, read_records
 from core_broker.protocol.stored.control import LeaderChangeMessage, Voter
 from core_broker.protocol.stored.quorum_state import QuorumStateData
 from core_broker.service.clock import Clock
@@ -42,8 +43,11 @@ _SECOND_COPY_SECONDS_PER_TOPIC: Final = 0.02
 MetadataListener = Callable[[MetadataImage, Sequence[Message]], None]
 
 
-class MetadataLostError(RuntimeError):
-    """The metadata log and its snapshots do not fit together: records that were committed are gone."""
+class MetadataLostError(BrokerError):
+    """The metadata cannot be restored: the broker must not start, or it would take every partition for a stray."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.KAFKA_STORAGE_ERROR, message)
 
 
 class _Proposal:
@@ -190,9 +194,17 @@ class MetadataQuorum:
             offset, epoch = header.last_offset, header.leader_epoch
             size += header.size
             if not header.is_control:
-                draft.replay(_decoded(read_records(batch, header)))
+                self._replay_batch(draft, header, batch)
         self.image = draft.finish(offset=offset, epoch=epoch)
         return size
+
+    def _replay_batch(self, draft: MetadataDraft, header: BatchHeader, batch: memoryview) -> None:
+        try:
+            draft.replay(_decoded(read_records(batch, header)))
+        except (CorruptBatch, DecodeError) as error:
+            raise MetadataLostError(
+                f"{self.directory}: records {header.base_offset} to {header.last_offset} cannot be read: {error}"
+            ) from error
 
     def _lead(self) -> None:
         """Take the next epoch: the vote is on disk before the first batch of the epoch is."""

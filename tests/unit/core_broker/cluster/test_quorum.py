@@ -10,8 +10,9 @@ from core_broker.cluster.quorum import MetadataLostError, MetadataQuorum
 from core_broker.cluster.snapshots import list_snapshots
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.log.partition_log import PartitionLog
+from core_broker.log.producer_state import Origin
 from core_broker.protocol.fields import Message, decode
-from core_broker.protocol.records import control_type, read_records
+from core_broker.protocol.records import Record, build_batch, control_type, read_records
 from core_broker.protocol.stored.control import LeaderChangeMessage
 from core_broker.protocol.stored.metadata import ConfigRecord, ProducerIdsRecord, TopicRecord
 from core_broker.service.clock import ManualClock
@@ -269,3 +270,11 @@ async def test_a_snapshot_follows_a_change_without_a_stop(tmp_path: Path) -> Non
         await asyncio.sleep(0.01)
     assert list_snapshots(quorum.directory) == [(2, 1)]
     await quorum.close()
+
+
+async def test_a_record_from_an_unknown_future_version_stops_the_start_and_is_named(tmp_path: Path) -> None:
+    quorum = started(tmp_path)
+    future = build_batch([Record(timestamp=1, value=b"\x01\x02\x63")])
+    quorum._open_log().append(future, leader_epoch=1, origin=Origin.COORDINATOR)
+    with pytest.raises(MetadataLostError, match="records 1 to 1 cannot be read: TopicRecord has version 99"):
+        make(tmp_path).start()
