@@ -17,5 +17,7 @@ def main() -> int:
     return start(BrokerSettings, run, arguments, environment=os.environ, prefix="KAFKA_")
 
 
+__all__ = ["main", "run"]
+
 if __name__ == "__main__":
     sys.exit(main())

@@ -18,7 +18,7 @@ def broker(arguments: ServiceArguments) -> int:
 
 def _run_broker(settings: "BrokerSettings") -> int:
     # Imported here, so that wrong settings are told without loading a broker.
-    from core_broker.__main__ import run  # type: ignore[attr-defined]  # it is imported there, from behind the door
+    from core_broker.__main__ import run
 
     return run(settings)
 

@@ -11,6 +11,7 @@ from core_broker.log.producer_state import Origin
 from core_broker.metrics import TopicTraffic
 from core_broker.protocol.records import Record, build_batch, end_transaction_marker
 from core_broker.service.clock import Clock
+from core_broker.settings import TopicSettings
 
 
 class Reader(Protocol):
@@ -29,6 +30,7 @@ class Partition:
         "clock",
         "high_watermark",
         "index",
+        "is_under_min_isr",
         "isr",
         "leader_epoch",
         "leader_id",
@@ -70,9 +72,15 @@ class Partition:
         self.leader_id = image.leader_id
         self.leader_epoch = image.leader_epoch
         self.partition_epoch = image.partition_epoch
+        self.is_under_min_isr = len(self.isr) < self.min_in_sync_replicas
         if self.is_leader:
             self.log.epochs.assign(self.leader_epoch, self.log.end_offset)
             self._advance_high_watermark()
+
+    def configure(self, settings: TopicSettings) -> None:
+        """Take new settings of the topic."""
+        self.log.configure(settings)
+        self.is_under_min_isr = len(self.isr) < self.min_in_sync_replicas
 
     @property
     def is_leader(self) -> bool:
@@ -90,6 +98,12 @@ class Partition:
         """How many replicas an `acks=all` write needs; a topic can never ask for more than it has."""
         return min(self.log.settings.min_insync_replicas, len(self.replicas))
 
+    @property
+    def must_flush(self) -> bool:
+        """Whether `flush.messages` asks for the disk's word before a producer hears that its records are written."""
+        log = self.log
+        return log.end_offset - log.recovery_point >= log.settings.flush_messages
+
     def check_leader_epoch(self, epoch: int) -> None:
         """Refuse a client whose idea of the leadership is older or newer than ours (KIP-320)."""
         if epoch in (-1, self.leader_epoch):
@@ -100,7 +114,7 @@ class Partition:
 
     def append(self, buffer: memoryview | bytearray, *, acks_all: bool, origin: Origin = Origin.CLIENT) -> AppendResult:
         """Write batches; on return they have their offsets, and readers know. See `is_committed` for `acks=all`."""
-        if acks_all and len(self.isr) < self.min_in_sync_replicas:
+        if acks_all and self.is_under_min_isr:
             counts = f"{len(self.isr)} replicas in sync, {self.min_in_sync_replicas} are needed"
             raise BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS, f"{self.topic}-{self.index} has {counts}")
         result = self.log.append(buffer, leader_epoch=self.leader_epoch, origin=origin)
@@ -181,7 +195,7 @@ class Partition:
     def _advance_high_watermark(self) -> None:
         """Raise the high watermark to what every replica in sync holds; with one replica that is the log's end."""
         end = self.log.end_offset
-        if end <= self.high_watermark or len(self.isr) < self.min_in_sync_replicas:
+        if end <= self.high_watermark or self.is_under_min_isr:
             return
         self.high_watermark = end
         if self._commit_waiters:

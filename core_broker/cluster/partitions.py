@@ -141,7 +141,7 @@ class Partitions:
         for index in image.topics[topic].partitions:
             partition = self._partitions.get((topic, index))
             if partition is not None:
-                partition.log.configure(settings)
+                partition.configure(settings)
 
     @staticmethod
     def _announce(listeners: list[LeadershipListener], partition: Partition) -> None:

@@ -31,7 +31,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     """Key, lowest and highest version of each API."""
 
 
-class RequestContext(msgspec.Struct):
+class RequestContext(msgspec.Struct, gc=False):
     """Who sent a request, over which listener, in which version."""
 
     services: Services

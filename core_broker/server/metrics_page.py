@@ -82,7 +82,7 @@ def _connection_families(metrics: BrokerMetrics) -> Iterator[Family]:
 def _cluster_families(services: Services, partitions: list[Partition]) -> Iterator[Family]:
     image = services.metadata.image
     leading = [partition for partition in partitions if partition.is_leader]
-    under_min = sum(len(partition.isr) < partition.min_in_sync_replicas for partition in leading)
+    under_min = sum(partition.is_under_min_isr for partition in leading)
     lagging = sum(len(partition.isr) < len(partition.replicas) for partition in leading)
     yield _gauge("kafka_server_replicamanager_partitioncount", "Partitions on this broker", len(partitions))
     yield _gauge("kafka_server_replicamanager_leadercount", "Partitions led by this broker", len(leading))
