@@ -35,6 +35,8 @@ _unpack_size = struct.Struct(">i").unpack_from
 _SENDFILE_BYTES_MAX: Final = 1 << 20
 _BYTES_PER_TURN_MAX: Final = 8 << 20
 """After this much output a connection lets the others have a turn."""
+_ANSWERS_QUEUED_MAX: Final = 64
+"""Answers to requests that came together are sent together, up to this many."""
 _GONE: Final = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTUNREACH})
 
 
@@ -112,10 +114,15 @@ class Connection:
         if reason:
             log.info("connection closed", extra={"client": self._peer(), "reason": reason})
 
+    @property
+    def _is_busy(self) -> bool:
+        """Whether an answer is outstanding: being worked on, or not yet taken by the client."""
+        return self._blocked or self._pending is not None
+
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def _on_readable(self) -> None:
-        if self._pending is not None or self._blocked:
+        if self._is_busy:
             self._mute_while_busy()
             return
         try:
@@ -173,7 +180,7 @@ class Connection:
         """Answer whole frames one after the other; returns where the first unanswered byte is."""
         start = 0
         while end - start >= SIZE_BYTES:
-            (size,) = _unpack_size(view, start)
+            size: int = _unpack_size(view, start)[0]
             if not HEADER_BYTES_MIN <= size <= self._owner.request_bytes_max:
                 self._refuse(
                     f"frame of {size} bytes, allowed are {HEADER_BYTES_MIN} to {self._owner.request_bytes_max}"
@@ -185,7 +192,9 @@ class Connection:
             frame = view[start + SIZE_BYTES : stop]
             start = stop
             self._answer(frame)
-            if self._pending is not None or self._closed:
+            if len(self._out) > _ANSWERS_QUEUED_MAX:
+                self._flush()
+            if self._is_busy or self._closed:
                 return start
         return start
 
@@ -199,7 +208,7 @@ class Connection:
         inbox[: len(rest)] = rest
         self._inbox = inbox
         self._filled = len(rest)
-        if self._pending is None:
+        if not self._is_busy:
             self._grow_inbox()
 
     def _grow_inbox(self) -> None:
@@ -221,7 +230,7 @@ class Connection:
         """The length of the frame at the start of `rest`, as far as it is known and allowed."""
         if len(rest) < SIZE_BYTES:
             return SIZE_BYTES
-        (size,) = _unpack_size(rest, 0)
+        size: int = _unpack_size(rest, 0)[0]
         return SIZE_BYTES + min(max(size, HEADER_BYTES_MIN), self._owner.request_bytes_max)
 
     def _release_inbox(self) -> None:
@@ -305,11 +314,11 @@ class Connection:
     def _go_on(self) -> None:
         """Answer what has been waiting in the inbox, and read again."""
         self._flush()
-        if self._closed or self._blocked or self._pending is not None:
+        if self._closed or self._is_busy:
             return
         self._answer_inbox()
         self._flush()
-        if self._pending is None and not self._blocked:
+        if not self._is_busy:
             self._unmute()
 
     def _queue(self, answer: Answer) -> None:
