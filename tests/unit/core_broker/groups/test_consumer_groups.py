@@ -12,7 +12,7 @@ from core_broker.groups.consumer_group import ConsumerGroup
 from core_broker.groups.consumer_groups import ConsumerGroups, serving
 from core_broker.groups.offsets import OffsetStore
 from core_broker.groups.records import decode_record
-from core_broker.groups.shape import Group, GroupShard, StoredRecord
+from core_broker.groups.shape import ConsumerGroupsPart, Group, GroupShard, StoredRecord
 from core_broker.protocol.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
@@ -63,6 +63,7 @@ class Owner:
         self.clock: Clock = self.time
         self.shard = MemoryShard()
         self.armed: list[float | None] = []
+        self.consumer_groups: ConsumerGroupsPart | None = None
 
     def shard_for(self, group_id: str) -> GroupShard:
         return self.shard
