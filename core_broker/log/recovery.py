@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from crc32c import crc32c
-
 from core_broker.log.checkpoints import CorruptCheckpoint
 from core_broker.log.leader_epochs import FILE_NAME as EPOCHS_FILE
 from core_broker.log.leader_epochs import LeaderEpochs
@@ -28,10 +26,10 @@ from core_broker.log.offset_index import RELATIVE_OFFSET_MAX
 from core_broker.log.producer_snapshot import delete_snapshots_above, encode_snapshot
 from core_broker.log.producer_state import ProducerStates
 from core_broker.log.producer_updates import apply_batch
-from core_broker.log.scan import BrokenBatch, HeaderFields
+from core_broker.log.scan import BrokenBatch, HeaderFields, scan_verified
 from core_broker.log.segment import Segment, segment_name
 from core_broker.log.transaction_index import CorruptIndexError
-from core_broker.protocol.records import CRC_START, BatchHeader
+from core_broker.protocol.records import LENGTH_BYTES, BatchHeader
 from core_broker.service.clock import Clock
 from core_broker.settings.topic import TopicSettings
 
@@ -258,17 +256,17 @@ def _recover_segment(segment: Segment, producers: ProducerStates, epochs: Leader
     offset_limit = segment.base_offset + RELATIVE_OFFSET_MAX
     damage = None
     try:
-        for position, fields, batch in segment.scan():
+        for position, fields, piece, at in scan_verified(segment.file, 0, segment.size):
             last_offset = fields[0] + fields[6]
-            if crc32c(batch[CRC_START:]) != fields[4] or not next_offset <= fields[0] <= last_offset <= offset_limit:
+            if not next_offset <= fields[0] <= last_offset <= offset_limit:
                 _refuse(segment, position, fields, next_offset)
-            segment.note_batch(position, len(batch), last_offset, fields[8])
+            segment.note_batch(position, last_offset, fields[8])
             if fields[2] > epochs.latest_epoch:
                 epochs.assign(fields[2], fields[0], save=False)
             if fields[9] >= 0:
-                apply_batch(producers, BatchHeader(0, *fields), batch, segment.transactions)
+                apply_batch(producers, BatchHeader(at, *fields), piece, segment.transactions)
             next_offset = last_offset + 1
-            sound_bytes = position + len(batch)
+            sound_bytes = position + fields[1] + LENGTH_BYTES
     except BrokenBatch as error:
         damage = error
         log.error(
@@ -288,7 +286,7 @@ def _recover_segment(segment: Segment, producers: ProducerStates, epochs: Leader
 
 
 def _refuse(segment: Segment, position: int, fields: HeaderFields, next_offset: int) -> None:
-    reason = f"batch of offsets {fields[0]} to {fields[0] + fields[6]} after {next_offset - 1}, or a wrong checksum"
+    reason = f"batch of offsets {fields[0]} to {fields[0] + fields[6]} after {next_offset - 1}"
     raise BrokenBatch(segment.path, position, reason)
 
 

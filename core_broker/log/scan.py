@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from crc32c import crc32c
+
 from core_broker.log.log_file import LogFile
-from core_broker.protocol.records import HEADER, HEADER_BYTES, LENGTH_BYTES, MAGIC, CorruptBatch
+from core_broker.protocol.records import CRC_START, HEADER, HEADER_BYTES, LENGTH_BYTES, MAGIC, CorruptBatch
 
 SCAN_BYTES: Final = 4 * 1024 * 1024
 WALK_BYTES: Final = 8 * 1024
@@ -47,6 +49,32 @@ def scan(file: LogFile, start: int, end: int) -> Iterator[tuple[int, HeaderField
         if at == 0 and (size > end - start or len(piece) < min(wanted, end - start)):
             raise BrokenBatch(file.path, start, f"batch of {size} bytes is cut short")
         # A batch may be larger than a piece: the next one is read so that it holds at least that batch.
+        wanted = max(SCAN_BYTES, size)
+
+
+def scan_verified(file: LogFile, start: int, end: int) -> Iterator[tuple[int, HeaderFields, memoryview, int]]:
+    """As `scan`, but checksums are compared; gives the piece of file and where in it the batch stands.
+
+    Made for recovery, which may have millions of small batches before it and looks into few of them.
+    """
+    wanted = SCAN_BYTES
+    while start < end:
+        piece = memoryview(file.read(start, min(wanted, end - start)))
+        at, size, last_header = 0, HEADER_BYTES, len(piece) - HEADER_BYTES
+        while at <= last_header:
+            fields = _unpack_header(piece, at)
+            size = fields[1] + LENGTH_BYTES
+            if size < HEADER_BYTES or fields[3] != MAGIC:
+                raise BrokenBatch(file.path, start + at, f"no batch header (size {size}, magic {fields[3]})")
+            if at + size > len(piece):
+                break
+            if crc32c(piece[at + CRC_START : at + size]) != fields[4]:
+                raise BrokenBatch(file.path, start + at, "checksum does not match")
+            yield start + at, fields, piece, at
+            at += size
+        start += at
+        if at == 0 and (size > end - start or len(piece) < min(wanted, end - start)):
+            raise BrokenBatch(file.path, start, f"batch of {size} bytes is cut short")
         wanted = max(SCAN_BYTES, size)
 
 

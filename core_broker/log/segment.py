@@ -52,6 +52,7 @@ class Segment:
     __slots__ = (
         "__weakref__",
         "_file",
+        "_indexed_position",
         "_is_rebuilt",
         "_knows_timestamps",
         "_max_timestamp",
@@ -59,7 +60,6 @@ class Segment:
         "_reserved",
         "_roll_ms",
         "_segment_bytes",
-        "_unindexed_bytes",
         "base_offset",
         "directory",
         "index_interval_bytes",
@@ -97,7 +97,7 @@ class Segment:
         self._reserved = _RESERVE_FROM_BYTES
         self._segment_bytes = settings.segment_bytes
         self.index_interval_bytes = settings.index_interval_bytes
-        self._unindexed_bytes = 0
+        self._indexed_position = 0
         self._knows_timestamps = size == 0
         self._max_timestamp = NO_TIMESTAMP
         self._max_timestamp_offset = base_offset
@@ -205,20 +205,19 @@ class Segment:
         self.size = end
         if position == 0:
             self._begin_age(max_timestamp)
-        self.note_batch(position, len(view), last_offset, max_timestamp)
+        self.note_batch(position, last_offset, max_timestamp)
 
-    def note_batch(self, position: int, length: int, last_offset: int, max_timestamp: int) -> None:
+    def note_batch(self, position: int, last_offset: int, max_timestamp: int) -> None:
         """Keep the indexes up with a batch that stands at `position`."""
         if not self._knows_timestamps:
             self._load_timestamps()
         if max_timestamp > self._max_timestamp:
             self._max_timestamp = max_timestamp
             self._max_timestamp_offset = last_offset
-        if self._unindexed_bytes > self.index_interval_bytes:
+        if position - self._indexed_position > self.index_interval_bytes:
             self.offsets.append(last_offset, position)
             self.times.append(self._max_timestamp, self._max_timestamp_offset)
-            self._unindexed_bytes = 0
-        self._unindexed_bytes += length
+            self._indexed_position = position
 
     def _reserve(self, file: LogFile, end: int) -> None:
         """Reserve space ahead: as much again as there is, within limits, so that a small log stays small on disk."""
@@ -331,7 +330,7 @@ class Segment:
         last = self.offsets.peek_last()
         if not 0 <= last.position <= self.size:
             raise CorruptIndexError(f"{self.offsets.path}: last entry is beyond the log")
-        self._unindexed_bytes = self.size - last.position
+        self._indexed_position = last.position
         self.roll_after_timestamp = NEVER
         for position, fields in walk(self.file, last.position, self.size):
             if position == last.position > 0 and not self.base_offset <= fields[0] <= last.offset:
@@ -369,7 +368,7 @@ class Segment:
         """Forget both indexes; `note_batch` for every batch then builds them again."""
         self.offsets.reset()
         self.times.reset()
-        self._unindexed_bytes = 0
+        self._indexed_position = 0
         self._knows_timestamps = True
         self._max_timestamp = NO_TIMESTAMP
         self._max_timestamp_offset = self.base_offset
@@ -379,8 +378,8 @@ class Segment:
         """Build offset and time index again from the headers of the batches."""
         self.begin_rebuild()
         try:
-            for position, fields, batch in self.scan():
-                self.note_batch(position, len(batch), fields[0] + fields[6], fields[8])
+            for position, fields, _ in self.scan():
+                self.note_batch(position, fields[0] + fields[6], fields[8])
         except BrokenBatch as error:
             log.error("log file is damaged", extra={"path": str(self.path), "reason": str(error)})
         self.times.append(self._max_timestamp, self._max_timestamp_offset)

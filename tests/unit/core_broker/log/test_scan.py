@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core_broker.log.log_file import LogFile
-from core_broker.log.scan import SCAN_BYTES, WALK_BYTES, BrokenBatch, scan, walk
+from core_broker.log.scan import SCAN_BYTES, WALK_BYTES, BrokenBatch, scan, scan_verified, walk
 from core_broker.protocol.records import Record, build_batch
 
 SIZES = st.lists(st.sampled_from([0, 1, 100, 3000, WALK_BYTES - 61, WALK_BYTES, 50_000]), min_size=1, max_size=30)
@@ -27,6 +27,7 @@ def test_both_ways_find_every_batch(tmp_path: Path, sizes: list[int]) -> None:
     file, expected, end = write(tmp_path / "f", sizes)
     assert [(position, fields[0]) for position, fields in walk(file, 0, end)] == expected
     assert [(position, fields[0]) for position, fields, _ in scan(file, 0, end)] == expected
+    assert [(position, fields[0]) for position, fields, _, _ in scan_verified(file, 0, end)] == expected
 
 
 def test_batches_larger_than_a_piece_are_read_whole(tmp_path: Path) -> None:
@@ -46,7 +47,7 @@ def test_a_cut_file_breaks_where_the_last_whole_batch_ends(
     size = data.draw(st.integers(1, end - 1))
     starts = [position for position, _ in expected] + [end]
     whole = max(start for start in starts if start <= size)
-    for steps in (scan, walk):
+    for steps in (scan, scan_verified, walk):
         if whole == size:
             list(steps(file, 0, size))
             continue
@@ -57,7 +58,7 @@ def test_a_cut_file_breaks_where_the_last_whole_batch_ends(
 
 def test_a_file_shorter_than_believed_breaks(tmp_path: Path) -> None:
     file, _, end = write(tmp_path / "f", [10, 10])
-    for steps in (scan, walk):
+    for steps in (scan, scan_verified, walk):
         with pytest.raises(BrokenBatch):
             list(steps(file, 0, end + 100))
 
@@ -69,7 +70,18 @@ def test_impossible_lengths_break(tmp_path: Path, length: int) -> None:
     position = expected[1][0]
     content[position + 8 : position + 12] = length.to_bytes(4, "big", signed=True)
     (tmp_path / "f").write_bytes(content)
-    for steps in (scan, walk):
+    for steps in (scan, scan_verified, walk):
         with pytest.raises(BrokenBatch) as caught:
             list(steps(file, 0, end))
         assert caught.value.position == position
+
+
+def test_a_wrong_checksum_breaks_where_it_matters(tmp_path: Path) -> None:
+    file, expected, end = write(tmp_path / "f", [10, 10, 10])
+    content = bytearray((tmp_path / "f").read_bytes())
+    content[expected[2][0] - 1] ^= 1
+    (tmp_path / "f").write_bytes(content)
+    assert len(list(scan(file, 0, end))) == 3
+    with pytest.raises(BrokenBatch, match="checksum") as caught:
+        list(scan_verified(file, 0, end))
+    assert caught.value.position == expected[1][0]
