@@ -8,7 +8,7 @@ consumer_groups   ConsumerGroupHeartbeat, ConsumerGroupDescribe     consumer_gro
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, Protocol
 
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, partition_for
@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 
 _DUE_PER_TURN: Final = 1000
 _IDLE_SECONDS: Final = 60.0
+_REMEMBERED_CHARS_MAX: Final = 200
+_remembered = lru_cache(maxsize=10_000)(partition_for)
+"""Java's hash goes over every character, which is slow here; heartbeats ask for the same few groups again and again."""
 
 
 class PartitionSource(Protocol):
@@ -143,7 +146,7 @@ class GroupCoordinator:
         """As `shard_for`, but offsets may be kept under an empty group id, as very old clients do."""
         if len(group_id) > STRING_BYTES_MAX // 4 and len(group_id.encode()) > STRING_BYTES_MAX:
             raise BrokerError(ErrorCode.INVALID_GROUP_ID, f"the group id has more than {STRING_BYTES_MAX} bytes")
-        shard = self._shards.get(partition_for(group_id, self._partition_count()))
+        shard = self._shards.get(self.partition_of(group_id))
         if shard is None:
             raise BrokerError(ErrorCode.NOT_COORDINATOR)
         if shard.state is not ShardState.READY:
@@ -152,7 +155,10 @@ class GroupCoordinator:
 
     def partition_of(self, group_id: str) -> int:
         """The partition of `__consumer_offsets` that a group lives in."""
-        return partition_for(group_id, self._partition_count())
+        count = self._partition_count()
+        return (
+            _remembered(group_id, count) if len(group_id) <= _REMEMBERED_CHARS_MAX else partition_for(group_id, count)
+        )
 
     def find_group(self, group_id: str) -> Group | None:
         """The group, or None; raises as `shard_for_offsets`."""

@@ -14,6 +14,10 @@ from core_broker.protocol.primitives import ZERO_UUID, DecodeError
 from core_broker.protocol.stored import groups as stored
 
 _INT16: Final = struct.Struct(">h")
+_INT32: Final = struct.Struct(">i")
+_INT64: Final = struct.Struct(">q")
+_OFFSET_KEY_HEAD: Final = struct.Struct(">hh")
+_OFFSET_VALUE_HEAD: Final = struct.Struct(">hqih")
 _GROUP_VALUE_VERSION: Final = 3
 _KINDS: Final[dict[int, tuple[type[Message], type[Message]]]] = {
     0: (stored.LegacyOffsetCommitKey, stored.OffsetCommitValue),
@@ -69,12 +73,18 @@ def _decode_value(value_type: type[Message], value: bytes) -> Message:
 
 
 def offset_key(group_id: str, topic: str, partition: int) -> bytes:
-    """Key of a committed offset."""
-    return encode_key(stored.OffsetCommitKey(group_id, topic, partition))
+    """Key of a committed offset; packed by hand, since every commit makes one for each partition."""
+    group, name = group_id.encode(), topic.encode()
+    return b"".join((_OFFSET_KEY_HEAD.pack(1, len(group)), group, _INT16.pack(len(name)), name, _INT32.pack(partition)))
 
 
 def offset_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> StoredRecord:
     """Key and value of a commit. Version 1 is the only one that can hold an expiry, 4 the only one with a topic id."""
+    key = offset_key(group_id, topic, partition)
+    if committed.expires_at_ms == NO_EXPIRY and committed.topic_id == ZERO_UUID:
+        note = committed.metadata.encode()
+        head = _OFFSET_VALUE_HEAD.pack(3, committed.offset, committed.leader_epoch, len(note))
+        return key, b"".join((head, note, _INT64.pack(committed.committed_at_ms)))
     value = stored.OffsetCommitValue(
         offset=committed.offset,
         leader_epoch=committed.leader_epoch,
@@ -83,8 +93,7 @@ def offset_record(group_id: str, topic: str, partition: int, committed: Committe
         expire_timestamp=committed.expires_at_ms,
         topic_id=committed.topic_id,
     )
-    version = 1 if committed.expires_at_ms != NO_EXPIRY else 3 if committed.topic_id == ZERO_UUID else 4
-    return offset_key(group_id, topic, partition), encode_value(value, version)
+    return key, encode_value(value, 1 if committed.expires_at_ms != NO_EXPIRY else 4)
 
 
 def committed_offset(value: stored.OffsetCommitValue, log_offset: int) -> CommittedOffset:

@@ -7,6 +7,7 @@ from core_broker.groups.records import (
     committed_offset,
     decode_record,
     encode_key,
+    encode_value,
     group_key,
     group_record,
     offset_key,
@@ -49,6 +50,12 @@ def test_offset_value_takes_the_lowest_version_that_holds_it(committed: Committe
     _, value = offset_record("g", "t", 7, committed)
     assert value is not None
     assert int.from_bytes(value[:2]) == version
+
+
+def test_bytes_packed_by_hand_are_those_of_the_codec() -> None:
+    key, value = offset_record("grüppe", "t", 7, CommittedOffset(5, 2, "nöte", 9))
+    assert key == encode_key(OffsetCommitKey("grüppe", "t", 7))
+    assert value == encode_value(OffsetCommitValue(5, 2, "nöte", 9), 3)
 
 
 @given(
