@@ -74,7 +74,7 @@ class Partition:
         self.partition_epoch = image.partition_epoch
         self.is_under_min_isr = len(self.isr) < self.min_in_sync_replicas
         if self.is_leader:
-            self.log.epochs.assign(self.leader_epoch, self.log.end_offset)
+            self.log.epochs.assign(self.leader_epoch, self.log.end_offset, save=False)
             self._advance_high_watermark()
 
     def configure(self, settings: TopicSettings) -> None:

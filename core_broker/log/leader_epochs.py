@@ -38,13 +38,15 @@ class EpochEnd(NamedTuple):
 class LeaderEpochs:
     """The epochs of one partition, both numbers rising."""
 
-    __slots__ = ("_entries", "latest_epoch", "path")
+    __slots__ = ("_entries", "latest_epoch", "path", "saved_epoch")
 
     def __init__(self, path: Path, entries: Iterable[EpochStart] = ()) -> None:
         self.path = path
         self._entries = list(entries)
         self.latest_epoch = UNDEFINED
         self._note_latest()
+        self.saved_epoch = self.latest_epoch
+        """The newest epoch that the file knows; one that nothing was written in need not be there."""
 
     @classmethod
     def load(cls, directory: Path) -> "LeaderEpochs":
@@ -63,7 +65,11 @@ class LeaderEpochs:
 
     def assign(self, epoch: int, start_offset: int, *, save: bool = True) -> None:
         """Note that `epoch` begins at `start_offset`; entries that contradict this were never committed and go."""
-        if epoch < 0 or (epoch == self.latest_epoch and start_offset >= self._entries[-1].start_offset):
+        if epoch < 0:
+            return
+        if epoch == self.latest_epoch and start_offset >= self._entries[-1].start_offset:
+            if save and self.saved_epoch != epoch:
+                self.save()
             return
         kept = [entry for entry in self._entries if entry.epoch < epoch and entry.start_offset < start_offset]
         kept.append(EpochStart(epoch, start_offset))
@@ -105,6 +111,7 @@ class LeaderEpochs:
     def save(self) -> None:
         """Write the checkpoint."""
         write_lines(self.path, [f"{epoch} {start}" for epoch, start in self._entries], sync=False)
+        self.saved_epoch = self.latest_epoch
 
     def _replace(self, entries: list[EpochStart], *, save: bool = True) -> None:
         self._entries = entries

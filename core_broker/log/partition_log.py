@@ -280,7 +280,7 @@ class PartitionLog:
         try:
             if segment.must_roll(len(view), last_offset, last.max_timestamp):
                 segment = self._roll(headers[0].base_offset)
-            if last.leader_epoch > self.epochs.latest_epoch:
+            if last.leader_epoch > self.epochs.saved_epoch:
                 self._assign_epochs(headers)
         except OSError as error:
             raise self._fail(error) from error
@@ -299,7 +299,7 @@ class PartitionLog:
 
     def _assign_epochs(self, headers: list[BatchHeader]) -> None:
         for header in headers:
-            if header.leader_epoch > self.epochs.latest_epoch:
+            if header.leader_epoch > self.epochs.saved_epoch:
                 self.epochs.assign(header.leader_epoch, header.base_offset)
 
     def _fail(self, error: OSError, *, cut_at: int | None = None) -> BrokerError:

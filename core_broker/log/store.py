@@ -240,6 +240,8 @@ class LogStore:
         return created
 
     def _least_used(self) -> LogDirectory:
+        if len(self._directories) == 1:
+            return self._directories[0]
         counts = {id(directory): 0 for directory in self._directories}
         for directory in self._homes.values():
             counts[id(directory)] += 1
