@@ -2,8 +2,6 @@
 
 from typing import Annotated
 
-import msgspec
-
 from core_broker.protocol.fields import Int8, Int32, Int64, Message, NullableSince, Since, Tag, Uuid
 from core_broker.protocol.primitives import ZERO_UUID
 
@@ -23,7 +21,7 @@ class TopicPartitions(Message):
 
     topic_id: Uuid = ZERO_UUID
     partitions: list[Int32] = []
-    assignment_epochs: Annotated[list[Int32] | None, NullableSince(), Tag(0)] = []
+    assignment_epochs: Annotated[list[Int32] | None, NullableSince(), Tag(0)] = None
 
 
 class ConsumerGroupCurrentMemberAssignmentValue(Message):
@@ -79,9 +77,7 @@ class ConsumerGroupMemberMetadataValue(Message):
     subscribed_topic_regex: Annotated[str | None, NullableSince()] = ""
     rebalance_timeout_ms: Int32 = -1
     server_assignor: Annotated[str | None, NullableSince()] = ""
-    classic_member_metadata: Annotated[ClassicMemberMetadata | None, NullableSince(), Tag(0)] = msgspec.field(
-        default_factory=ClassicMemberMetadata
-    )
+    classic_member_metadata: Annotated[ClassicMemberMetadata | None, NullableSince(), Tag(0)] = None
 
 
 class ConsumerGroupMetadataKey(Message):
