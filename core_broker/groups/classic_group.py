@@ -7,17 +7,16 @@ machine knows by their tickets, and writes the group to the log.
     Empty -> PreparingRebalance -> CompletingRebalance -> Stable -> PreparingRebalance -> ... -> Empty
 """
 
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.groups.classic_answers import Answers
 from core_broker.groups.classic_member import (
     Action,
-    AnswerJoin,
-    AnswerSync,
     Join,
     Member,
     State,
@@ -25,15 +24,14 @@ from core_broker.groups.classic_member import (
     StoreGroup,
     Sync,
     Ticket,
-    join_refused,
-    sync_refused,
 )
+from core_broker.groups.classic_roster import Roster
 from core_broker.groups.classic_subscription import subscribed_topics
 from core_broker.groups.records import group_key
 from core_broker.groups.shape import GroupKind, StoredRecord
-from core_broker.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
+from core_broker.protocol.messages.join_group import JoinGroupResponse
 from core_broker.protocol.messages.sync_group import SyncGroupResponse
-from core_broker.protocol.stored.groups import GroupMetadataValue, MemberMetadata
+from core_broker.protocol.stored.groups import GroupMetadataValue
 from core_broker.service.clock import Clock
 
 CONSUMER_PROTOCOL: Final = "consumer"
@@ -64,12 +62,9 @@ class ClassicGroup:
         self.generation = 0
         self.protocol_type = ""
         self.protocol_name: str | None = None
-        self.leader_id: str | None = None
-        self.members: dict[str, Member] = {}
+        self._roster = Roster()
         self._clock = clock
         self._limits = limits
-        self._static_ids: dict[str, str] = {}
-        """Instance id -> member id (KIP-345)."""
         self._pending: dict[str, float] = {}
         """Ids given out by KIP-394 -> when they are forgotten."""
         self._pending_sync: set[str] = set()
@@ -80,9 +75,19 @@ class ClassicGroup:
         self._initial_delay_left_ms = 0
         self._member_came_in_delay = False
         self._is_storing = False
-        self._actions: list[Action] = []
+        self._answers = Answers()
 
     # --- what others ask (groups/shape.py) ---------------------------------------------------------------------------
+
+    @property
+    def members(self) -> Mapping[str, Member]:
+        """The members by their id."""
+        return self._roster.members
+
+    @property
+    def leader_id(self) -> str | None:
+        """The member that assigns."""
+        return self._roster.leader_id
 
     @property
     def state_name(self) -> str:
@@ -101,7 +106,7 @@ class ClassicGroup:
         if generation_or_epoch < 0 and self.state is State.EMPTY:
             return  # an admin client, or a consumer that assigns its partitions itself
         if generation_or_epoch >= 0 or member_id or instance_id is not None:
-            error = self._check_member(member_id, instance_id)
+            error = self._roster.check(member_id, instance_id)
             if error is not ErrorCode.NONE:
                 raise BrokerError(error)
             if generation_or_epoch != self.generation:
@@ -154,17 +159,17 @@ class ClassicGroup:
     def join(self, event: Join) -> list[Action]:
         """A member wants to join, or to join again."""
         if self.state is State.DEAD:
-            self._refuse_join(event, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            self._answers.refuse_join(event, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         elif not self._has_room_for(event.member_id):
             self._turn_away(event)
-        elif not self._supports(event):
-            self._refuse_join(event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        elif not self._roster.supports(event, self.protocol_type):
+            self._answers.refuse_join(event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         elif not event.member_id:
             self._join_new(event)
         else:
             self._join_known(event)
         self._complete_join_if_ready()
-        return self._take_actions()
+        return self._answers.take()
 
     def _has_room_for(self, member_id: str) -> bool:
         if self.state is State.EMPTY:
@@ -173,36 +178,28 @@ class ClassicGroup:
         if self.state is State.PREPARING_REBALANCE:
             # Those that wait are counted, not the members: so the last to come back are turned away when the limit
             # was lowered.
-            return (member is not None and member.join_ticket is not None) or self._waiting() < self._limits.size_max
+            return (
+                member is not None and member.join_ticket is not None
+            ) or self._roster.waiting_count() < self._limits.size_max
         return member is not None or len(self.members) < self._limits.size_max
 
     def _turn_away(self, event: Join) -> None:
         member = self.members.get(event.member_id)
         if member is not None:
             self._remove(member)
-        self._refuse_join(event, ErrorCode.GROUP_MAX_SIZE_REACHED, "")
-
-    def _supports(self, event: Join) -> bool:
-        """True when the newcomer has an assignor in common with all members, with its own former self too."""
-        if not event.protocol_type or not event.protocols:
-            return False
-        if not self.members:
-            return True
-        if event.protocol_type != self.protocol_type:
-            return False
-        return bool(_common_protocols(list(self.members.values()), {name for name, _ in event.protocols}))
+        self._answers.refuse_join(event, ErrorCode.GROUP_MAX_SIZE_REACHED, "")
 
     def _join_new(self, event: Join) -> None:
         member_id = event.fresh_member_id
         if event.instance_id is not None:
-            former_id = self._static_ids.get(event.instance_id)
+            former_id = self._roster.static_ids.get(event.instance_id)
             if former_id is None:
                 self._add(event, member_id)
             else:
                 self._replace_static(event, former_id)
         elif event.must_know_its_id:
             self._add_pending(member_id, event.session_timeout_ms)
-            self._refuse_join(event, ErrorCode.MEMBER_ID_REQUIRED, member_id)
+            self._answers.refuse_join(event, ErrorCode.MEMBER_ID_REQUIRED, member_id)
         else:
             self._add(event, member_id)
 
@@ -210,9 +207,9 @@ class ClassicGroup:
         if event.member_id in self._pending and event.instance_id is None:
             self._add(event, event.member_id)
             return
-        error = self._check_member(event.member_id, event.instance_id)
+        error = self._roster.check(event.member_id, event.instance_id)
         if error is not ErrorCode.NONE:
-            self._refuse_join(event, error)
+            self._answers.refuse_join(event, error)
             return
         member = self.members[event.member_id]
         if self._must_rebalance_for(member, event):
@@ -245,17 +242,12 @@ class ClassicGroup:
         if not self.members:
             self.protocol_type = event.protocol_type
         self._pending.pop(member_id, None)
-        self.members[member_id] = member
-        if event.instance_id is not None:
-            self._static_ids[event.instance_id] = member_id
-        if self.leader_id is None:
-            self.leader_id = member_id
+        self._roster.add(member)
         self._member_came_in_delay = True
         self._prepare_rebalance()
 
     def _update(self, member: Member, event: Join) -> None:
-        if member.join_ticket is not None:
-            self._actions.append(join_refused(member.join_ticket, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
+        self._answers.refuse_waiting_join(member, ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
         member.join_ticket = event.ticket
         member.protocols = event.protocols
         member.session_timeout_ms = event.session_timeout_ms
@@ -276,28 +268,22 @@ class ClassicGroup:
         member = self._swap_static(former_id, event.fresh_member_id)
         self._update(member, event)
         self._extend(member)
-        if self.state is State.STABLE and self._select_protocol() == self.protocol_name:
+        if self.state is State.STABLE and self._roster.select_protocol() == self.protocol_name:
             rejoin = StaticRejoin(
                 member_id=member.member_id,
                 former=former,
                 former_leader_id=former_leader_id,
                 can_skip_assignment=event.can_skip_assignment,
             )
-            self._actions.append(self._store(static_rejoin=rejoin))
+            self._answers.store(self._store(static_rejoin=rejoin))
         else:
             # While an assignment is awaited, the leader knows the old id only: the new one would get nothing.
             self._prepare_rebalance()
 
     def _swap_static(self, former_id: str, member_id: str) -> Member:
         member = self.members[former_id]
-        self._refuse_waiting(member, ErrorCode.FENCED_INSTANCE_ID)
-        # The order of members is kept: it decides ties between assignors and who leads next.
-        self.members = {member_id if known == former_id else known: m for known, m in self.members.items()}
-        member.member_id = member_id
-        if member.instance_id is not None:
-            self._static_ids[member.instance_id] = member_id
-        if self.leader_id == former_id:
-            self.leader_id = member_id
+        self._answers.refuse_waiting(member, ErrorCode.FENCED_INSTANCE_ID)
+        self._roster.rename_static(member, member_id)
         if former_id in self._pending_sync:
             self._pending_sync.discard(former_id)
             self._pending_sync.add(member_id)
@@ -307,11 +293,11 @@ class ClassicGroup:
         member = self.members.get(rejoin.member_id)
         if member is None or member.join_ticket is None or self.state is not State.STABLE:
             return  # gone, or a rebalance has begun that will answer it
-        ticket, member.join_ticket = member.join_ticket, None
         if error is not ErrorCode.NONE:
+            self._answers.refuse_waiting_join(member, error)
             self._undo_rejoin(rejoin, member)
-            self._actions.append(join_refused(ticket, error))
             return
+        ticket, member.join_ticket = member.join_ticket, None
         self._extend(member)
         is_leader = self.leader_id == member.member_id
         if rejoin.can_skip_assignment:
@@ -335,7 +321,7 @@ class ClassicGroup:
         if self.state is State.COMPLETING_REBALANCE:
             self._drop_assignments(ErrorCode.REBALANCE_IN_PROGRESS)
         now = self._clock.monotonic()
-        timeout_ms = self._rebalance_timeout_ms()
+        timeout_ms = self._roster.rebalance_timeout_ms()
         self._in_initial_delay = self.state is State.EMPTY
         if self._in_initial_delay:
             delay_ms = self._limits.initial_rebalance_delay_ms
@@ -354,7 +340,7 @@ class ClassicGroup:
             # Who has only an id yet is not waited for: the delay is there to let them come.
             if self._join_deadline <= self._clock.monotonic():
                 self._join_time_is_up()
-        elif not self._pending and self._waiting() == len(self.members):
+        elif not self._pending and self._roster.waiting_count() == len(self.members):
             self._complete_join()
 
     def _join_time_is_up(self) -> None:
@@ -371,9 +357,9 @@ class ClassicGroup:
         self._in_initial_delay = False
         for member in [m for m in self.members.values() if m.join_ticket is None and m.instance_id is None]:
             self._remove(member)
-        if self.members and not self._elect_waiting_leader():
+        if self.members and not self._roster.elect_waiting_leader():
             # Only static members are left and none came back: wait for them until their sessions end.
-            wait_ms = max(self._rebalance_timeout_ms(), _POSTPONE_MS_MIN)
+            wait_ms = max(self._roster.rebalance_timeout_ms(), _POSTPONE_MS_MIN)
             self._join_deadline = self._clock.monotonic() + wait_ms / 1000
             return
         self.generation += 1
@@ -382,23 +368,13 @@ class ClassicGroup:
         else:
             self._become_empty()
 
-    def _elect_waiting_leader(self) -> bool:
-        """Make sure that the leader is one who has joined, since it must assign."""
-        leader = self.members.get(self.leader_id) if self.leader_id is not None else None
-        if leader is None or leader.join_ticket is None:
-            leader = next((m for m in self.members.values() if m.join_ticket is not None), None)
-            if leader is None:
-                return False
-            self.leader_id = leader.member_id
-        return True
-
     def _begin_generation(self) -> None:
-        self.protocol_name = self._select_protocol()
+        self.protocol_name = self._roster.select_protocol()
         self._topics = self._subscribed_topics()
         self._is_storing = False
         self._enter(State.COMPLETING_REBALANCE)
         self._pending_sync = set(self.members)
-        self._sync_deadline = self._clock.monotonic() + self._rebalance_timeout_ms() / 1000
+        self._sync_deadline = self._clock.monotonic() + self._roster.rebalance_timeout_ms() / 1000
         for member in self.members.values():
             if member.join_ticket is None:
                 continue
@@ -409,23 +385,14 @@ class ClassicGroup:
 
     def _become_empty(self) -> None:
         self.protocol_name = None
-        self.leader_id = None
         self._topics = self._subscribed_topics()
         self._enter(State.EMPTY)
-        self._actions.append(self._store())
-
-    def _select_protocol(self) -> str | None:
-        """The assignor that all support and most like best; the earlier member decides a tie."""
-        members = list(self.members.values())
-        candidates = _common_protocols(members, {name for name, _ in members[0].protocols}) if members else set()
-        if not candidates:
-            return None
-        return Counter(member.vote(candidates) for member in members).most_common(1)[0][0]
+        self._answers.store(self._store())
 
     def _subscribed_topics(self) -> frozenset[str] | None:
         if self.protocol_type != CONSUMER_PROTOCOL:
             return None
-        return subscribed_topics([member.metadata(self.protocol_name) for member in self.members.values()])
+        return subscribed_topics(self._roster.subscriptions(self.protocol_name))
 
     # --- SyncGroup ---------------------------------------------------------------------------------------------------
 
@@ -433,8 +400,8 @@ class ClassicGroup:
         """A member asks for its assignment, or the leader brings it."""
         error = self._check_sync(event)
         if error is not ErrorCode.NONE:
-            self._actions.append(sync_refused(event.ticket, error))
-            return self._take_actions()
+            self._answers.refuse_sync(event.ticket, error)
+            return self._answers.take()
         member = self.members[event.member_id]
         self._pending_sync.discard(member.member_id)
         if not self._pending_sync:
@@ -444,12 +411,12 @@ class ClassicGroup:
             self._answer_sync(event.ticket, member)
         else:
             self._await_assignment(member, event)
-        return self._take_actions()
+        return self._answers.take()
 
     def _check_sync(self, event: Sync) -> ErrorCode:
         if self.state is State.DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        error = self._check_member(event.member_id, event.instance_id)
+        error = self._roster.check(event.member_id, event.instance_id)
         if error is not ErrorCode.NONE:
             return error
         if event.generation != self.generation:
@@ -462,13 +429,12 @@ class ClassicGroup:
         return ErrorCode.REBALANCE_IN_PROGRESS if self.state is State.PREPARING_REBALANCE else ErrorCode.NONE
 
     def _await_assignment(self, member: Member, event: Sync) -> None:
-        if member.sync_ticket is not None:
-            self._actions.append(sync_refused(member.sync_ticket, ErrorCode.REBALANCE_IN_PROGRESS))
+        self._answers.refuse_waiting_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)
         member.sync_ticket = event.ticket
         if member.member_id == self.leader_id and not self._is_storing:
             self._is_storing = True
             assignments = {member_id: event.assignments.get(member_id, b"") for member_id in self.members}
-            self._actions.append(self._store(assignments=assignments))
+            self._answers.store(self._store(assignments=assignments))
 
     def on_stored(self, store: StoreGroup, error: ErrorCode) -> list[Action]:
         """The group has been written, or that has failed."""
@@ -476,7 +442,7 @@ class ClassicGroup:
             self._static_stored(store.static_rejoin, error)
         elif store.assignments is not None:
             self._assignment_stored(store.generation, store.assignments, error)
-        return self._take_actions()
+        return self._answers.take()
 
     def _assignment_stored(self, generation: int, assignments: dict[str, bytes], error: ErrorCode) -> None:
         if self.state is not State.COMPLETING_REBALANCE or generation != self.generation:
@@ -498,9 +464,8 @@ class ClassicGroup:
         for member in self.members.values():
             member.assignment = b""
             if member.sync_ticket is not None:
-                ticket, member.sync_ticket = member.sync_ticket, None
                 self._extend(member)
-                self._actions.append(sync_refused(ticket, error))
+            self._answers.refuse_waiting_sync(member, error)
 
     # --- Heartbeat, LeaveGroup ---------------------------------------------------------------------------------------
 
@@ -508,7 +473,7 @@ class ClassicGroup:
         """A member is alive; the answer tells it whether to join again."""
         if self.state is State.DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        error = self._check_member(member_id, instance_id)
+        error = self._roster.check(member_id, instance_id)
         if error is not ErrorCode.NONE:
             return error
         if generation != self.generation:
@@ -527,15 +492,15 @@ class ClassicGroup:
         if self.state is State.DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE, []
         if not member_id and instance_id is not None:
-            member_id = self._static_ids.get(instance_id, "")
+            member_id = self._roster.static_ids.get(instance_id, "")
         if member_id in self._pending and instance_id is None:
             del self._pending[member_id]
             self._complete_join_if_ready()
-            return ErrorCode.NONE, self._take_actions()
-        error = self._check_member(member_id, instance_id)
+            return ErrorCode.NONE, self._answers.take()
+        error = self._roster.check(member_id, instance_id)
         if error is ErrorCode.NONE:
             self._expel(self.members[member_id])
-        return error, self._take_actions()
+        return error, self._answers.take()
 
     # --- time --------------------------------------------------------------------------------------------------------
 
@@ -551,7 +516,7 @@ class ClassicGroup:
         if self.state is State.PREPARING_REBALANCE and self._join_deadline <= now:
             self._join_time_is_up()
         self._complete_join_if_ready()
-        return self._take_actions()
+        return self._answers.take()
 
     def _expire_syncs(self) -> None:
         """Remove members that have joined the generation but never asked for their assignment."""
@@ -569,13 +534,9 @@ class ClassicGroup:
         self._complete_join_if_ready()
 
     def _remove(self, member: Member) -> None:
-        self._refuse_waiting(member, ErrorCode.UNKNOWN_MEMBER_ID)
-        del self.members[member.member_id]
+        self._answers.refuse_waiting(member, ErrorCode.UNKNOWN_MEMBER_ID)
+        self._roster.remove(member)
         self._pending_sync.discard(member.member_id)
-        if member.instance_id is not None:
-            self._static_ids.pop(member.instance_id, None)
-        if self.leader_id == member.member_id:
-            self.leader_id = next(iter(self.members), None)
 
     # --- the log -----------------------------------------------------------------------------------------------------
 
@@ -584,9 +545,7 @@ class ClassicGroup:
         self.generation = value.generation
         self.protocol_type = value.protocol_type
         self.protocol_name = value.protocol
-        self.members = {stored.member_id: _restored(stored, value.protocol or "") for stored in value.members}
-        self._static_ids = {m.instance_id: m.member_id for m in self.members.values() if m.instance_id is not None}
-        self.leader_id = (value.leader or None) if self.members else None
+        self._roster.restore(value.members, protocol_name=value.protocol or "", leader_id=value.leader or None)
         self._topics = self._subscribed_topics()
         self._enter(State.STABLE if self.members else State.EMPTY)
         self.state_since_ms = value.current_state_timestamp
@@ -600,55 +559,26 @@ class ClassicGroup:
     def unload(self, error: ErrorCode) -> list[Action]:
         """The broker is no longer this group's coordinator: turn away everybody who waits."""
         for member in self.members.values():
-            self._refuse_waiting(member, error)
+            self._answers.refuse_waiting(member, error)
         self._pending.clear()
         self._sync_deadline = None
         self._enter(State.DEAD)
-        return self._take_actions()
+        return self._answers.take()
 
     def _store(
         self, *, assignments: dict[str, bytes] | None = None, static_rejoin: StaticRejoin | None = None
     ) -> StoreGroup:
-        members = [
-            MemberMetadata(
-                member_id=member.member_id,
-                group_instance_id=member.instance_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                rebalance_timeout=member.rebalance_timeout_ms,
-                session_timeout=member.session_timeout_ms,
-                subscription=member.metadata(self.protocol_name),
-                assignment=member.assignment if assignments is None else assignments.get(member.member_id, b""),
-            )
-            for member in self.members.values()
-        ]
         value = GroupMetadataValue(
             protocol_type=self.protocol_type,
             generation=self.generation,
             protocol=self.protocol_name,
             leader=self.leader_id,
             current_state_timestamp=self.state_since_ms,
-            members=members,
+            members=self._roster.for_log(self.protocol_name, assignments),
         )
         return StoreGroup(generation=self.generation, value=value, assignments=assignments, static_rejoin=static_rejoin)
 
     # --- small things ------------------------------------------------------------------------------------------------
-
-    def _check_member(self, member_id: str, instance_id: str | None) -> ErrorCode:
-        if instance_id is not None:
-            known_id = self._static_ids.get(instance_id)
-            if known_id is None:
-                return ErrorCode.UNKNOWN_MEMBER_ID
-            if known_id != member_id:
-                return ErrorCode.FENCED_INSTANCE_ID
-        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
-
-    def _waiting(self) -> int:
-        return sum(member.join_ticket is not None for member in self.members.values())
-
-    def _rebalance_timeout_ms(self) -> int:
-        """The slowest member decides how long all wait."""
-        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def _extend(self, member: Member) -> None:
         member.deadline = self._clock.monotonic() + member.session_timeout_ms / 1000
@@ -656,17 +586,6 @@ class ClassicGroup:
     def _enter(self, state: State) -> None:
         self.state = state
         self.state_since_ms = self._clock.now_ms()
-
-    def _refuse_waiting(self, member: Member, error: ErrorCode) -> None:
-        if member.join_ticket is not None:
-            self._actions.append(join_refused(member.join_ticket, error))
-            member.join_ticket = None
-        if member.sync_ticket is not None:
-            self._actions.append(sync_refused(member.sync_ticket, error))
-            member.sync_ticket = None
-
-    def _refuse_join(self, event: Join, error: ErrorCode, member_id: str | None = None) -> None:
-        self._actions.append(join_refused(event.ticket, error, event.member_id if member_id is None else member_id))
 
     def _answer_join(
         self,
@@ -685,40 +604,12 @@ class ClassicGroup:
             leader=leader,
             skip_assignment=skip_assignment,
             member_id=member.member_id,
-            members=self._described_members() if with_members and leader == member.member_id else [],
+            members=self._roster.for_leader(self.protocol_name) if with_members and leader == member.member_id else [],
         )
-        self._actions.append(AnswerJoin(ticket, response))
-
-    def _described_members(self) -> list[JoinGroupResponseMember]:
-        name = self.protocol_name
-        return [JoinGroupResponseMember(m.member_id, m.instance_id, m.metadata(name)) for m in self.members.values()]
+        self._answers.join(ticket, response)
 
     def _answer_sync(self, ticket: Ticket, member: Member) -> None:
         response = SyncGroupResponse(
             protocol_type=self.protocol_type, protocol_name=self.protocol_name, assignment=member.assignment
         )
-        self._actions.append(AnswerSync(ticket, response))
-
-    def _take_actions(self) -> list[Action]:
-        actions, self._actions = self._actions, []
-        return actions
-
-
-def _common_protocols(members: list[Member], names: set[str]) -> set[str]:
-    """Those of `names` that every member supports."""
-    for member in members:
-        names = names.intersection(name for name, _ in member.protocols)
-    return names
-
-
-def _restored(stored: MemberMetadata, protocol_name: str) -> Member:
-    return Member(
-        member_id=stored.member_id,
-        instance_id=stored.group_instance_id,
-        client_id=stored.client_id,
-        client_host=stored.client_host,
-        session_timeout_ms=stored.session_timeout,
-        rebalance_timeout_ms=stored.rebalance_timeout if stored.rebalance_timeout >= 0 else stored.session_timeout,
-        protocols=((protocol_name, stored.subscription),),
-        assignment=stored.assignment,
-    )
+        self._answers.sync(ticket, response)

@@ -5,7 +5,6 @@ from typing import TypeAlias
 
 import msgspec
 
-from core_broker.errors import ErrorCode
 from core_broker.protocol.messages.join_group import JoinGroupResponse
 from core_broker.protocol.messages.sync_group import SyncGroupResponse
 from core_broker.protocol.stored.groups import GroupMetadataValue
@@ -126,13 +125,3 @@ class StoreGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 Action: TypeAlias = AnswerJoin | AnswerSync | StoreGroup
-
-
-def join_refused(ticket: Ticket, error: ErrorCode, member_id: str = "") -> AnswerJoin:
-    """The answer to a JoinGroup that is turned away."""
-    return AnswerJoin(ticket, JoinGroupResponse(error_code=error, member_id=member_id))
-
-
-def sync_refused(ticket: Ticket, error: ErrorCode) -> AnswerSync:
-    """The answer to a SyncGroup that is turned away."""
-    return AnswerSync(ticket, SyncGroupResponse(error_code=error))
