@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import logging
 import uuid
+from collections.abc import Callable
 from functools import partial
 from typing import Final, cast
 
@@ -12,7 +13,7 @@ from core_broker.groups.background import Background
 from core_broker.groups.classic_group import ClassicGroup, GroupLimits
 from core_broker.groups.classic_member import Action, AnswerJoin, AnswerSync, Join, StoreGroup, Sync, Ticket
 from core_broker.groups.records import group_record
-from core_broker.groups.shape import Group, GroupOwner, GroupShard
+from core_broker.groups.shape import ConsumerGroupsPart, Group, GroupOwner, GroupShard
 from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from core_broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -23,6 +24,7 @@ STRING_BYTES_MAX: Final = 32_767
 PROTOCOL_BYTES_MAX: Final = 8 * 1024 * 1024
 """What a member may say to all assignors together; it stays in memory as long as the member."""
 
+_MEMBER_PREFIX_CHARS_MAX: Final = 255
 _KNOWN_MEMBER_ID_SINCE: Final = 4
 _REBALANCE_TIMEOUT_SINCE: Final = 1
 _SKIP_ASSIGNMENT_SINCE: Final = 9
@@ -33,8 +35,15 @@ _Response = JoinGroupResponse | SyncGroupResponse
 class ClassicGroups:
     """The classic groups of all shards that this broker coordinates."""
 
-    def __init__(self, owner: GroupOwner, background: Background, limits: GroupLimits) -> None:
+    def __init__(
+        self,
+        owner: GroupOwner,
+        background: Background,
+        limits: GroupLimits,
+        consumer_groups: Callable[[], ConsumerGroupsPart | None],
+    ) -> None:
         self._owner = owner
+        self._consumer_groups = consumer_groups
         self._background = background
         self._limits = limits
         self._tickets = itertools.count()
@@ -46,9 +55,14 @@ class ClassicGroups:
         """Join a group; returns when the generation begins. Raises BrokerError."""
         shard = self._owner.shard_for(request.group_id)
         self._check_join(request)
+        host = self._host(shard, request.group_id)
+        if host is not None:
+            return await host.join_classic(
+                request, api_version=api_version, client_id=client_id, client_host=client_host
+            )
         group = self._group_to_join(shard, request)
         ticket = next(self._tickets)
-        member_prefix = request.group_instance_id or client_id
+        member_prefix = (request.group_instance_id or client_id)[:_MEMBER_PREFIX_CHARS_MAX]
         event = Join(
             ticket=ticket,
             member_id=request.member_id,
@@ -70,6 +84,9 @@ class ClassicGroups:
     async def sync(self, request: SyncGroupRequest) -> SyncGroupResponse:
         """Ask for an assignment, bringing everybody's if one leads; returns when it is stored."""
         shard = self._owner.shard_for(request.group_id)
+        host = self._host(shard, request.group_id)
+        if host is not None:
+            return host.sync_classic(request)
         group = self._existing(shard, request.group_id)
         ticket = next(self._tickets)
         event = Sync(
@@ -87,17 +104,23 @@ class ClassicGroups:
 
     def heartbeat(self, group_id: str, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
         """A member is alive."""
-        group = self._owner.shard_for(group_id).groups.get(group_id)
-        if not isinstance(group, ClassicGroup):
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        return group.heartbeat(member_id, generation, instance_id)
+        shard = self._owner.shard_for(group_id)
+        group = shard.groups.get(group_id)
+        if isinstance(group, ClassicGroup):
+            return group.heartbeat(member_id, generation, instance_id)
+        host = self._host(shard, group_id)
+        if host is not None:
+            return host.heartbeat_classic(group_id, member_id, generation, instance_id)
+        return ErrorCode.UNKNOWN_MEMBER_ID
 
     def leave(self, group_id: str, members: list[tuple[str, str | None]]) -> list[ErrorCode]:
         """Members leave, each named by member id, instance id, or both; the error of each."""
         shard = self._owner.shard_for(group_id)
         group = shard.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
-            return [ErrorCode.UNKNOWN_MEMBER_ID] * len(members)
+            host = self._host(shard, group_id)
+            unknown = [ErrorCode.UNKNOWN_MEMBER_ID] * len(members)
+            return unknown if host is None else host.leave_classic(group_id, members)
         errors = []
         for member_id, instance_id in members:
             error, actions = group.leave(member_id, instance_id)
@@ -118,6 +141,11 @@ class ClassicGroups:
     def new_group(self, group_id: str) -> ClassicGroup:
         """An empty group."""
         return ClassicGroup(group_id, clock=self._owner.clock, limits=self._limits)
+
+    def _host(self, shard: GroupShard, group_id: str) -> ConsumerGroupsPart | None:
+        """Who serves the group in our place, where it speaks KIP-848 but has room for classic members."""
+        part = self._consumer_groups()
+        return part if part is not None and part.has_members(shard, group_id) else None
 
     # --- finding the group -------------------------------------------------------------------------------------------
 
@@ -197,6 +225,10 @@ class ClassicGroups:
             log.warning("group could not be stored", extra={"group": group.group_id, "error": error.code.name})
             too_large = error.code is ErrorCode.INVALID_COMMIT_OFFSET_SIZE
             return ErrorCode.UNKNOWN_SERVER_ERROR if too_large else error.code
+        except Exception:
+            # Whatever it was: members wait for the outcome and must hear of it.
+            log.exception("group could not be stored", extra={"group": group.group_id})
+            return ErrorCode.UNKNOWN_SERVER_ERROR
         return ErrorCode.NONE
 
     def _expect(self, ticket: Ticket) -> asyncio.Future[_Response]:

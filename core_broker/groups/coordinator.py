@@ -63,7 +63,7 @@ class GroupCoordinator:
         self._deadlines = Deadlines()
         self._woken = asyncio.Event()
         self._expiry = Expiry(settings=settings, clock=clock)
-        self.classic = ClassicGroups(self, self._background, self._limits)
+        self.classic = ClassicGroups(self, self._background, self._limits, lambda: self.consumer_groups)
         self.offset_commits = OffsetCommits(
             settings=settings, clock=clock, shard_for=self.shard_for_offsets, new_group=self.classic.new_group
         )

@@ -8,8 +8,11 @@ other: both work to the protocols below.
 from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol, TypeAlias
 
+from core_broker.errors import ErrorCode
 from core_broker.groups.offsets import OffsetStore
 from core_broker.protocol.fields import Message
+from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from core_broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings
 
@@ -104,3 +107,23 @@ class ConsumerGroupsPart(Protocol):
 
     async def on_deadline(self, shard: GroupShard, group: Group) -> None:
         """`next_deadline()` has passed: expire members and assignments; the coordinator arms the group afterwards."""
+
+    def has_members(self, shard: GroupShard, group_id: str) -> bool:
+        """True for a KIP-848 group with members: classic requests for it are served by the four methods below.
+
+        So a running group can migrate, one member at a time. All four raise BrokerError.
+        """
+
+    async def join_classic(
+        self, request: JoinGroupRequest, *, api_version: int, client_id: str, client_host: str
+    ) -> JoinGroupResponse:
+        """JoinGroup of a member that does not speak KIP-848."""
+
+    def sync_classic(self, request: SyncGroupRequest) -> SyncGroupResponse:
+        """SyncGroup of a member that does not speak KIP-848."""
+
+    def heartbeat_classic(self, group_id: str, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
+        """Heartbeat of a member that does not speak KIP-848."""
+
+    def leave_classic(self, group_id: str, members: Iterable[tuple[str, str | None]]) -> list[ErrorCode]:
+        """LeaveGroup of members that do not speak KIP-848."""
