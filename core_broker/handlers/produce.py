@@ -6,7 +6,7 @@ the partition (KIP-890 part 1); from version 12 on it is added on the way (part 
 Ignored: nothing.
 
 Versions: 5 log start offset; 8 errors of single records (KIP-467); 9 flexible; 10 current leader (KIP-951);
-12 transactions V2; 13 topic ids (KIP-516).
+11 TRANSACTION_ABORTABLE (KIP-890 part 1); 12 transactions V2; 13 topic ids (KIP-516).
 """
 
 from collections.abc import Coroutine, Iterator
@@ -33,9 +33,19 @@ from core_broker.protocol.records import HEADER_BYTES, CorruptBatch, parse_heade
 _ACKS_ALL: Final = -1
 _ACKS_NONE: Final = 0
 _RECORD_BATCHES_SINCE: Final = 3
+_ABORTABLE_SINCE: Final = 11
 _IMPLICIT_PARTITIONS_SINCE: Final = 12
 _ATTRIBUTES_AT: Final = 22
 _TRANSACTIONAL: Final = 0x10
+_TRY_AGAIN: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+    }
+)
+"""Answered with NOT_ENOUGH_REPLICAS, which producers of every version take as: send the same batch again."""
 
 
 class AcksNoneFailed(Exception):
@@ -194,34 +204,16 @@ async def _verify_then_append(call: ProduceCall, context: RequestContext) -> byt
             partition.topic,
             partition.index,
             add=context.api_version >= _IMPLICIT_PARTITIONS_SINCE,
+            knows_abortable=context.api_version >= _ABORTABLE_SINCE,
         )
         if error != ErrorCode.NONE:
-            refusals[partition.topic, partition.index] = _told_to_producer(error, context.api_version)
+            refusals[partition.topic, partition.index] = ErrorCode.NOT_ENOUGH_REPLICAS if error in _TRY_AGAIN else error
     for partition, producer_id, guard in guards:
         # A marker that was written while we asked has ended the transaction that we asked about.
         if not partition.log.producers.is_verified(producer_id, guard):
-            refusals.setdefault((partition.topic, partition.index), ErrorCode.INVALID_TXN_STATE)
+            refusals.setdefault((partition.topic, partition.index), ErrorCode.NOT_ENOUGH_REPLICAS)
     pending: list[_Pending] = []
     results = _append_all(call, context, pending, refusals)
     if pending:
         return await _finish_later(call, results, pending, context)
     return _respond(call, results, context)
-
-
-_TRY_AGAIN: Final = frozenset(
-    {
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-        ErrorCode.CONCURRENT_TRANSACTIONS,
-    }
-)
-
-
-def _told_to_producer(error: ErrorCode, version: int) -> ErrorCode:
-    """Translate a coordinator's refusal into codes that a producer of this version knows."""
-    if error in _TRY_AGAIN:
-        return ErrorCode.NOT_ENOUGH_REPLICAS
-    if error == ErrorCode.TRANSACTION_ABORTABLE and version < _IMPLICIT_PARTITIONS_SINCE - 1:
-        return ErrorCode.INVALID_TXN_STATE
-    return error
