@@ -14,16 +14,14 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.benchmarks import machine, requests, scale, throughput
-from tests.benchmarks.measure import FULL, GB, TINY, Row, Sizes
+from tests.benchmarks.measure import AS_DELIVERED, FULL, GB, TINY, Row, Sizes
 from tests.support.broker import BrokerProcess
-
-SETTINGS = {"log.retention.check.interval.ms": "300000", "log.initial.task.delay.ms": "30000"}
 
 
 def run_all(sizes: Sizes, directory: Path) -> Iterator[Row]:
     """Every benchmark, one after the other, as their rows come in."""
     yield from machine.limits(sizes.stream_bytes)
-    with BrokerProcess(directory / "main", settings=SETTINGS) as broker:
+    with BrokerProcess(directory / "main", settings=AS_DELIVERED) as broker:
         pin(broker.pid)
         yield from throughput.big_requests(broker, sizes)
         yield from requests.small_requests(broker, sizes)

@@ -11,6 +11,17 @@ GB: Final = 1_000_000_000
 MB: Final = 1_000_000
 
 
+AS_DELIVERED: Final = {
+    "log.retention.check.interval.ms": "300000",
+    "log.initial.task.delay.ms": "30000",
+    "log.cleaner.backoff.ms": "15000",
+    "offsets.topic.num.partitions": "50",
+    "transaction.state.log.num.partitions": "50",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "10000",
+}
+"""Defaults of the broker that the tests change for their own pace."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One line of the table."""

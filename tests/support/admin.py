@@ -19,7 +19,10 @@ _clients: WeakKeyDictionary[BrokerProcess, AdminClient] = WeakKeyDictionary()
 def admin_client(broker: BrokerProcess) -> AdminClient:
     """The admin client of a broker: one that is kept, since it ends its calls when it is collected."""
     if broker not in _clients:
-        _clients[broker] = AdminClient({"bootstrap.servers": broker.bootstrap, "reconnect.backoff.max.ms": 500})
+        quiet = {"log_level": 0}  # it outlives its broker for a while and would complain
+        _clients[broker] = AdminClient(
+            {"bootstrap.servers": broker.bootstrap, "reconnect.backoff.max.ms": 500, **quiet}
+        )
     return _clients[broker]
 
 
