@@ -27,7 +27,7 @@ FIRST_BYTES: Final = 4096
 class MappedIndex:
     """Sorted entries of `ENTRY.size` bytes; subclasses know what they mean."""
 
-    __slots__ = ("_capacity", "_is_checked", "_limit", "_map", "_name", "base_offset", "count")
+    __slots__ = ("_is_checked", "_limit", "_map", "_name", "base_offset", "count")
 
     ENTRY: ClassVar[struct.Struct]
 
@@ -37,7 +37,6 @@ class MappedIndex:
         self.base_offset = base_offset
         self._limit = max_bytes // self.ENTRY.size
         self.count = size // self.ENTRY.size
-        self._capacity = 0
         self._map: mmap.mmap | None = None
         self._is_checked = size == 0
 
@@ -64,11 +63,13 @@ class MappedIndex:
 
     def mapping(self) -> mmap.mmap:
         """The mapped file, checked the first time; only to be asked for when there are entries."""
-        if self._map is None:
-            self._map = self._open_map()
+        mapped = self._map  # a flush in a thread may make this index let go at any time
+        if mapped is None:
+            mapped = self._map = self._open_map()
         if not self._is_checked:
-            self.check()
-        return self._map
+            self._check_entries(mapped[: self.size_bytes])
+            self._is_checked = True
+        return mapped
 
     def _open_map(self) -> mmap.mmap:
         try:
@@ -79,7 +80,6 @@ class MappedIndex:
             size = os.fstat(fd).st_size
             if size < self.size_bytes:
                 raise CorruptIndexError(f"{self._name} has {size} bytes, {self.size_bytes} were expected")
-            self._capacity = size // self.ENTRY.size
             return mmap.mmap(fd, size)
         finally:
             os.close(fd)
@@ -94,39 +94,36 @@ class MappedIndex:
 
     def room_for_one(self) -> mmap.mmap | None:
         """The mapped file with room for another entry; None when the disk has none, and then the entry is left out."""
-        if self.count < self._capacity and self._map is not None:
-            return self._map
-        if self.count:
-            self.mapping()
-            if self.count < self._capacity:
-                return self._map
-        return self._grow()
-
-    def _grow(self) -> mmap.mmap | None:
-        size = max(FIRST_BYTES, 2 * self.size_bytes)
-        size = min(size // self.ENTRY.size, max(self._limit, self.count + 1)) * self.ENTRY.size
-        self.release()
+        mapped = self._map
         try:
-            fd = os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            try:
-                os.posix_fallocate(fd, 0, size)
-                self._map = mmap.mmap(fd, size)
-            finally:
-                os.close(fd)
+            if mapped is None and self.count:
+                mapped = self.mapping()
+            if mapped is None or len(mapped) < self.size_bytes + self.ENTRY.size:
+                mapped = self._grow()
         except OSError as error:
             log.warning("index cannot grow", extra={"path": self._name, "reason": str(error)})
             return None
-        self._capacity = size // self.ENTRY.size
-        return self._map
+        return mapped
+
+    def _grow(self) -> mmap.mmap:
+        size = max(FIRST_BYTES, 2 * self.size_bytes)
+        size = min(size // self.ENTRY.size, max(self._limit, self.count + 1)) * self.ENTRY.size
+        self.release()
+        fd = os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.posix_fallocate(fd, 0, size)
+            mapped = self._map = mmap.mmap(fd, size)
+        finally:
+            os.close(fd)
+        return mapped
 
     def release(self) -> None:
         """Unmap the file; it is mapped again when needed."""
         self._map = None
-        self._capacity = 0
 
     def trim(self) -> None:
         """Give back the unused end of the file."""
-        if self._capacity > self.count:
+        if self.count:
             self.release()
             os.truncate(self._name, self.size_bytes)
 
@@ -161,10 +158,9 @@ class MappedIndex:
 
     def check(self) -> None:
         """Raise CorruptIndexError unless the entries rise as they must; remembered, since it reads them all."""
+        self._is_checked = False
         if self.count:
-            if self._map is None:
-                self._map = self._open_map()
-            self._check_entries(self._map[: self.size_bytes])
+            self.mapping()
         self._is_checked = True
 
     def _check_entries(self, data: bytes) -> None:

@@ -282,14 +282,15 @@ class PartitionLog:
                 segment = self._roll(headers[0].base_offset)
             if last.leader_epoch > self.epochs.saved_epoch:
                 self._assign_epochs(headers)
-        except OSError as error:
-            raise self._fail(error) from error
+            file = segment.file
+        except OSError as error:  # Nothing was written yet: the next append may succeed.
+            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"log cannot be written: {error}") from error
         size = segment.size
         try:
             if len(headers) == 1:
-                segment.append(view, last_offset, last.max_timestamp)
+                segment.append(file, view, last_offset, last.max_timestamp)
             else:
-                _append_all(segment, view, headers)
+                _append_all(segment, file, view, headers)
             for header in headers:
                 if header.producer_id >= 0:
                     apply_batch(self.producers, header, view, segment.transactions)
@@ -427,20 +428,20 @@ class PartitionLog:
             try:
                 self._roll(self.end_offset)
             except OSError as error:
-                raise self._fail(error) from error
+                raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"segment cannot be rolled: {error}") from error
 
     def _roll(self, base_offset: int) -> Segment:
-        """Begin a segment at `base_offset`; an empty active one is replaced."""
+        """Begin a segment at `base_offset`; an empty active one is replaced. An error leaves everything as it was."""
         active = self._active
         if active.size:
             active.seal()
             self.producers.snapshot(self.directory, base_offset)
-        else:
+        segment = Segment(self.directory, base_offset, self.settings)
+        segment.create()
+        if not active.size:
             self._segments.pop()
             self._bases.pop()
             active.delete()
-        segment = Segment(self.directory, base_offset, self.settings)
-        segment.create()
         self._segments.append(segment)
         self._bases.append(base_offset)
         self._active = segment
@@ -626,10 +627,10 @@ class PartitionLog:
             segment.release_files()
 
 
-def _append_all(segment: Segment, view: memoryview, headers: list[BatchHeader]) -> None:
+def _append_all(segment: Segment, file: LogFile, view: memoryview, headers: list[BatchHeader]) -> None:
     for header in headers:
         batch = view[header.position : header.position + header.length + LENGTH_BYTES]
-        segment.append(batch, header.base_offset + header.last_offset_delta, header.max_timestamp)
+        segment.append(file, batch, header.base_offset + header.last_offset_delta, header.max_timestamp)
 
 
 def _first_batch_end(segment: Segment, start: int) -> tuple[int, int]:

@@ -192,11 +192,10 @@ class Segment:
             or self.times.is_full
         )
 
-    def append(self, view: memoryview, last_offset: int, max_timestamp: int) -> None:
-        """Write one batch; raises OSError, and then the file may have a torn end."""
+    def append(self, file: LogFile, view: memoryview, last_offset: int, max_timestamp: int) -> None:
+        """Write one batch to the segment's open file; raises OSError, and then the file may have a torn end."""
         position = self.size
         end = position + len(view)
-        file = self._file or self.file
         if end > self._reserved:
             self._reserve(file, end)
         written = os.pwrite(file.fd, view, position)
@@ -215,9 +214,17 @@ class Segment:
             self._max_timestamp = max_timestamp
             self._max_timestamp_offset = last_offset
         if position - self._indexed_position > self.index_interval_bytes:
+            self._add_entries(last_offset, position)
+
+    def _add_entries(self, last_offset: int, position: int) -> None:
+        try:
             self.offsets.append(last_offset, position)
             self.times.append(self._max_timestamp, self._max_timestamp_offset)
             self._indexed_position = position
+        except CorruptIndexError as error:
+            # The batch is written, and an index must not undo that.
+            log.warning("index rebuilt", extra={"path": str(self.offsets.path), "reason": str(error)})
+            self.rebuild_indexes()
 
     def _reserve(self, file: LogFile, end: int) -> None:
         """Reserve space ahead: as much again as there is, within limits, so that a small log stays small on disk."""

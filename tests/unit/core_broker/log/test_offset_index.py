@@ -1,3 +1,4 @@
+import resource
 import struct
 from bisect import bisect_right
 from pathlib import Path
@@ -77,6 +78,27 @@ def test_truncation_forgets_later_entries(tmp_path: Path) -> None:
     assert (tmp_path / "i").stat().st_size == 7 * 8
     index.append(*entries[7])
     assert index.last() == entries[7]
+
+
+def test_the_file_is_trimmed_even_after_it_was_let_go_of(tmp_path: Path) -> None:
+    index, _ = filled(tmp_path / "i", [(10, 100)] * 5)
+    index.release()
+    index.trim()
+    assert (tmp_path / "i").stat().st_size == 5 * 8
+
+
+def test_an_entry_for_which_the_disk_has_no_room_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    index, entries = filled(tmp_path / "i", [(1, 1)] * 512)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, before[1]))
+    try:
+        index.append(5000, 5000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caplog.messages == ["index cannot grow"]
+    assert index.lookup(6000) == entries[-1]
+    index.append(5000, 5000)
+    assert index.lookup(6000) == (5000, 5000)
 
 
 def test_appends_go_on_after_the_file_was_let_go_of(tmp_path: Path) -> None:

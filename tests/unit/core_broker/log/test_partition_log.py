@@ -435,6 +435,36 @@ def test_a_damaged_index_is_built_again_when_it_misleads(
     assert caplog.messages == ["index rebuilt"]
 
 
+def test_a_damaged_index_does_not_undo_an_append(
+    tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = open_log(tmp_path, clock, index_interval_bytes=100)
+    fill(log, 100)
+    log.close()
+    for suffix in ("index", "timeindex"):
+        path = tmp_path / "t-0" / f"00000000000000000000.{suffix}"
+        path.write_bytes(b"\x7f" + path.read_bytes()[1:])
+    log = open_log(tmp_path, clock, clean=True, index_interval_bytes=100)
+    for offset in range(100, 120):
+        assert log.append(batch(timestamp=NOW + offset), leader_epoch=0).first_offset == offset
+    for offset in reversed(range(120)):
+        assert headers_of(log.read(offset, 1, upper_offset=120))[0].base_offset == offset
+    assert log.max_timestamp() == (NOW + 119, 119, 0)
+    assert "index rebuilt" in caplog.messages
+
+
+def test_a_segment_that_cannot_be_begun_is_tried_again(tmp_path: Path, clock: ManualClock) -> None:
+    log = open_log(tmp_path, clock, segment_bytes=2 * len(batch()))
+    fill(log, 2)
+    (tmp_path / "t-0").rename(tmp_path / "away")
+    with pytest.raises(BrokerError) as caught:
+        fill(log, 1)
+    assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    (tmp_path / "away").rename(tmp_path / "t-0")
+    fill(log, 1)
+    assert (log.end_offset, bases(log)) == (3, [0, 2])
+
+
 def test_a_damaged_batch_is_told_not_sent(tmp_path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture) -> None:
     log = open_log(tmp_path, clock)
     fill(log, 5)
