@@ -130,6 +130,7 @@ def _group_coordinator(
         groups,
         topics=lambda: metadata.image.topics,
         group_overrides=lambda group_id: metadata.image.config_of(ResourceType.GROUP, group_id),
+        unload_classic=groups.classic.unload,
     )
     return groups
 
