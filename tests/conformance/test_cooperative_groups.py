@@ -1,6 +1,6 @@
 """Cooperative rebalancing (KIP-429): partitions that stay are never taken away."""
 
-from contextlib import ExitStack
+import pytest
 
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
@@ -10,16 +10,23 @@ COOPERATIVE = {"partition.assignment.strategy": "cooperative-sticky"}
 PARTITIONS = 6
 
 
-def test_a_newcomer_takes_only_what_it_is_given(broker: BrokerProcess, name: str) -> None:
+def join(library: str, broker: BrokerProcess, name: str) -> GroupMember:
+    config = COOPERATIVE if library == "confluent-kafka" else {}
+    return GroupMember(library, broker.bootstrap, name, name, config=config, cooperative=True)
+
+
+@pytest.mark.parametrize("library", ["confluent-kafka", "kafka-python"])
+def test_a_newcomer_takes_only_what_it_is_given(broker: BrokerProcess, name: str, library: str) -> None:
     create_topic(broker, name, partitions=PARTITIONS)
-    with ExitStack() as stack:
-        first = stack.enter_context(GroupMember("confluent-kafka", broker.bootstrap, name, name, config=COOPERATIVE))
+    with join(library, broker, name) as first:
         eventually(lambda: first.assignment, lambda owned: len(owned) == PARTITIONS)
-        second = stack.enter_context(GroupMember("confluent-kafka", broker.bootstrap, name, name, config=COOPERATIVE))
-        eventually(lambda: (len(first.assignment), len(second.assignment)), lambda sizes: sizes == (3, 3), timeout_s=45)
-        assert not first.assignment & second.assignment
-        assert sum(len(revoked) for revoked in first.revoked) == 3
-        second.kill()
+        with join(library, broker, name) as second:
+            eventually(
+                lambda: (len(first.assignment), len(second.assignment)), lambda sizes: sizes == (3, 3), timeout_s=45
+            )
+            assert not first.assignment & second.assignment
+            assert sum(len(revoked) for revoked in first.revoked) == 3
+            second.kill()
         eventually(lambda: len(first.assignment), lambda count: count == PARTITIONS, timeout_s=45)
         assert sum(len(revoked) for revoked in first.revoked) == 3
 

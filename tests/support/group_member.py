@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
@@ -29,11 +30,12 @@ class GroupMember:
         self.records: list[tuple[int, int, str]] = []
         """(partition, offset, value) in the order they were read."""
         self.errors: list[str] = []
+        self._noise: deque[str] = deque(maxlen=30)
         plan = {"library": library, "bootstrap": bootstrap, "group": group, "topic": topic, **options}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.group_member", json.dumps(plan)],
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
             cwd=REPOSITORY,
         )
@@ -43,8 +45,10 @@ class GroupMember:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *failure: object) -> None:
+    def __exit__(self, kind: object, failure: BaseException | None, trace: object) -> None:
         self.kill()
+        if failure is not None:
+            failure.add_note(f"a member of the group said: {self.errors} {''.join(self._noise)}")
 
     def leave(self) -> None:
         """Close the consumer as a program does that ends in good order."""
@@ -59,14 +63,14 @@ class GroupMember:
             self._process.send_signal(how)
             self._process.wait(30)
         self._listener.join(10)
-        for stream in (self._process.stdout, self._process.stderr):
-            if stream is not None:
-                stream.close()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if not line.startswith("{"):
+                self._noise.append(line)
                 continue
             for kind, value in json.loads(line).items():
                 self._take(kind, value)
@@ -176,6 +180,7 @@ def _commit(consumer: Any) -> None:
 
 def _run_pure(plan: dict[str, Any], stop: _Stop) -> None:
     from kafka import ConsumerRebalanceListener, KafkaConsumer
+    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
     from kafka.errors import KafkaError
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc] # the library has no types
@@ -194,6 +199,7 @@ def _run_pure(plan: dict[str, Any], stop: _Stop) -> None:
         enable_auto_commit=False,
         session_timeout_ms=3000,
         heartbeat_interval_ms=300,
+        **({"partition_assignment_strategy": [CooperativeStickyAssignor]} if plan.get("cooperative") else {}),
         **plan.get("config", {}),
     )
     consumer.subscribe([plan["topic"]], listener=Listener())
