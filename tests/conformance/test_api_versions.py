@@ -5,55 +5,9 @@ import struct
 import pytest
 
 from core_broker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from tests.support.apis import MUST
 from tests.support.broker import BrokerProcess
 from tests.support.wire import WireConnection, sized
-
-MUST = {
-    0: (0, 12),
-    1: (4, 17),
-    2: (1, 10),
-    3: (0, 13),
-    8: (2, 9),
-    9: (1, 9),
-    10: (0, 6),
-    11: (0, 9),
-    12: (0, 4),
-    13: (0, 5),
-    14: (0, 5),
-    15: (0, 6),
-    16: (0, 5),
-    18: (0, 4),
-    19: (2, 7),
-    20: (1, 6),
-    21: (0, 2),
-    22: (0, 5),
-    23: (2, 4),
-    24: (0, 5),
-    25: (0, 4),
-    26: (0, 5),
-    27: (1, 1),
-    28: (0, 5),
-    29: (1, 3),
-    30: (1, 3),
-    31: (1, 3),
-    32: (1, 4),
-    33: (0, 2),
-    35: (1, 4),
-    37: (0, 3),
-    42: (0, 2),
-    44: (0, 1),
-    47: (0, 0),
-    55: (0, 2),
-    60: (0, 2),
-    61: (0, 0),
-    65: (0, 0),
-    66: (0, 2),
-    68: (0, 1),
-    69: (0, 1),
-    74: (0, 1),
-    75: (0, 0),
-}
-"""Key to the versions that must lie inside the advertised range: Kafka 4's minima, so that no client is left out."""
 
 SINGLE_POINTS_OF_OLD_LIBRDKAFKA = [(0, 3), (0, 7), (1, 4), (1, 10), (2, 1), (9, 1), (8, 2), (22, 0), (10, 0), (11, 0)]
 
