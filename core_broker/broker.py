@@ -6,10 +6,12 @@ import logging
 import resource
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from typing import Final
 
 from core_broker.cluster.controller import Controller
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from core_broker.cluster.effective_settings import broker_settings
 from core_broker.cluster.endpoints import AdvertisedEndpoints
 from core_broker.cluster.metadata import ResourceType
 from core_broker.cluster.partition import Partition
@@ -79,7 +81,9 @@ async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) 
     await server.bind()
     controller = Controller(metadata, settings, clock)
     await controller.register_broker(
-        AdvertisedEndpoints.of(server.listeners, settings), was_clean=logs_on_disk.was_clean
+        AdvertisedEndpoints.of(server.listeners, settings),
+        log_dirs=[directory.directory_id for directory in logs_on_disk.directories],
+        was_clean=logs_on_disk.was_clean,
     )
     partitions = Partitions(
         local_id=settings.node_id, logs=logs_on_disk, settings=settings, clock=clock, metrics=metrics
@@ -102,6 +106,8 @@ async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) 
         metrics=metrics,
         api_versions=advertised_versions(),
     )
+    metadata.subscribe(lambda image, _: server.configure(broker_settings(image, settings)))
+    server.configure(broker_settings(metadata.image, settings))
     await stack.enter_async_context(_running(logs_on_disk.run(), groups.run(), transactions.run(), server.run()))
     server.start(services)
     return server
@@ -110,9 +116,8 @@ async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) 
 def _start_metadata(logs_on_disk: LogStore, settings: BrokerSettings, clock: Clock) -> MetadataQuorum:
     if logs_on_disk.cluster_id is None:
         raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, "the log directories have no cluster id")
-    metadata = MetadataQuorum(
-        logs_on_disk.directories[0].path, cluster_id=logs_on_disk.cluster_id, settings=settings, clock=clock
-    )
+    directory = Path(settings.metadata_log_dir) if settings.metadata_log_dir else logs_on_disk.directories[0].path
+    metadata = MetadataQuorum(directory, cluster_id=logs_on_disk.cluster_id, settings=settings, clock=clock)
     metadata.start()
     return metadata
 
@@ -151,6 +156,7 @@ def _transaction_coordinator(
                 marker.producer_epoch,
                 commit=marker.commit,
                 coordinator_epoch=marker.coordinator_epoch,
+                transaction_version=marker.transaction_version,
             )
         except BrokerError as error:
             return error.code

@@ -112,12 +112,24 @@ class Partition:
             raise BrokerError(ErrorCode.FENCED_LEADER_EPOCH)
         raise BrokerError(ErrorCode.UNKNOWN_LEADER_EPOCH)
 
-    def append(self, buffer: memoryview | bytearray, *, acks_all: bool, origin: Origin = Origin.CLIENT) -> AppendResult:
-        """Write batches; on return they have their offsets, and readers know. See `is_committed` for `acks=all`."""
+    def append(
+        self,
+        buffer: memoryview | bytearray,
+        *,
+        acks_all: bool,
+        origin: Origin = Origin.CLIENT,
+        transaction_version: int = 0,
+    ) -> AppendResult:
+        """Write batches; on return they have their offsets, and readers know. See `is_committed` for `acks=all`.
+
+        `transaction_version` matters to markers only: from 2 on they must be of a newer epoch than the records.
+        """
         if acks_all and self.is_under_min_isr:
             counts = f"{len(self.isr)} replicas in sync, {self.min_in_sync_replicas} are needed"
             raise BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS, f"{self.topic}-{self.index} has {counts}")
-        result = self.log.append(buffer, leader_epoch=self.leader_epoch, origin=origin)
+        result = self.log.append(
+            buffer, leader_epoch=self.leader_epoch, origin=origin, transaction_version=transaction_version
+        )
         if result.duplicate:
             return result
         traffic = self.traffic
@@ -154,16 +166,25 @@ class Partition:
         result = await self.append_buffer(build_batch(records), timeout_ms=timeout_ms)
         return result.first_offset
 
-    async def append_buffer(self, buffer: bytearray, *, timeout_ms: int = 5000) -> AppendResult:
+    async def append_buffer(
+        self, buffer: bytearray, *, timeout_ms: int = 5000, transaction_version: int = 0
+    ) -> AppendResult:
         """Write a ready batch of a coordinator; returns once it is committed."""
         if not self.is_leader:
             raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        result = self.append(buffer, acks_all=True, origin=Origin.COORDINATOR)
+        result = self.append(buffer, acks_all=True, origin=Origin.COORDINATOR, transaction_version=transaction_version)
         await self.wait_committed(result.last_offset, timeout_ms=timeout_ms)
         return result
 
     async def append_marker(
-        self, producer_id: int, producer_epoch: int, *, commit: bool, coordinator_epoch: int, timeout_ms: int = 5000
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        commit: bool,
+        coordinator_epoch: int,
+        transaction_version: int = 0,
+        timeout_ms: int = 5000,
     ) -> int:
         """Write the end of a transaction; returns its offset once it is committed."""
         marker = end_transaction_marker(
@@ -173,7 +194,7 @@ class Partition:
             coordinator_epoch=coordinator_epoch,
             timestamp_ms=self.clock.now_ms(),
         )
-        result = await self.append_buffer(marker, timeout_ms=timeout_ms)
+        result = await self.append_buffer(marker, timeout_ms=timeout_ms, transaction_version=transaction_version)
         return result.first_offset
 
     def delete_records_before(self, offset: int) -> int:
@@ -187,8 +208,15 @@ class Partition:
         self.log.delete_records_before(target)
         return self.log.start_offset
 
-    def wake_readers(self) -> None:
-        """Let every waiting fetch look again: the partition was deleted or has changed hands."""
+    def retire(self) -> None:
+        """The partition is gone from this broker: nobody appends any more, and whoever waits is told."""
+        self.leader_id = -1
+        for _, future in self._commit_waiters:
+            if not future.done():
+                future.set_exception(BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+        self._wake_readers()
+
+    def _wake_readers(self) -> None:
         for reader in tuple(self.readers):
             reader.data_arrived(0)
 

@@ -1,5 +1,6 @@
 """All partitions that this broker hosts, kept in step with the metadata log."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 
 from core_broker.cluster.effective_settings import topic_settings
@@ -20,6 +21,8 @@ from core_broker.protocol.stored.metadata import (
 from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings, TopicSettings
 
+log = logging.getLogger(__name__)
+
 LeadershipListener = Callable[[Partition], None]
 
 
@@ -35,6 +38,7 @@ class Partitions:
         self._clock = clock
         self._metrics = metrics
         self._partitions: dict[tuple[str, int], Partition] = {}
+        self._offline: dict[tuple[str, int], BrokerError] = {}
         self._names: dict[bytes, str] = {}
         self.on_leadership: list[LeadershipListener] = []
         """Called when this broker becomes the leader of a partition in a new epoch."""
@@ -55,7 +59,7 @@ class Partitions:
         """The partition this broker leads; otherwise the error that sends a client to look for it."""
         partition = self._partitions.get((topic, index))
         if partition is None:
-            raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise self._offline.get((topic, index)) or BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if partition.leader_id != self._local_id:
             raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return partition
@@ -64,10 +68,10 @@ class Partitions:
         """The name that a topic id stands for."""
         return self._names.get(topic_id)
 
-    def high_watermark_of(self, log: PartitionLog) -> int:
+    def high_watermark_of(self, of: PartitionLog) -> int:
         """Up to where a log may be cleaned or deleted: nothing above is certain to stay."""
-        partition = self._partitions.get((log.topic, log.partition))
-        return log.start_offset if partition is None else partition.high_watermark
+        partition = self._partitions.get((of.topic, of.partition))
+        return of.start_offset if partition is None else partition.high_watermark
 
     def synchronise(self, image: MetadataImage) -> None:
         """Host exactly what the image says; called once, after the replay at start."""
@@ -107,7 +111,9 @@ class Partitions:
                 partition.update(description)
             else:
                 settings = settings or topic_settings(image, topic.name, self._settings)
-                partition_log = self._logs.create(topic.name, index, topic.topic_id, settings)
+                partition_log = self._open_log(topic, index, settings)
+                if partition_log is None:
+                    continue
                 partition = Partition(
                     partition_log,
                     description,
@@ -121,6 +127,15 @@ class Partitions:
             if is_new_epoch and partition.is_leader:
                 self._announce(self.on_leadership, partition)
 
+    def _open_log(self, topic: TopicImage, index: int, settings: TopicSettings) -> PartitionLog | None:
+        """The log of a partition; None when its disk refuses, which must not keep the other partitions from working."""
+        try:
+            return self._logs.create(topic.name, index, topic.topic_id, settings)
+        except BrokerError as error:
+            log.error("partition is offline", extra={"topic": topic.name, "partition": index, "reason": error.message})
+            self._offline[topic.name, index] = error
+            return None
+
     def _remove_topic(self, topic_id: bytes) -> None:
         name = self._names.pop(topic_id, None)
         if name is None:
@@ -128,8 +143,9 @@ class Partitions:
         for key in [key for key in self._partitions if key[0] == name]:
             partition = self._partitions.pop(key)
             self._announce(self.on_removed, partition)
-            partition.wake_readers()
+            partition.retire()
             self._logs.delete(*key)
+        self._offline = {key: error for key, error in self._offline.items() if key[0] != name}
         self._metrics.forget_topic(name)
         for listener in self.on_topics_removed:
             listener([name])

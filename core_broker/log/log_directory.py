@@ -81,6 +81,11 @@ class LogDirectory:
             _write_properties(path, wanted)
         return self.meta
 
+    @property
+    def directory_id(self) -> bytes:
+        """The id of the directory, as the broker registers it; zero before `identify`."""
+        return bytes(16) if self.meta is None else base64.urlsafe_b64decode(self.meta.directory_id + "==")
+
     def take_clean_marker(self) -> bool:
         """Whether the last run ended in order; the marker is gone afterwards."""
         marker = self.path / CLEAN_SHUTDOWN_FILE

@@ -32,7 +32,6 @@ from core_broker.protocol.primitives import ZERO_UUID
 from core_broker.protocol.records import (
     CONTROL_BIT,
     LENGTH_BYTES,
-    TRANSACTIONAL_BIT,
     BatchHeader,
     CorruptBatch,
     check_crc,
@@ -203,12 +202,12 @@ class PartitionLog:
         *,
         leader_epoch: int,
         origin: Origin = Origin.CLIENT,
-        verified: bool = True,
+        transaction_version: int = 0,
     ) -> AppendResult:
         """Append as leader: check the batches, give them offsets (in place) and write them.
 
-        A retry of an idempotent producer is answered with its first answer. `verified` says that the transaction
-        coordinator has confirmed the partition (KIP-890). Raises BrokerError; then nothing was appended.
+        A retry of an idempotent producer is answered with its first answer. `transaction_version` is that of a marker
+        (KIP-890). Raises BrokerError; then nothing was appended.
         """
         if self._failure is not None:
             raise self._storage_error()
@@ -217,7 +216,7 @@ class PartitionLog:
         first_offset = next_offset = self.end_offset
         for header in headers:
             if header.producer_id >= 0:
-                duplicate = self._check_producer(view, header, origin, verified=verified)
+                duplicate = self._check_producer(view, header, origin, transaction_version)
                 if duplicate is not None:
                     return self._answer_duplicate(duplicate)
             stamp(view, header, base_offset=next_offset, leader_epoch=leader_epoch)
@@ -244,28 +243,17 @@ class PartitionLog:
         self._write(view, headers)
 
     def _check_producer(
-        self, view: memoryview, header: BatchHeader, origin: Origin, *, verified: bool
+        self, view: memoryview, header: BatchHeader, origin: Origin, transaction_version: int
     ) -> DuplicateBatch | None:
-        producers = self.producers
         if header.attributes & CONTROL_BIT:
             try:
                 marker = end_marker(header, view)
             except CorruptBatch as error:
                 raise BrokerError(ErrorCode.INVALID_RECORD, f"control batch cannot be read: {error}") from error
             if marker is not None:
-                producers.check_marker(header, marker, origin=origin)
+                self.producers.check_marker(header, marker, origin=origin, transaction_version=transaction_version)
             return None
-        duplicate = producers.check(header, origin=origin)
-        if duplicate is None and not verified and header.attributes & TRANSACTIONAL_BIT:
-            self._check_transaction_is_open(header)
-        return duplicate
-
-    def _check_transaction_is_open(self, header: BatchHeader) -> None:
-        if not self.producers.has_ongoing_transaction(header.producer_id, header.producer_epoch):
-            raise BrokerError(
-                ErrorCode.INVALID_TXN_STATE,
-                f"partition is not part of an ongoing transaction of producer {header.producer_id}",
-            )
+        return self.producers.check(header, origin=origin)
 
     def _answer_duplicate(self, duplicate: DuplicateBatch) -> AppendResult:
         is_stamped = self.settings.message_timestamp_type == "LogAppendTime"

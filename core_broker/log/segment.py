@@ -409,9 +409,15 @@ def segment_name(base_offset: int) -> str:
 
 
 def _roll_age_ms(settings: TopicSettings) -> int:
-    """segment.ms less a random part of segment.jitter.ms, so that not all partitions roll at once."""
-    jitter = min(settings.segment_jitter_ms, settings.segment_ms)
-    return settings.segment_ms - (random.randrange(jitter) if jitter else 0)
+    """segment.ms less a random part of segment.jitter.ms, so that not all partitions roll at once.
+
+    A compacted log can be cleaned only once it has rolled, so there max.compaction.lag.ms limits it too.
+    """
+    age_ms = settings.segment_ms
+    if "compact" in settings.cleanup_policy:
+        age_ms = min(age_ms, settings.max_compaction_lag_ms)
+    jitter = min(settings.segment_jitter_ms, age_ms)
+    return age_ms - (random.randrange(jitter) if jitter else 0)
 
 
 def _write_rest(file: LogFile, view: memoryview, position: int, written: int) -> None:

@@ -101,7 +101,7 @@ class AppendRules:
         headers = split(view)
         for header in headers:
             self._check(view, header, origin)
-        if self._opens_records:
+        if self._opens_records and origin is Origin.CLIENT:
             for header in headers:
                 self._check_records(view, header)
         if len(headers) > 1:

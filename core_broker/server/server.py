@@ -41,6 +41,12 @@ class Server:
         self._per_host: Counter[str] = Counter()
         self._limits_per_host = _overrides(settings.max_connections_per_ip_overrides)
 
+    def configure(self, settings: BrokerSettings) -> None:
+        """Take settings that changed while the broker runs: limits of connections and the request log."""
+        self._settings = settings
+        self.logs_requests = settings.request_log_enable
+        self._limits_per_host = _overrides(settings.max_connections_per_ip_overrides)
+
     @property
     def listeners(self) -> list[Listener]:
         """The bound listeners, with their real ports."""

@@ -119,13 +119,19 @@ def test_a_gap_in_the_sequence_is_refused_and_changes_nothing(tmp_path: Path, cl
     assert (log.end_offset, log.size_bytes) == (1, len(produced(0)))
 
 
-def test_a_transaction_the_coordinator_does_not_know_is_refused(tmp_path: Path, clock: ManualClock) -> None:
+def test_a_marker_of_transaction_v2_must_be_newer_than_the_records(tmp_path: Path, clock: ManualClock) -> None:
     log = open_log(tmp_path, clock)
+    log.append(produced(0, transactional=True), leader_epoch=0)
+
+    def marker_of(epoch: int) -> bytearray:
+        return end_transaction_marker(7, epoch, commit=True, coordinator_epoch=0, timestamp_ms=NOW)
+
     with pytest.raises(BrokerError) as caught:
-        log.append(produced(0, transactional=True), leader_epoch=0, verified=False)
-    assert caught.value.code is ErrorCode.INVALID_TXN_STATE
-    log.append(produced(0, transactional=True), leader_epoch=0, verified=True)
-    log.append(produced(1, transactional=True), leader_epoch=0, verified=False)
+        log.append(marker_of(0), leader_epoch=0, origin=Origin.COORDINATOR, transaction_version=2)
+    assert caught.value.code is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert log.first_unstable_offset == 0
+    log.append(marker_of(1), leader_epoch=0, origin=Origin.COORDINATOR, transaction_version=2)
+    assert log.first_unstable_offset is None
 
 
 def test_open_and_aborted_transactions_are_known(tmp_path: Path, clock: ManualClock) -> None:
