@@ -30,10 +30,10 @@ check: setup ## Lint, types, import contracts, generated docs
 	$(BIN)/python -m deploy.settings_docs --check
 
 test: setup ## Run all tests (none of the benchmarks)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 test-all: setup ## Run all tests, the slow ones too
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not bench"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not bench"
 
 run: setup ## Start a broker and send records through it (ONCE=1 ends after the round trip)
 	@$(BIN)/python -m deploy.demo

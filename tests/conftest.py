@@ -27,6 +27,11 @@ def name(request: pytest.FixtureRequest) -> str:
     return f"{readable[:80]}-{next(_numbers)}"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest file first, so that it does not run alone at the end while the other workers stand idle."""
+    items.sort(key=lambda item: item.path.name != "test_crash.py")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Show the tail of the broker's log beside a failure."""

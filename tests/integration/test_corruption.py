@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from tests.support.admin import admin_client, create_topic
@@ -15,8 +15,6 @@ from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import ConfluentClient, consumer_config, poll_records, read_to_end
 from tests.support.clients.model import TIMEOUT_S, Received, Sent, Transaction
 from tests.support.log_check import check_data_directory
-
-pytestmark = pytest.mark.xdist_group("corruption")
 
 RECORDS = 400
 TOPIC = "damaged"
@@ -78,13 +76,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Original:
     directory = tmp_path_factory.mktemp("original")
     broker = BrokerProcess(directory / "run", settings=SETTINGS).start()
     create_topic(broker, TOPIC)
-    for start in range(0, RECORDS, 20):
-        client.produce(
-            broker.bootstrap,
-            TOPIC,
-            [Sent(key=b"%d" % n, value=b"%d " % n * 60, partition=0) for n in range(start, start + 20)],
-            idempotent=True,
-        )
+    write_records(broker)
     client.transact(
         broker.bootstrap, TOPIC, "id", [Transaction(records=[Sent(value=b"no", partition=0)], commit=False)]
     )
@@ -95,6 +87,15 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Original:
     broker.stop()
     shutil.copytree(broker.data, directory / "stopped")
     return Original(stopped=directory / "stopped", killed=directory / "killed")
+
+
+def write_records(broker: BrokerProcess) -> None:
+    """Batches of twenty records, so that the offset index has many entries."""
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True, "linger.ms": 0})
+    for number in range(RECORDS):
+        producer.produce(TOPIC, b"%d " % number * 60, b"%d" % number, partition=0)
+        if number % 20 == 19:
+            assert producer.flush(TIMEOUT_S) == 0
 
 
 def start_on(data: Path, directory: Path, pattern: str, damage: Damage) -> BrokerProcess:

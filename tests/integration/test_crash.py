@@ -17,8 +17,6 @@ from tests.support.clients.model import Received
 from tests.support.load import PARTITIONS, IdempotentLoad, Load, TransactionalLoad
 from tests.support.log_check import PartitionReport, check_data_directory
 
-pytestmark = pytest.mark.xdist_group("crash")
-
 KILLS = 50
 SEED = 20_26
 SETTINGS = {

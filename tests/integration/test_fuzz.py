@@ -28,10 +28,8 @@ from tests.support.memory import resident_bytes
 from tests.support.messages import MessageFactory, message_classes
 from tests.support.wire import WireConnection, frame, request_body, sized
 
-pytestmark = pytest.mark.xdist_group("fuzz")
-
 MIB = 1024 * 1024
-FRAMES = 6_000
+FRAMES = 12_000
 CONNECTIONS_AT_ONCE = 100
 
 
