@@ -22,8 +22,6 @@ class RequestStats(msgspec.Struct, gc=False):
     errors: int = 0
     seconds: float = 0.0
     seconds_max: float = 0.0
-    bytes_in: int = 0
-    bytes_out: int = 0
 
 
 class BrokerMetrics:

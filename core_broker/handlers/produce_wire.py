@@ -88,7 +88,11 @@ def read_request(frame: memoryview, position: int, version: int) -> ProduceCall:
 
 def _read_flexible(frame: memoryview, position: int, version: int) -> ProduceCall:
     """Versions 9 and up. Lengths below 127 take one byte, which is read here without a call."""
-    raw, position = _compact_bytes(frame, position)
+    raw = None
+    if frame[position]:
+        raw, position = _compact_bytes(frame, position)
+    else:
+        position += 1
     acks, timeout_ms = _unpack_acks(frame, position)
     count, position = _compact_count(frame, position + 6, _TOPIC_BYTES_MIN)
     topics = []

@@ -14,13 +14,8 @@ _unpack_fixed = struct.Struct(">hhih").unpack_from
 _pack_size = struct.Struct(">i").pack_into
 _pack_plain = struct.Struct(">ii").pack
 _pack_flexible = struct.Struct(">iib").pack
-_unpack_key = struct.Struct(">hhi").unpack_from
-
-
-def peek_key(frame: type_of_buffer) -> tuple[int, int, int]:
-    """Key, version and correlation id of a frame of at least HEADER_BYTES_MIN bytes."""
-    key, version, correlation_id = _unpack_key(frame, 0)
-    return key, version, correlation_id
+unpack_key: Final = struct.Struct(">hhi").unpack_from
+"""Key, version and correlation id of a frame of at least HEADER_BYTES_MIN bytes: `unpack_key(frame, 0)`."""
 
 
 def parse_client_id(frame: type_of_buffer, *, flexible: bool) -> tuple[str | None, int]:

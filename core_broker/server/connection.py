@@ -22,7 +22,7 @@ from core_broker.handlers.produce import AcksNoneFailed
 from core_broker.handlers.table import BY_KEY, Answer
 from core_broker.log.partition_log import LogSlice
 from core_broker.metrics import RequestStats
-from core_broker.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, peek_key
+from core_broker.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, unpack_key
 from core_broker.protocol.primitives import DecodeError
 from core_broker.server.client import Client
 from core_broker.server.dispatch import UnknownRequest, dispatch
@@ -122,7 +122,7 @@ class Connection:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def _on_readable(self) -> None:
-        if self._is_busy:
+        if self._pending is not None or self._blocked:
             self._mute_while_busy()
             return
         try:
@@ -179,12 +179,11 @@ class Connection:
     def _answer_frames(self, view: memoryview, end: int) -> int:
         """Answer whole frames one after the other; returns where the first unanswered byte is."""
         start = 0
+        size_max = self._owner.request_bytes_max
         while end - start >= SIZE_BYTES:
             size: int = _unpack_size(view, start)[0]
-            if not HEADER_BYTES_MIN <= size <= self._owner.request_bytes_max:
-                self._refuse(
-                    f"frame of {size} bytes, allowed are {HEADER_BYTES_MIN} to {self._owner.request_bytes_max}"
-                )
+            if not HEADER_BYTES_MIN <= size <= size_max:
+                self._refuse(f"frame of {size} bytes, allowed are {HEADER_BYTES_MIN} to {size_max}")
                 return start
             stop = start + SIZE_BYTES + size
             if stop > end:
@@ -194,7 +193,7 @@ class Connection:
             self._answer(frame)
             if len(self._out) > _ANSWERS_QUEUED_MAX:
                 self._flush()
-            if self._is_busy or self._closed:
+            if self._pending is not None or self._blocked or self._closed:
                 return start
         return start
 
@@ -277,15 +276,16 @@ class Connection:
             self.close("a produce request with acks=0 failed")
             return
         except Exception:
-            log.exception("request failed", extra={"client": self._peer(), "key": peek_key(frame)[0]})
+            log.exception("request failed", extra={"client": self._peer(), "key": unpack_key(frame, 0)[0]})
             self.close("internal error")
             return
-        key = peek_key(frame)[0]
+        key: int = unpack_key(frame, 0)[0]
         if self._owner.logs_requests:
             self._log_request(frame)
-        if answer is None or isinstance(answer, bytearray | list):
-            self._count(key, began, answer)
-            self._queue(answer)
+        kind = type(answer)
+        if kind is bytearray or kind is list or answer is None:
+            self._count(key, began)
+            self._queue(answer)  # type: ignore[arg-type]  # an awaitable is of neither type
             return
         future = answer if isinstance(answer, asyncio.Future) else self._owner.loop.create_task(answer)  # type: ignore[arg-type]  # handlers return futures or coroutines only
         self._pending = future
@@ -307,7 +307,7 @@ class Connection:
             log.error("request failed", exc_info=error, extra={"client": self._peer(), "key": self._pending_key})
             self.close("internal error")
         else:
-            self._count(self._pending_key, self._pending_since, future.result())
+            self._count(self._pending_key, self._pending_since)
             self._queue(future.result())
             self._go_on()
 
@@ -333,6 +333,7 @@ class Connection:
         """Write as much as the socket takes; the rest follows when it is writable again."""
         if not self._out or self._blocked or self._closed:
             return
+        self.last_tick = self._owner.tick
         try:
             done = self._write()
         except (BlockingIOError, InterruptedError):
@@ -345,6 +346,7 @@ class Connection:
             self._owner.loop.add_writer(self._fd, self._on_writable)
 
     def _on_writable(self) -> None:
+        self.last_tick = self._owner.tick
         try:
             if not self._write():
                 return
@@ -355,7 +357,6 @@ class Connection:
             return
         self._owner.loop.remove_writer(self._fd)
         self._blocked = False
-        self.last_tick = self._owner.tick
         if self._pending is None:
             self._go_on()
 
@@ -371,7 +372,6 @@ class Connection:
                 written += self._send_file(chunk)
             else:
                 written += self._send_bytes(chunk)
-            self.last_tick = self._owner.tick
         return True
 
     def _send_file(self, part: LogSlice) -> int:
@@ -423,18 +423,16 @@ class Connection:
     def _peer(self) -> str:
         return f"{self.client.host}:{self.client.port}"
 
-    def _count(self, key: int, began: float, answer: Answer) -> None:
+    def _count(self, key: int, began: float) -> None:
         stats = self._owner.stats(key)
         seconds = perf_counter() - began
         stats.count += 1
         stats.seconds += seconds
         if seconds > stats.seconds_max:
             stats.seconds_max = seconds
-        if isinstance(answer, bytearray):
-            stats.bytes_out += len(answer)
 
     def _log_request(self, frame: memoryview) -> None:
-        key, version, correlation_id = peek_key(frame)
+        key, version, correlation_id = unpack_key(frame, 0)
         request_log.info(
             "request",
             extra={

@@ -9,7 +9,7 @@ from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext, Services
 from core_broker.handlers.table import BY_KEY, Answer, Api
 from core_broker.protocol.fields import Message, decode
-from core_broker.protocol.frames import encode_response, parse_client_id, peek_key
+from core_broker.protocol.frames import encode_response, parse_client_id, unpack_key
 from core_broker.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from core_broker.server.client import Client
 
@@ -22,7 +22,7 @@ class UnknownRequest(Exception):
 
 def dispatch(frame: memoryview, client: Client, services: Services) -> Answer | Awaitable[Answer]:
     """Answer one request, now or later. Raises DecodeError or UnknownRequest when the client cannot be answered."""
-    key, version, correlation_id = peek_key(frame)
+    key, version, correlation_id = unpack_key(frame, 0)
     api = BY_KEY.get(key)
     if api is None or not api.first_version <= version <= api.last_version:
         return _unsupported(api, key, version, correlation_id, client)

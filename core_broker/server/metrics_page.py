@@ -45,7 +45,6 @@ def _topic_families(metrics: BrokerMetrics) -> Iterator[Family]:
 _REQUEST_COUNTERS: tuple[tuple[str, str, Callable[[RequestStats], float]], ...] = (
     ("requests_total", "Requests answered", lambda s: s.count),
     ("totaltimems_sum_total", "Milliseconds from request to answer, added up", lambda s: s.seconds * 1000),
-    ("responsebytes_total", "Bytes of answers, without records that went straight from a file", lambda s: s.bytes_out),
 )
 
 
