@@ -250,10 +250,18 @@ class Segment:
         return TimeOffset(self._max_timestamp, self._max_timestamp_offset)
 
     def _load_timestamps(self) -> None:
-        last = self.with_sound_indexes(self.times.last)
+        last = self.with_sound_indexes(self._last_time)
         if not self._knows_timestamps:  # building the indexes again answers it, too
             self._max_timestamp, self._max_timestamp_offset = last
             self._knows_timestamps = True
+
+    def _last_time(self) -> TimeOffset:
+        """The last time entry of a sealed segment; none of the last batches may be younger, or entries are missing."""
+        last = self.times.last()
+        for _, fields in walk(self.file, self.offsets.last().position, self.size):
+            if fields[8] > last.timestamp:
+                raise CorruptIndexError(f"{self.times.path} ends at {last.timestamp}, offset {fields[0]} is younger")
+        return last
 
     def _begin_age(self, first_timestamp: int) -> None:
         """The age of a segment counts from its first batch; without a timestamp it never grows too old."""
@@ -323,7 +331,8 @@ class Segment:
         self.offsets.truncate_to(offset)
         self.times.truncate_to(offset)
         self.transactions.truncate_to(offset)
-        self._knows_timestamps = False
+        self._max_timestamp, self._max_timestamp_offset = self.times.last()
+        self._knows_timestamps = True
         self.load_tail(with_timestamps=True)
         return min(offset, place.fields[0])
 

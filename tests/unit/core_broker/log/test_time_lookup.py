@@ -123,3 +123,19 @@ def test_a_damaged_time_index_is_built_again_when_it_misleads(tmp_path: Path, ca
     for number in range(15):
         assert log.offset_for_timestamp(995 + number * 10, upper_offset=15) == (1000 + number * 10, number, 0)
     assert caplog.messages == ["index rebuilt"]
+
+
+@pytest.mark.parametrize("kept", [0, 12, 24])
+def test_a_time_index_that_lost_its_end_does_not_hide_younger_records(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, kept: int
+) -> None:
+    log = open_log(tmp_path)
+    for number in range(15):
+        append(log, 1000 + number * 10)
+    log.close()
+    path = tmp_path / "t-0" / "00000000000000000000.timeindex"
+    path.write_bytes(path.read_bytes()[:kept])
+    log = open_log(tmp_path)
+    for number in range(15):
+        assert log.offset_for_timestamp(995 + number * 10, upper_offset=15) == (1000 + number * 10, number, 0)
+    assert caplog.messages == ["index rebuilt"]
