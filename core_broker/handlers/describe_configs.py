@@ -85,10 +85,11 @@ def _describe_broker(name: str, context: RequestContext) -> list[DescribedSettin
     return [
         DescribedSetting(
             definition=BrokerSettings.DEFINITIONS[key],
+            value=None if BrokerSettings.DEFINITIONS[key].is_sensitive else value,
             synonyms=tuple(p for p in config.places(key) if p.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
             settings=BrokerSettings,
         )
-        for key in config.cluster_wide
+        for key, value in config.cluster_wide.items()
     ]
 
 
@@ -100,8 +101,10 @@ def _describe_group(name: str, context: RequestContext) -> list[DescribedSetting
     described = []
     for key, definition in GroupSettings.DEFINITIONS.items():
         own = [Synonym(key=key, value=overrides[key], source=ConfigSource.GROUP_CONFIG)] if key in overrides else []
-        inherited = [place for synonym in definition.synonyms for place in broker.places(synonym)]
-        described.append(DescribedSetting(definition=definition, synonyms=(*own, *inherited), settings=GroupSettings))
+        places = (*own, *broker.places(*definition.synonyms))
+        described.append(
+            DescribedSetting(definition=definition, value=places[0].value, synonyms=places, settings=GroupSettings)
+        )
     return described
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from functools import cached_property
+from itertools import dropwhile
+from typing import Final
 
 import msgspec
 
@@ -23,6 +25,15 @@ class ConfigSource(IntEnum):
     GROUP_CONFIG = 8
 
 
+_BROKER_SOURCES: Final = (
+    ConfigSource.DYNAMIC_BROKER_CONFIG,
+    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
+    ConfigSource.STATIC_BROKER_CONFIG,
+    ConfigSource.DEFAULT_CONFIG,
+)
+"""The layers of a broker's settings, the strongest first."""
+
+
 class Synonym(msgspec.Struct, frozen=True, kw_only=True):
     """One of the places a value could come from."""
 
@@ -32,10 +43,13 @@ class Synonym(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DescribedSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """One key, as DescribeConfigs answers it. The first synonym is the one in force."""
+    """One key, as DescribeConfigs answers it."""
 
     definition: Definition
+    value: str | None
+    """The value in force; None when there is none, or when it is a secret."""
     synonyms: tuple[Synonym, ...]
+    """The places the value may come from, the one in force first."""
     settings: type[Settings]
 
     @property
@@ -44,14 +58,9 @@ class DescribedSetting(msgspec.Struct, frozen=True, kw_only=True):
         return self.definition.key
 
     @property
-    def value(self) -> str | None:
-        """The value in force; None when there is none, or when it is a secret."""
-        return self.synonyms[0].value
-
-    @property
     def source(self) -> ConfigSource:
         """Where the value in force comes from."""
-        return self.synonyms[0].source
+        return self.synonyms[0].source if self.synonyms else ConfigSource.DEFAULT_CONFIG
 
     @property
     def is_default(self) -> bool:
@@ -115,23 +124,33 @@ class BrokerConfig:
     def describe(self) -> list[DescribedSetting]:
         """Every key of the broker."""
         return [
-            DescribedSetting(definition=definition, synonyms=tuple(self.places(key)), settings=BrokerSettings)
+            DescribedSetting(
+                definition=definition,
+                value=_text(definition, self.effective.text_of(key)),
+                synonyms=tuple(self.places(key)),
+                settings=BrokerSettings,
+            )
             for key, definition in BrokerSettings.DEFINITIONS.items()
             if not definition.is_internal
         ]
 
-    def places(self, key: str) -> Iterator[Synonym]:
-        """Where the value of a key may come from, the one in force first; the default always comes last."""
+    def places(self, *keys: str) -> Iterator[Synonym]:
+        """Where the value of a key or of its other names may come from, the one in force first; defaults come last."""
+        for source in _BROKER_SOURCES:
+            for key in keys:
+                value = self._value_from(source, key)
+                if value is not None:
+                    yield Synonym(key=key, value=_text(BrokerSettings.DEFINITIONS[key], value), source=source)
+
+    def _value_from(self, source: ConfigSource, key: str) -> str | None:
+        if source is ConfigSource.DYNAMIC_BROKER_CONFIG:
+            return self.own.get(key)
+        if source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG:
+            return self.cluster_wide.get(key)
+        if source is ConfigSource.STATIC_BROKER_CONFIG:
+            return self.static.text_of(key) if self.static.is_set(key) else None
         definition = BrokerSettings.DEFINITIONS[key]
-        for layer, source in (
-            (self.own, ConfigSource.DYNAMIC_BROKER_CONFIG),
-            (self.cluster_wide, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
-        ):
-            if key in layer:
-                yield _synonym(definition, layer[key], source)
-        if self.static.is_set(key):
-            yield _synonym(definition, self.static.text_of(key), ConfigSource.STATIC_BROKER_CONFIG)
-        yield _synonym(definition, definition.text(definition.default), ConfigSource.DEFAULT_CONFIG)
+        return definition.text(definition.default)
 
 
 def describe_topic(overrides: Mapping[str, str], broker: BrokerConfig) -> list[DescribedSetting]:
@@ -139,6 +158,7 @@ def describe_topic(overrides: Mapping[str, str], broker: BrokerConfig) -> list[D
     return [
         DescribedSetting(
             definition=definition,
+            value=_topic_value(definition, overrides, broker),
             synonyms=tuple(_topic_places(definition, overrides, broker)),
             settings=TopicSettings,
         )
@@ -147,17 +167,20 @@ def describe_topic(overrides: Mapping[str, str], broker: BrokerConfig) -> list[D
     ]
 
 
+def _topic_value(definition: Definition, overrides: Mapping[str, str], broker: BrokerConfig) -> str | None:
+    if definition.key in overrides:
+        return overrides[definition.key]
+    return definition.text(TopicSettings.inherited(definition, broker.effective))
+
+
 def _topic_places(definition: Definition, overrides: Mapping[str, str], broker: BrokerConfig) -> Iterator[Synonym]:
     if definition.key in overrides:
-        yield _synonym(definition, overrides[definition.key], ConfigSource.DYNAMIC_TOPIC_CONFIG)
-    places = [place for key in definition.synonyms for place in broker.places(key) if place.value is not None]
-    # What somebody set under any synonym goes before what nobody set under another.
-    for place in sorted(places, key=lambda place: place.source is ConfigSource.DEFAULT_CONFIG):
-        value = TopicSettings.in_topic_units(place.key, definition.kind.read(place.value or ""))
-        yield Synonym(key=place.key, value=definition.text(value), source=place.source)
-    if not definition.synonyms:
-        yield _synonym(definition, definition.text(definition.default), ConfigSource.DEFAULT_CONFIG)
+        value = overrides[definition.key]
+        yield Synonym(key=definition.key, value=value, source=ConfigSource.DYNAMIC_TOPIC_CONFIG)
+    # As Kafka does it: the broker's key in the topic's unit opens the list. Before it, hours and minutes are not told.
+    first = definition.synonyms[0] if definition.synonyms else None
+    yield from dropwhile(lambda place: place.key != first, broker.places(*definition.synonyms))
 
 
-def _synonym(definition: Definition, value: str | None, source: ConfigSource) -> Synonym:
-    return Synonym(key=definition.key, value=None if definition.is_sensitive else value, source=source)
+def _text(definition: Definition, value: str | None) -> str | None:
+    return None if definition.is_sensitive else value

@@ -35,8 +35,35 @@ def test_synonyms_come_in_order_of_precedence() -> None:
 
 def test_topic_value_is_told_in_the_topics_unit() -> None:
     described = topic_key("retention.ms", {}, BrokerConfig(BrokerSettings(log_retention_hours=1)))
-    assert (described.value, described.source) == ("3600000", ConfigSource.STATIC_BROKER_CONFIG)
-    assert described.synonyms[0].key == "log.retention.hours"
+    assert described.value == "3600000"
+
+
+def test_synonyms_in_another_unit_are_not_told_before_the_one_in_the_topics_unit() -> None:
+    described = topic_key("retention.ms", {}, BrokerConfig(BrokerSettings(log_retention_hours=1)))
+    assert described.synonyms == ()
+    assert described.source is ConfigSource.DEFAULT_CONFIG
+
+
+def test_synonyms_are_told_in_their_own_unit() -> None:
+    broker = BrokerConfig(BrokerSettings(log_retention_minutes=5), {"log.retention.ms": "17"})
+    described = topic_key("retention.ms", {}, broker)
+    assert [(synonym.key, synonym.value, synonym.source) for synonym in described.synonyms] == [
+        ("log.retention.ms", "17", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+        ("log.retention.minutes", "5", ConfigSource.STATIC_BROKER_CONFIG),
+        ("log.retention.hours", "168", ConfigSource.DEFAULT_CONFIG),
+    ]
+
+
+def test_topic_key_unknown_to_brokers_has_no_synonyms() -> None:
+    broker = BrokerConfig(BrokerSettings())
+    unknown = [d for d in describe_topic({}, broker) if not d.definition.synonyms]
+    assert unknown
+    assert all(described.synonyms == () and described.is_default for described in unknown)
+
+
+def test_broker_key_without_a_value_has_no_synonyms() -> None:
+    described = broker_key("log.retention.ms", BrokerConfig(BrokerSettings()))
+    assert (described.value, described.synonyms) == (None, ())
 
 
 def test_described_value_is_always_the_one_in_force() -> None:
