@@ -48,6 +48,12 @@ class BrokerMetrics:
         if traffic is not None:
             traffic.failed_produce_requests += 1
 
+    def topic_failed_fetch(self, name: str) -> None:
+        """Count a refused fetch, by the same rule."""
+        traffic = self.topics.get(name)
+        if traffic is not None:
+            traffic.failed_fetch_requests += 1
+
     def forget_topic(self, name: str) -> None:
         """Drop the counters of a deleted topic."""
         self.topics.pop(name, None)

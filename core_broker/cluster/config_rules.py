@@ -152,7 +152,10 @@ def _split(text: str) -> list[str]:
 def _check_configs(
     resource: ConfigResource, new: Mapping[str, str], image: MetadataImage, settings: BrokerSettings
 ) -> None:
-    """Raise INVALID_CONFIG, naming key, value and what is allowed, unless the resource may be configured like this."""
+    """Raise BrokerError, naming key, value and what is allowed, unless the resource may be configured like this.
+
+    As in Kafka, that is INVALID_REQUEST for brokers and INVALID_CONFIG for everything else (KAFKA-13609).
+    """
     kind, name = resource
     if kind == ResourceType.TOPIC:
         TopicSettings.resolve(new, broker_settings(image, settings))
@@ -171,10 +174,11 @@ def _check_together(new: Mapping[str, str], name: str, image: MetadataImage, set
     cluster_wide = new if name == EVERY_BROKER else image.config_of(ResourceType.BROKER, EVERY_BROKER)
     own = image.config_of(ResourceType.BROKER, str(settings.node_id)) if name == EVERY_BROKER else new
     try:
-        effective = BrokerConfig(static=settings, cluster_wide=cluster_wide, own=own).effective
+        TopicSettings.resolve({}, BrokerConfig(static=settings, cluster_wide=cluster_wide, own=own).effective)
     except SettingsError as error:
-        raise BrokerError(ErrorCode.INVALID_CONFIG, str(error)) from None
-    TopicSettings.resolve({}, effective)
+        raise BrokerError(ErrorCode.INVALID_REQUEST, str(error)) from None
+    except BrokerError as error:
+        raise BrokerError(ErrorCode.INVALID_REQUEST, error.message) from None
 
 
 def _invalid(message: str) -> BrokerError:

@@ -156,6 +156,8 @@ class _Fetch:
             if result.traffic is not None:
                 result.traffic.fetch_requests += 1
                 result.traffic.bytes_out += 0 if result.data is None else result.data.length
+            else:
+                self._context.services.metrics.topic_failed_fetch(result.entry.topic)
         response = FetchResponse(self._context.api_version, self._context.correlation_id)
         return response.build(results, 0 if session is None else session.session_id)
 

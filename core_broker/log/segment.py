@@ -164,8 +164,9 @@ class Segment:
         """Write what is left to write when no more batches come: the last time entry; give back unused space."""
         if self.size:
             self.times.append(*self.greatest_timestamp)
-            if not self.times.count:  # no batch has a timestamp; a missing file would look like a lost one
-                self.times.path.touch()
+            for index in (self.offsets, self.times):
+                if not index.count:  # a missing file would look like a lost one, to Kafka's own tools as well
+                    index.path.touch()
         self.offsets.trim()
         self.times.trim()
         if self._reserved > _RESERVE_FROM_BYTES:

@@ -16,6 +16,8 @@ from collections import deque
 from time import perf_counter
 from typing import Final, Protocol
 
+import msgspec
+
 from core_broker.handlers.context import Services
 from core_broker.handlers.fetch_response import Chunk
 from core_broker.handlers.produce import AcksNoneFailed
@@ -71,8 +73,7 @@ class Connection:
         "_out",
         "_owner",
         "_pending",
-        "_pending_key",
-        "_pending_since",
+        "_pending_request",
         "_socket",
         "client",
         "last_tick",
@@ -88,8 +89,7 @@ class Connection:
         self._filled = 0
         self._out: deque[Chunk | memoryview] = deque()
         self._pending: asyncio.Future[Answer] | None = None
-        self._pending_since = 0.0
-        self._pending_key = -1
+        self._pending_request: _Request | None = None
         self._blocked = False
         self._muted = False
         self._closed = False
@@ -266,7 +266,7 @@ class Connection:
     # -- answering -------------------------------------------------------------------------------------------------
 
     def _answer(self, frame: memoryview) -> None:
-        began = perf_counter()
+        request = _Request(perf_counter(), len(frame), *unpack_key(frame, 0))
         try:
             answer = dispatch(frame, self.client, self._owner.services)
         except (DecodeError, UnknownRequest) as error:
@@ -276,26 +276,24 @@ class Connection:
             self.close("a produce request with acks=0 failed")
             return
         except Exception:
-            log.exception("request failed", extra={"client": self._peer(), "key": unpack_key(frame, 0)[0]})
+            log.exception("request failed", extra={"client": self._peer(), "api": request.api_name})
             self.close("internal error")
             return
-        key: int = unpack_key(frame, 0)[0]
-        if self._owner.logs_requests:
-            self._log_request(frame)
         kind = type(answer)
         if kind is bytearray or kind is list or answer is None:
-            self._count(key, began)
+            self._finished(request)
             self._queue(answer)  # type: ignore[arg-type]  # an awaitable is of neither type
             return
         future = answer if isinstance(answer, asyncio.Future) else self._owner.loop.create_task(answer)  # type: ignore[arg-type]  # handlers return futures or coroutines only
         self._pending = future
-        self._pending_since = began
-        self._pending_key = key
+        self._pending_request = request
         future.add_done_callback(self._answered)
 
     def _answered(self, future: "asyncio.Future[Answer]") -> None:
         """An answer that took time is there; send it and go on with what came after."""
         self._pending = None
+        request, self._pending_request = self._pending_request, None
+        assert request is not None
         error = None if future.cancelled() else future.exception()
         if self._closed:
             return
@@ -304,10 +302,10 @@ class Connection:
         elif isinstance(error, AcksNoneFailed):
             self.close("a produce request with acks=0 failed")
         elif error is not None:
-            log.error("request failed", exc_info=error, extra={"client": self._peer(), "key": self._pending_key})
+            log.error("request failed", exc_info=error, extra={"client": self._peer(), "api": request.api_name})
             self.close("internal error")
         else:
-            self._count(self._pending_key, self._pending_since)
+            self._finished(request)
             self._queue(future.result())
             self._go_on()
 
@@ -423,24 +421,39 @@ class Connection:
     def _peer(self) -> str:
         return f"{self.client.host}:{self.client.port}"
 
-    def _count(self, key: int, began: float) -> None:
-        stats = self._owner.stats(key)
-        seconds = perf_counter() - began
+    def _finished(self, request: "_Request") -> None:
+        """Count a request that has its answer, and write it down if somebody wants to know."""
+        stats = self._owner.stats(request.key)
+        seconds = perf_counter() - request.began
         stats.count += 1
         stats.seconds += seconds
         if seconds > stats.seconds_max:
             stats.seconds_max = seconds
+        if self._owner.logs_requests:
+            request_log.info(
+                "request",
+                extra={
+                    "api": request.api_name,
+                    "version": request.version,
+                    "correlation_id": request.correlation_id,
+                    "client": self._peer(),
+                    "software": self.client.software,
+                    "bytes": request.size_bytes,
+                    "ms": round(seconds * 1000, 3),
+                },
+            )
 
-    def _log_request(self, frame: memoryview) -> None:
-        key, version, correlation_id = unpack_key(frame, 0)
-        request_log.info(
-            "request",
-            extra={
-                "api": BY_KEY[key].name if key in BY_KEY else key,
-                "version": version,
-                "correlation_id": correlation_id,
-                "client": self._peer(),
-                "software": self.client.software,
-                "bytes": len(frame),
-            },
-        )
+
+class _Request(msgspec.Struct, gc=False):
+    """What is remembered of a request until it is answered."""
+
+    began: float
+    size_bytes: int
+    key: int
+    version: int
+    correlation_id: int
+
+    @property
+    def api_name(self) -> str:
+        """The name of the API, or its number if there is none."""
+        return BY_KEY[self.key].name if self.key in BY_KEY else str(self.key)

@@ -110,16 +110,19 @@ class BrokerConfig:
 
     @classmethod
     def check_dynamic(cls, key: str, value: str) -> None:
-        """Raise BrokerError INVALID_CONFIG unless this key may be changed to this value while brokers run."""
+        """Raise BrokerError INVALID_REQUEST unless this key may be changed to this value while brokers run.
+
+        INVALID_CONFIG would say it better, but clients know Kafka's answer (KAFKA-13609).
+        """
         definition = BrokerSettings.DEFINITIONS.get(key)
         if definition is None:
-            raise BrokerError(ErrorCode.INVALID_CONFIG, f"{key}={value}: unknown setting")
+            raise BrokerError(ErrorCode.INVALID_REQUEST, f"{key}={value}: unknown setting")
         if not definition.is_dynamic:
-            raise BrokerError(ErrorCode.INVALID_CONFIG, f"{key}={value}: cannot be changed while the broker runs")
+            raise BrokerError(ErrorCode.INVALID_REQUEST, f"{key}={value}: cannot be changed while the broker runs")
         try:
             definition.parse(value)
         except SettingsError as error:
-            raise BrokerError(ErrorCode.INVALID_CONFIG, str(error)) from None
+            raise BrokerError(ErrorCode.INVALID_REQUEST, str(error)) from None
 
     def describe(self) -> list[DescribedSetting]:
         """Every key of the broker."""
