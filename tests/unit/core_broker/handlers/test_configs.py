@@ -174,7 +174,7 @@ async def test_alter_configs_only_validates_when_told_so(world: HandlerWorld) ->
     bad = alter_configs.AlterConfigsResource(4, "1", [alter_configs.AlterableConfig("node.id", "9")])
     request = alter_configs.AlterConfigsRequest([good, bad], validate_only=True)
     results = (await world.call(request, alter_configs.AlterConfigsResponse, 2)).responses
-    assert [result.error_code for result in results] == [0, ErrorCode.INVALID_CONFIG]
+    assert [result.error_code for result in results] == [0, ErrorCode.INVALID_REQUEST]
     assert world.quorum.image.configs == {}
 
 

@@ -283,6 +283,14 @@ def test_a_segment_is_rolled_before_it_grows_too_large(tmp_path: Path, clock: Ma
     assert {"00000000000000000003.log", "00000000000000000003.timeindex", "00000000000000000003.snapshot"} <= names
 
 
+def test_a_closed_segment_has_both_indexes_even_when_one_is_empty(tmp_path: Path, clock: ManualClock) -> None:
+    log = open_log(tmp_path, clock)
+    fill(log, 1)
+    log.close()
+    sizes = [(tmp_path / "t-0" / f"{0:020}.{suffix}").stat().st_size for suffix in ("index", "timeindex")]
+    assert sizes == [0, 12]
+
+
 def test_a_segment_is_rolled_by_the_time_of_its_first_record(tmp_path: Path, clock: ManualClock) -> None:
     log = open_log(tmp_path, clock, segment_ms=1000, message_timestamp_after_max_ms=10**9)
     for timestamp in (NOW, NOW + 1000, NOW + 1001, NOW + 1500):

@@ -1,6 +1,6 @@
 import pytest
 
-from core_broker.errors import BrokerError
+from core_broker.errors import BrokerError, ErrorCode
 from core_broker.settings import BrokerConfig, BrokerSettings, ConfigSource, DescribedSetting, describe_topic
 
 
@@ -95,6 +95,7 @@ def test_internal_keys_are_not_told() -> None:
     ],
 )
 def test_change_of_a_running_broker_is_refused_with_a_reason(key: str, value: str, reason: str) -> None:
-    with pytest.raises(BrokerError, match=reason):
+    with pytest.raises(BrokerError, match=reason) as caught:
         BrokerConfig.check_dynamic(key, value)
+    assert caught.value.code is ErrorCode.INVALID_REQUEST
     BrokerConfig.check_dynamic("log.segment.bytes", "3000000")
