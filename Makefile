@@ -6,9 +6,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 # Tests run on two workers: most of them wait for a broker rather than for the processor.
 WORKERS ?= 2
+JAVA_CLIENTS := 2.8.2 3.9.1 4.3.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-all run bench docs format lock clean
+.PHONY: help setup check test test-all test-java run bench docs format lock clean
 
 help: ## Show this help
 	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
@@ -34,6 +35,13 @@ test: setup ## Run all tests (none of the benchmarks)
 
 test-all: setup ## Run all tests, the slow ones too
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not bench"
+
+test-java: setup ## Run the tests with Kafka's own Java clients (fetches them with Maven)
+	@for version in $(JAVA_CLIENTS); do \
+		mvn -q -B -f tests/support/java/pom.xml -Dkafka.version=$$version dependency:copy-dependencies \
+			-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/$$version || exit 1; \
+	done
+	CAUDAL_JAVA_CLIENTS=$(CURDIR)/$(VENV)/java $(BIN)/python -m pytest tests/conformance/test_java_clients.py
 
 run: setup ## Start a broker and send records through it (ONCE=1 ends after the round trip)
 	@$(BIN)/python -m deploy.demo
