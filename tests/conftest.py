@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.broker import BrokerProcess
+from tests.support.kafka import start_class
 
 _numbers = itertools.count(1)
 
@@ -14,7 +15,7 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """A running broker for all tests that leave it as they found it."""
-    with BrokerProcess(tmp_path_factory.mktemp("broker")) as process:
+    with start_class()(tmp_path_factory.mktemp("broker")) as process:
         yield process
         if not process.is_running:
             pytest.fail(f"the broker died during the tests\n{process.log_tail()}")

@@ -12,10 +12,11 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource as PureConfigResource
 from kafka.admin import ConfigResourceType as PureConfigResourceType
 
-from tests.support.admin import admin_client, create_topic
+from tests.support.admin import admin_client, create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.clients.model import TIMEOUT_S
 
+BROKER_WIDE = {ConfigSource.STATIC_BROKER_CONFIG, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG}
 DEFAULTS = {
     "cleanup.policy": "delete",
     "compression.type": "producer",
@@ -76,7 +77,7 @@ def new_topic_configs(broker: BrokerProcess) -> dict[str, ConfigEntry]:
 def test_a_new_topic_has_kafkas_defaults(new_topic_configs: dict[str, ConfigEntry], key: str) -> None:
     entry = new_topic_configs[key]
     assert entry.value == DEFAULTS[key]
-    assert entry.is_default or ConfigSource(entry.source) is ConfigSource.STATIC_BROKER_CONFIG
+    assert entry.is_default or ConfigSource(entry.source) in BROKER_WIDE
 
 
 def test_configs_given_at_creation_are_kept(broker: BrokerProcess, name: str) -> None:
@@ -184,7 +185,8 @@ def test_a_broker_config_is_changed_while_it_runs(broker: BrokerProcess) -> None
     for operation, expected in ((AlterConfigOpType.SET, "987654"), (AlterConfigOpType.DELETE, "1048588")):
         entry = change("message.max.bytes", "987654", operation)
         alter(broker, ConfigResource(ResourceType.BROKER, str(node), incremental_configs=[entry]))
-        assert describe(broker, ConfigResource(ResourceType.BROKER, str(node)))["message.max.bytes"].value == expected
+        resource = ConfigResource(ResourceType.BROKER, str(node))
+        eventually(lambda: describe(broker, resource)["message.max.bytes"].value, lambda value: value == expected)  # noqa: B023
 
 
 def test_an_unknown_topic_has_no_configs(broker: BrokerProcess, name: str) -> None:

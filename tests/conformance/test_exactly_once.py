@@ -5,13 +5,12 @@ from collections import Counter
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka import TopicPartition as AioTopicPartition
 from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as PureTopicPartition
 from kafka.structs import OffsetAndMetadata
 
-from tests.support.admin import create_topic
+from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import ConfluentClient, consumer_config
 from tests.support.clients.model import TIMEOUT_S, Sent
@@ -71,7 +70,7 @@ def test_output_is_exact_though_every_other_transaction_is_aborted(broker: Broke
         finally:
             consumer.close()
     assert outputs(broker, target) == EXPECTED
-    assert sum(committed(broker, name, source)) == INPUTS
+    eventually(lambda: sum(committed(broker, name, source)), lambda total: total == INPUTS)
 
 
 def test_aiokafka_consume_transform_produce(broker: BrokerProcess, name: str) -> None:
@@ -105,12 +104,12 @@ def test_aiokafka_consume_transform_produce(broker: BrokerProcess, name: str) ->
                             offsets = {partition: messages[-1].offset + 1}
                             await producer.send_offsets_to_transaction(offsets, name)
                             done += len(messages)
-            assert await consumer.committed(AioTopicPartition(source, 0)) == INPUTS / 2
         finally:
             await producer.stop()
             await consumer.stop()
 
     asyncio.run(run())
+    eventually(lambda: sum(committed(broker, name, source)), lambda total: total == INPUTS)
     assert outputs(broker, target) == EXPECTED
 
 
@@ -142,7 +141,7 @@ def test_kafka_python_consume_transform_produce(broker: BrokerProcess, name: str
                 done += len(messages)
             producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
             producer.commit_transaction()
-        assert consumer.committed(PureTopicPartition(source, 1)) == INPUTS / 2
+        eventually(lambda: consumer.committed(PureTopicPartition(source, 1)), lambda offset: offset == INPUTS / 2)
     finally:
         producer.close(timeout=TIMEOUT_S)
         consumer.close()
@@ -164,4 +163,5 @@ def test_offsets_become_visible_with_the_transaction(broker: BrokerProcess, name
     finally:
         consumer.close()
     nothing = -1001
-    assert committed(broker, name, name) == ([7, 9] if commit else [nothing, nothing])
+    expected = [7, 9] if commit else [nothing, nothing]
+    eventually(lambda: committed(broker, name, name), lambda found: found == expected)

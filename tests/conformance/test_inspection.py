@@ -24,7 +24,7 @@ from core_broker.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from tests.support.admin import admin_client, create_topic
+from tests.support.admin import admin_client, create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import ConfluentClient
 from tests.support.clients.model import TIMEOUT_S, Sent
@@ -63,8 +63,10 @@ def test_transactions_are_listed_and_described(broker: BrokerProcess, name: str,
     assert "Ongoing" in described or "ONGOING" in described
     assert name in described
     producer.commit_transaction(TIMEOUT_S)
-    described = str(admin.describe_transactions([name])).lower()
-    assert "completecommit" in described.replace("_", "")
+    eventually(
+        lambda: str(admin.describe_transactions([name])).lower().replace("_", ""),
+        lambda described: "completecommit" in described,
+    )
 
 
 def test_the_quorum_describes_itself(admin: KafkaAdminClient) -> None:

@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient, KafkaConsumer
 from kafka import TopicPartition as PureTopicPartition
 
 from core_broker.service.clock import SystemClock
-from tests.support.admin import admin_client, create_topic
+from tests.support.admin import admin_client, create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import ConfluentClient, consumer_config
 from tests.support.clients.kcat import KCAT, run
@@ -107,7 +107,9 @@ def test_latest_of_a_committed_reader_is_the_last_stable_offset(broker: BrokerPr
     committed = IsolationLevel.READ_COMMITTED
     assert ask(broker, filled, OffsetSpec.latest(), isolation_level=committed)[0] == 6
     producer.commit_transaction(TIMEOUT_S)
-    assert ask(broker, filled, OffsetSpec.latest(), isolation_level=committed)[0] == 8
+    eventually(
+        lambda: ask(broker, filled, OffsetSpec.latest(), isolation_level=committed)[0], lambda offset: offset == 8
+    )
 
 
 def test_deleted_records_are_gone_for_every_reader(broker: BrokerProcess, filled: str) -> None:

@@ -12,13 +12,14 @@ from tests.support.clients.all import INSTALLED
 from tests.support.clients.confluent import ConfluentClient, consumer_config, poll_records
 from tests.support.clients.model import TIMEOUT_S, Client, Received, Sent, Transaction
 from tests.support.group_member import GroupMember
+from tests.support.kafka import start_class
 
 HOW = pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
 
 
 @pytest.fixture
 def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    with BrokerProcess(tmp_path_factory.mktemp("restart")) as process:
+    with start_class()(tmp_path_factory.mktemp("restart")) as process:
         yield process
 
 

@@ -16,6 +16,7 @@ from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import ConfluentClient
 from tests.support.clients.kcat import KCAT, run
 from tests.support.clients.model import TIMEOUT_S, Sent
+from tests.support.kafka import start_class
 
 
 def partitions_of(broker: BrokerProcess, topic: str) -> int:
@@ -155,7 +156,7 @@ def test_topics_are_made_when_a_producer_names_them(broker: BrokerProcess, name:
 
 def test_topics_are_not_made_when_the_broker_forbids_it(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
     directory = tmp_path_factory.mktemp("strict")
-    with BrokerProcess(directory, settings={"auto.create.topics.enable": "false"}) as strict:
+    with start_class()(directory, settings={"auto.create.topics.enable": "false"}) as strict:
         producer = Producer({"bootstrap.servers": strict.bootstrap, "message.timeout.ms": 3000})
         failures: list[object] = []
         producer.produce(name, b"v", on_delivery=lambda error, _: failures.append(error.code() if error else None))
