@@ -89,6 +89,7 @@ async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) 
         local_id=settings.node_id, logs=logs_on_disk, settings=settings, clock=clock, metrics=metrics
     )
     logs_on_disk.high_watermark_of = partitions.high_watermark_of
+    controller.prepare = partitions.prepare
     groups = _group_coordinator(settings, clock, metadata, partitions)
     transactions = _transaction_coordinator(settings, clock, metadata, controller, partitions, groups)
     _follow_metadata(metadata, partitions, groups, transactions)

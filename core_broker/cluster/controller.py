@@ -7,7 +7,7 @@ clients cannot create the same topic; what was decided becomes visible only when
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, ParamSpec, TypeVar
 
@@ -56,6 +56,8 @@ class Controller:
         self._settings = settings
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
+        self.prepare: Callable[[Sequence[Message]], Awaitable[None]] = _prepare_nothing
+        """Called with the records of new partitions before they are committed: what takes time is done there."""
 
     @property
     def image(self) -> MetadataImage:
@@ -119,6 +121,7 @@ class Controller:
             planner = TopicPlanner(image, self.settings)
             results = [_attempt(planner.plan, topic) for topic in topics]
             if planner.records and not validate_only:
+                await self.prepare(planner.records)
                 await self._quorum.append(planner.records)
         for result in results:
             if isinstance(result, CreatedTopic) and not validate_only:
@@ -167,6 +170,7 @@ class Controller:
             plans = [_attempt(plan_more_partitions, topic, image) for topic in topics]
             records = [record for plan in plans if not isinstance(plan, BrokerError) for record in plan]
             if records and not validate_only:
+                await self.prepare(records)
                 await self._quorum.append(records)
         return [plan if isinstance(plan, BrokerError) else None for plan in plans]
 
@@ -259,3 +263,7 @@ def _elections(image: MetadataImage, broker_id: int, *, everywhere: bool) -> Ite
             if waits or (everywhere and partition.leader_id == broker_id):
                 isr = None if broker_id in partition.isr else [broker_id]
                 yield PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=broker_id, isr=isr)
+
+
+async def _prepare_nothing(_: Sequence[Message]) -> None:
+    """Nothing about new partitions takes time."""

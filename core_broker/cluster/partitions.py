@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from core_broker.cluster.effective_settings import topic_settings
 from core_broker.cluster.metadata import MetadataImage, ResourceType, TopicImage
@@ -22,6 +23,9 @@ from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings, TopicSettings
 
 log = logging.getLogger(__name__)
+
+_PREPARED_MIN: Final = 16
+"""Fewer new partitions than this are made on the way: a thread would take longer."""
 
 LeadershipListener = Callable[[Partition], None]
 
@@ -77,6 +81,17 @@ class Partitions:
         """Host exactly what the image says; called once, after the replay at start."""
         for topic in image.topics.values():
             self._apply_topic(image, topic)
+
+    async def prepare(self, records: Sequence[Message]) -> None:
+        """Make the files of many new partitions before their records are committed, in a thread."""
+        names = self._names | {record.topic_id: record.name for record in records if isinstance(record, TopicRecord)}
+        new: dict[bytes, list[int]] = {}
+        for record in records:
+            if isinstance(record, PartitionRecord) and self._local_id in record.replicas:
+                new.setdefault(record.topic_id, []).append(record.partition_id)
+        if sum(map(len, new.values())) >= _PREPARED_MIN:
+            for topic_id, partitions in new.items():
+                await self._logs.prepare(names[topic_id], partitions, topic_id)
 
     def apply(self, image: MetadataImage, records: Sequence[Message]) -> None:
         """Follow freshly committed metadata records."""

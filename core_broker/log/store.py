@@ -5,13 +5,16 @@ is on disk, where it starts, what was committed and what was cleaned. After a cl
 after the other, which takes about a tenth of a millisecond each; after any other stop they are recovered in threads.
 """
 
+import asyncio
+import contextlib
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.log.checkpoints import read_offsets, write_offsets
+from core_broker.log.checkpoints import read_offsets, write_offsets, write_topic_id
 from core_broker.log.group_commit import DEFAULT_TIMEOUT_SECONDS, GroupCommit
 from core_broker.log.log_directory import (
     CLEANER_FILE,
@@ -26,7 +29,7 @@ from core_broker.log.log_directory import (
     new_id,
 )
 from core_broker.log.partition_log import PartitionLog
-from core_broker.log.segment import Segment
+from core_broker.log.segment import Segment, segment_name
 from core_broker.log.upkeep import Upkeep
 from core_broker.protocol.primitives import ZERO_UUID
 from core_broker.service.clock import Clock
@@ -62,6 +65,7 @@ class LogStore:
         self._logs: dict[Key, PartitionLog] = {}
         self._homes: dict[Key, LogDirectory] = {}
         self._failed: dict[Key, str] = {}
+        self._prepared: dict[Key, LogDirectory] = {}
         self._commits: dict[Key, GroupCommit] = {}
         self._untouched: dict[Key, tuple[int, Sequence[Segment]]] = {}
         """End and segments of logs as they were found in order: those that are still so need no closing."""
@@ -223,8 +227,16 @@ class LogStore:
             return known
         return self._create(TopicPartitionName(*key), topic_id, settings)
 
+    async def prepare(self, topic: str, partitions: Sequence[int], topic_id: bytes) -> None:
+        """Make the files of many new partitions in a thread: `create` then finds them and does not stall the loop."""
+        folders = []
+        for partition in partitions:
+            directory = self._prepared[topic, partition] = self._least_used(partition)
+            folders.append(directory.path / f"{topic}-{partition}")
+        await asyncio.to_thread(_make_empty_logs, folders, topic_id)
+
     def _create(self, key: TopicPartitionName, topic_id: bytes, settings: TopicSettings) -> PartitionLog:
-        directory = self._least_used()
+        directory = self._prepared.pop(key, None) or self._least_used(key.partition)
         created = PartitionLog.open(
             directory.path / f"{key.topic}-{key.partition}",
             topic=key.topic,
@@ -239,13 +251,14 @@ class LogStore:
         self._homes[key] = directory
         return created
 
-    def _least_used(self) -> LogDirectory:
+    def _least_used(self, turn: int) -> LogDirectory:
+        """The directory with the fewest partitions; among equals they take turns."""
         if len(self._directories) == 1:
             return self._directories[0]
-        counts = {id(directory): 0 for directory in self._directories}
-        for directory in self._homes.values():
-            counts[id(directory)] += 1
-        return min(self._directories, key=lambda directory: counts[id(directory)])
+        counts = Counter(id(directory) for directory in (*self._homes.values(), *self._prepared.values()))
+        shift = turn % len(self._directories)
+        candidates = self._directories[shift:] + self._directories[:shift]
+        return min(candidates, key=lambda directory: counts[id(directory)])
 
     def delete(self, topic: str, partition: int) -> None:
         """Forget a log at once; its files are removed in the background after file.delete.delay.ms."""
@@ -356,3 +369,12 @@ class LogStore:
 def _end_offset(partition_log: PartitionLog) -> int:
     """With one replica everything written is committed."""
     return partition_log.end_offset
+
+
+def _make_empty_logs(folders: Sequence[Path], topic_id: bytes) -> None:
+    """What a new log looks like on disk. One that cannot be made is left to `create`, which tells why."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.mkdir()
+            write_topic_id(folder, topic_id)
+            (folder / f"{segment_name(0)}.log").touch()

@@ -13,7 +13,8 @@ from core_broker.cluster.topic_changes import NewTopic
 from core_broker.errors import BrokerError
 from core_broker.handlers.context import Services
 from core_broker.handlers.fetch_sessions import FetchSessions
-from core_broker.handlers.table import BY_KEY, advertised_versions
+from core_broker.handlers.table import BY_KEY, Answer, advertised_versions
+from core_broker.log.partition_log import LogSlice
 from core_broker.log.store import LogStore
 from core_broker.metrics import BrokerMetrics
 from core_broker.protocol.fields import Message, decode
@@ -27,6 +28,15 @@ from tests.support.wire import request_body
 R = TypeVar("R", bound=Message)
 _NOT_HERE = cast("Any", None)
 """The coordinators: the handlers under test do not use them."""
+
+
+def as_bytes(answer: Answer) -> bytearray:
+    """An answer as a client reads it, with the parts of files in their places."""
+    assert answer is not None
+    if isinstance(answer, bytearray):
+        return answer
+    parts = (c.file.read(c.position, c.length) if isinstance(c, LogSlice) else bytes(c) for c in answer)
+    return bytearray(b"".join(parts))
 
 
 class HandlerWorld:
@@ -44,6 +54,7 @@ class HandlerWorld:
         self.partitions = Partitions(
             local_id=settings.node_id, logs=self.logs, settings=settings, clock=clock, metrics=metrics
         )
+        self.controller.prepare = self.partitions.prepare
         self.partitions.synchronise(self.quorum.image)
         self.quorum.subscribe(self.partitions.apply)
         self.services = Services(
@@ -80,17 +91,21 @@ class HandlerWorld:
         local_host: str = "192.0.2.1",
     ) -> R:
         """Send a request through dispatch, as bytes, and read the answer."""
-        client = Client("192.0.2.9", 50000, listener, local_host)
-        frame = memoryview(bytearray(request_body(request, version, correlation_id=77)))
-        answer = dispatch(frame, client, self.services)
-        if isawaitable(answer):
-            answer = await answer
-        assert isinstance(answer, bytearray)
+        answer = as_bytes(await self.send(request, version, listener=listener, local_host=local_host))
         assert request.API_KEY is not None
         assert int.from_bytes(answer[:4], "big") == len(answer) - 4
         assert int.from_bytes(answer[4:8], "big") == 77
         is_flexible = BY_KEY[request.API_KEY].has_flexible_response_header(version)
         return decode(response, version, answer, 9 if is_flexible else 8)
+
+    async def send(
+        self, request: Message, version: int, *, listener: str = "PLAINTEXT", local_host: str = "192.0.2.1"
+    ) -> Answer:
+        """Send a request through dispatch, as bytes; the answer as it would go out."""
+        client = Client("192.0.2.9", 50000, listener, local_host)
+        frame = memoryview(bytearray(request_body(request, version, correlation_id=77)))
+        answer = dispatch(frame, client, self.services)
+        return await answer if isawaitable(answer) else answer
 
     async def create(self, name: str, partitions: int = 1, **configs: str) -> bytes:
         """Create a topic; returns its id."""

@@ -1,0 +1,126 @@
+"""A partition as its leader sees it."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from core_broker.cluster.metadata import PartitionImage
+from core_broker.cluster.partition import Partition
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.log.partition_log import PartitionLog
+from core_broker.metrics import TopicTraffic
+from core_broker.protocol.records import Record, build_batch
+from core_broker.service.clock import ManualClock
+from core_broker.settings import TopicSettings
+
+NOW_MS = 1_700_000_000_000
+LOCAL_ID = 1
+IMAGE = PartitionImage(replicas=(1, 2, 3), isr=(1,), leader_id=LOCAL_ID, leader_epoch=5, partition_epoch=9)
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Iterator[Partition]:
+    clock = ManualClock(NOW_MS)
+    log = PartitionLog.open(tmp_path / "orders-0", topic="orders", partition=0, settings=TopicSettings(), clock=clock)
+    yield Partition(log, IMAGE, topic_id=bytes(16), local_id=LOCAL_ID, clock=clock, traffic=TopicTraffic())
+    log.close()
+
+
+def batch(count: int = 1) -> bytearray:
+    return build_batch([Record(timestamp=NOW_MS, value=b"v") for _ in range(count)])
+
+
+def test_the_high_watermark_follows_the_log_when_we_are_alone_in_sync(partition: Partition) -> None:
+    result = partition.append(batch(3), acks_all=True)
+    assert (result.first_offset, partition.high_watermark, partition.last_stable_offset) == (0, 3, 3)
+
+
+def test_the_batch_carries_our_leader_epoch(partition: Partition) -> None:
+    partition.append(batch(), acks_all=True)
+    ((header, _),) = partition.log.read_batches(0, 1)
+    assert header.leader_epoch == 5
+    assert partition.log.epochs.end_offset_for(5, 1) == (5, 1)
+
+
+def test_acks_all_is_refused_while_too_few_replicas_are_in_sync(partition: Partition) -> None:
+    partition.configure(TopicSettings(min_insync_replicas=2))
+    with pytest.raises(BrokerError) as refused:
+        partition.append(batch(), acks_all=True)
+    assert refused.value.code is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert partition.log.end_offset == 0
+
+
+def test_below_the_minimum_nothing_becomes_readable(partition: Partition) -> None:
+    partition.configure(TopicSettings(min_insync_replicas=2))
+    partition.append(batch(), acks_all=False)
+    assert (partition.log.end_offset, partition.high_watermark) == (1, 0)
+    partition.update(msgspec.structs.replace(IMAGE, isr=(1, 2), partition_epoch=10))
+    assert partition.high_watermark == 1
+
+
+def test_a_topic_never_needs_more_replicas_than_it_has(partition: Partition) -> None:
+    partition.configure(TopicSettings(min_insync_replicas=2))
+    partition.update(msgspec.structs.replace(IMAGE, replicas=(1,)))
+    partition.append(batch(), acks_all=True)
+    assert partition.high_watermark == 1
+
+
+async def test_waiting_for_a_commit_ends_with_it_or_with_the_time(partition: Partition) -> None:
+    partition.configure(TopicSettings(min_insync_replicas=2))
+    partition.append(batch(), acks_all=False)
+    with pytest.raises(BrokerError) as late:
+        await partition.wait_committed(0, timeout_ms=1)
+    assert late.value.code is ErrorCode.REQUEST_TIMED_OUT
+    waiting = asyncio.create_task(partition.wait_committed(0, timeout_ms=10_000))
+    await asyncio.sleep(0)
+    partition.update(msgspec.structs.replace(IMAGE, isr=(1, 2)))
+    await asyncio.wait_for(waiting, 10)
+
+
+async def test_whoever_waits_is_told_when_the_partition_goes(partition: Partition) -> None:
+    partition.configure(TopicSettings(min_insync_replicas=2))
+    partition.append(batch(), acks_all=False)
+    waiting = asyncio.create_task(partition.wait_committed(0, timeout_ms=10_000))
+    await asyncio.sleep(0)
+    partition.retire()
+    with pytest.raises(BrokerError) as told:
+        await waiting
+    assert told.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    with pytest.raises(BrokerError):
+        await partition.append_buffer(batch())
+
+
+@pytest.mark.parametrize(
+    ("epoch", "code"), [(-1, None), (5, None), (4, ErrorCode.FENCED_LEADER_EPOCH), (6, ErrorCode.UNKNOWN_LEADER_EPOCH)]
+)
+def test_clients_of_another_leadership_are_told(partition: Partition, epoch: int, code: ErrorCode | None) -> None:
+    if code is None:
+        partition.check_leader_epoch(epoch)
+        return
+    with pytest.raises(BrokerError) as refused:
+        partition.check_leader_epoch(epoch)
+    assert refused.value.code is code
+
+
+def test_records_above_the_high_watermark_cannot_be_deleted(partition: Partition) -> None:
+    partition.append(batch(3), acks_all=True)
+    with pytest.raises(BrokerError) as refused:
+        partition.delete_records_before(4)
+    assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert partition.delete_records_before(-1) == 3
+
+
+async def test_coordinators_append_records_and_markers_and_wait_for_the_commit(partition: Partition) -> None:
+    assert await partition.append_records([Record(timestamp=NOW_MS, key=b"k", value=b"v")]) == 0
+    assert await partition.append_marker(7, 0, commit=True, coordinator_epoch=0) == 1
+    assert partition.high_watermark == 2
+
+
+def test_an_announced_epoch_reaches_the_disk_with_its_first_batch(partition: Partition, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "orders-0" / "leader-epoch-checkpoint"
+    assert not checkpoint.exists()
+    partition.append(batch(), acks_all=True)
+    assert checkpoint.read_text().splitlines() == ["0", "1", "5 0"]
