@@ -122,12 +122,13 @@ def test_acks_0_is_not_answered_and_an_error_closes_the_connection(broker: Broke
     create_topic(broker, name)
     with WireConnection(broker.bootstrap) as connection:
         producer = RawProducer(connection, name)
-        connection.send(frame(producer.request(0, acks=0), PRODUCE_VERSION, correlation_id=500))
-        connection.send(frame(producer.request(1, acks=-1), PRODUCE_VERSION, correlation_id=501))
+        eventually(lambda: producer.send(0).error_code, lambda code: code == 0)
+        connection.send(frame(producer.request(1, acks=0), PRODUCE_VERSION, correlation_id=500))
+        connection.send(frame(producer.request(2, acks=-1), PRODUCE_VERSION, correlation_id=501))
         assert connection.receive()[:4] == (501).to_bytes(4)
         connection.send(frame(producer.request(77, acks=0), PRODUCE_VERSION, correlation_id=502))
         assert connection.is_closed_by_peer()
-    eventually(lambda: len(values(broker, name, 2)) == 2)
+    assert len(values(broker, name, 3)) == 3
 
 
 def test_acks_other_than_0_1_and_all_are_refused(broker: BrokerProcess, name: str) -> None:
