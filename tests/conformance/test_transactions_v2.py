@@ -240,7 +240,10 @@ def fetch_offset(transactor: Transactor) -> tuple[int, int]:
 
 
 def test_an_older_client_must_add_a_partition_before_it_writes(broker: BrokerProcess, transactor: Transactor) -> None:
-    assert transactor.produce(b"unannounced", version=9) == ErrorCode.INVALID_TXN_STATE
+    code = eventually(
+        lambda: transactor.produce(b"unannounced", version=9), lambda code: code != ErrorCode.NOT_LEADER_OR_FOLLOWER
+    )
+    assert code == ErrorCode.INVALID_TXN_STATE
     request = AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=transactor.name,
         v3_and_below_producer_id=transactor.producer_id,

@@ -14,7 +14,7 @@ from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import read_to_end
 from tests.support.clients.model import Received
-from tests.support.load import PARTITIONS, IdempotentLoad, Load, TransactionalLoad
+from tests.support.load import PARTITIONS, CommitLoad, IdempotentLoad, Load, TransactionalLoad
 from tests.support.log_check import PartitionReport, check_data_directory
 
 KILLS = 50
@@ -34,6 +34,8 @@ class Aftermath:
 
     idempotent: list[IdempotentLoad]
     transactional: list[TransactionalLoad]
+    commits: CommitLoad
+    committed_offset: int
     plain: dict[int, list[Received]]
     committed: dict[int, list[Received]]
     reports: list[PartitionReport]
@@ -51,17 +53,21 @@ def aftermath(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Aftermath]:
         transactional = [
             TransactionalLoad(broker.bootstrap, "transactions", f"transactional-{n}", seed=n) for n in range(2)
         ]
+        commits = CommitLoad(broker.bootstrap, "plain", "commits")
         with ExitStack() as stack:
-            loads: list[Load] = [*idempotent, *transactional]
+            loads: list[Load] = [*idempotent, *transactional, commits]
             for load in loads:
                 stack.enter_context(load)
             kills = kill_repeatedly(broker, loads)
+        committed_offset = commits.committed()
         plain = read(broker, "plain", "read_uncommitted")
         committed = read(broker, "transactions", "read_committed")
         broker.stop()
         yield Aftermath(
             idempotent=idempotent,
             transactional=transactional,
+            commits=commits,
+            committed_offset=committed_offset,
             plain=plain,
             committed=committed,
             reports=check_data_directory(broker.data),
@@ -111,7 +117,7 @@ def numbers(records: list[Received], label: str) -> list[int]:
 
 @pytest.mark.timeout(400)
 def test_the_broker_was_killed_often_enough_and_every_load_got_on(aftermath: Aftermath) -> None:
-    loads: list[Load] = [*aftermath.idempotent, *aftermath.transactional]
+    loads: list[Load] = [*aftermath.idempotent, *aftermath.transactional, aftermath.commits]
     assert aftermath.kills >= 50
     assert [failure for load in loads for failure in load.failures] == []
     assert all(load.progress > aftermath.kills for load in loads)
@@ -155,6 +161,10 @@ def test_transactions_of_a_producer_keep_their_order(aftermath: Aftermath) -> No
             assert found == sorted(found)
 
 
+def test_no_acknowledged_commit_of_a_group_is_lost(aftermath: Aftermath) -> None:
+    assert aftermath.commits.acknowledged <= aftermath.committed_offset <= aftermath.commits.attempted
+
+
 def test_every_index_agrees_with_its_log(aftermath: Aftermath) -> None:
     assert [problem for report in aftermath.reports for problem in report.problems] == []
     written = [report for report in aftermath.reports if report.directory.name.startswith(("plain-", "transactions-"))]
@@ -166,7 +176,7 @@ def test_every_index_agrees_with_its_log(aftermath: Aftermath) -> None:
 
 def test_the_internal_topics_survived_too(aftermath: Aftermath) -> None:
     names = {report.directory.name.rpartition("-")[0] for report in aftermath.reports}
-    assert {"__transaction_state", "__cluster_metadata"} <= names
+    assert {"__transaction_state", "__consumer_offsets", "__cluster_metadata"} <= names
 
 
 def test_no_part_of_the_data_was_left_half_done(aftermath: Aftermath) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Self
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 PARTITIONS: Final = 3
 _RECONNECT: Final = {"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 100, "retry.backoff.ms": 20}
@@ -190,3 +190,41 @@ class TransactionalLoad(Load):
             return True
         self.outcomes.unknown.add(number)
         return False
+
+
+class CommitLoad(Load):
+    """Commits of a group, each one further than the last."""
+
+    def __init__(self, bootstrap: str, topic: str, label: str) -> None:
+        super().__init__(bootstrap, topic, label)
+        self.acknowledged = 0
+        """The last offset whose commit was acknowledged."""
+        self.attempted = 0
+
+    @property
+    def progress(self) -> int:
+        """Acknowledged commits."""
+        return self.acknowledged
+
+    def run(self) -> None:
+        """Commit one offset after the other; what fails may or may not have been written."""
+        consumer = Consumer(
+            {"bootstrap.servers": self.bootstrap, "group.id": self.label, "enable.auto.commit": False, **_RECONNECT}
+        )
+        while not self._stop.wait(0.005):
+            self.attempted += 1
+            try:
+                consumer.commit(offsets=[TopicPartition(self.topic, 0, self.attempted)], asynchronous=False)
+            except KafkaException:
+                continue
+            self.acknowledged = self.attempted
+        consumer.close()
+
+    def committed(self) -> int:
+        """The offset that the group has now."""
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": self.label})
+        try:
+            (found,) = consumer.committed([TopicPartition(self.topic, 0)], timeout=_CALL_TIMEOUT_S)
+            return found.offset
+        finally:
+            consumer.close()
