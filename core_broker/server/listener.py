@@ -16,25 +16,33 @@ _PAUSE_SECONDS: Final = 0.1
 """How long to stop accepting when the process has run out of file descriptors."""
 _OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
+Pace = Callable[[], float]
+"""How many seconds to wait before the next connection may be accepted; 0 when it may be now."""
+
 OnConnection = Callable[[socket.socket, "BoundListener"], None]
 
 
 class BoundListener:
     """Sockets that listen for one listener of the settings; one for each address family that its host has."""
 
-    def __init__(self, sockets: list[socket.socket], listener: Listener, on_connection: OnConnection) -> None:
+    def __init__(
+        self, sockets: list[socket.socket], listener: Listener, on_connection: OnConnection, pace: Pace
+    ) -> None:
         self._sockets = sockets
         self.listener = listener
         """With the real port, where 0 was asked for."""
         self._on_connection = on_connection
+        self._pace = pace
         self._loop = asyncio.get_running_loop()
 
     @classmethod
-    async def bind(cls, listener: Listener, on_connection: OnConnection, *, backlog: int) -> "BoundListener":
+    async def bind(
+        cls, listener: Listener, on_connection: OnConnection, *, pace: Pace, backlog: int
+    ) -> "BoundListener":
         """Bind without accepting yet, so that the port is known before the broker is ready for anybody."""
         sockets = await _bind(listener, backlog)
         port = sockets[0].getsockname()[1]
-        return cls(sockets, Listener(listener.name, listener.host, port), on_connection)
+        return cls(sockets, Listener(listener.name, listener.host, port), on_connection, pace)
 
     def start(self) -> None:
         """Begin to accept."""
@@ -50,6 +58,10 @@ class BoundListener:
 
     def _on_ready(self, sock: socket.socket) -> None:
         for _ in range(_ACCEPTS_PER_TURN_MAX):
+            wait_seconds = self._pace()
+            if wait_seconds > 0:
+                self._pause(sock, wait_seconds)
+                return
             try:
                 client, _ = sock.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -57,15 +69,15 @@ class BoundListener:
             except OSError as error:
                 if error.errno not in _OUT_OF_RESOURCES:
                     raise
-                self._pause(sock, error)
+                log.error("cannot accept connections; raise the limit of open files", extra={"error": str(error)})
+                self._pause(sock, _PAUSE_SECONDS)
                 return
             client.setblocking(False)
             self._on_connection(client, self)
 
-    def _pause(self, sock: socket.socket, error: OSError) -> None:
-        log.error("cannot accept connections; raise the limit of open files", extra={"error": str(error)})
+    def _pause(self, sock: socket.socket, seconds: float) -> None:
         self._loop.remove_reader(sock.fileno())
-        self._loop.call_later(_PAUSE_SECONDS, self._resume, sock)
+        self._loop.call_later(seconds, self._resume, sock)
 
     def _resume(self, sock: socket.socket) -> None:
         if sock in self._sockets:

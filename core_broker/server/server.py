@@ -39,6 +39,8 @@ class Server:
         self._listeners: list[BoundListener] = []
         self._connections: set[Connection] = set()
         self._per_host: Counter[str] = Counter()
+        self._second_ends = 0.0
+        self._accepted_before = 0
         self._limits_per_host = _overrides(settings.max_connections_per_ip_overrides)
 
     def configure(self, settings: BrokerSettings) -> None:
@@ -55,7 +57,9 @@ class Server:
     async def bind(self) -> None:
         """Take the ports; nobody is accepted before `start`."""
         for listener in self._settings.broker_listeners:
-            bound = await BoundListener.bind(listener, self._accept, backlog=self._settings.socket_listen_backlog_size)
+            bound = await BoundListener.bind(
+                listener, self._accept, pace=self._pace, backlog=self._settings.socket_listen_backlog_size
+            )
             self._listeners.append(bound)
 
     def start(self, services: Services) -> None:
@@ -115,6 +119,15 @@ class Server:
         self._metrics.connections_open += 1
         self._metrics.connections_accepted += 1
         self._connections.add(Connection(sock, client, self))
+
+    def _pace(self) -> float:
+        """Hold back new connections to so many in a second (max.connection.creation.rate)."""
+        now = self.loop.time()
+        if now >= self._second_ends:
+            self._second_ends = now + 1.0
+            self._accepted_before = self._metrics.connections_accepted
+        accepted = self._metrics.connections_accepted - self._accepted_before
+        return 0.0 if accepted < self._settings.max_connection_creation_rate else self._second_ends - now
 
     def _admits(self, host: str) -> bool:
         limit = self._limits_per_host.get(host, self._settings.max_connections_per_ip)

@@ -58,7 +58,7 @@ class GroupCoordinatorSettings(Settings):
     )
     """Which way a running group may change between the classic and the consumer protocol."""
     group_consumer_regex_refresh_interval_ms: int = setting(INT, default=600_000, check=at_least(10_000))
-    """How often subscriptions by regular expression are compared with the topics that exist."""
+    """Without effect: subscriptions by regular expression are compared with the topics whenever those change."""
     group_consumer_assignment_interval_ms: int = setting(INT, default=1000, check=at_least(0))
     """Shortest time between two assignments of one group of the consumer protocol."""
 
@@ -72,9 +72,9 @@ class GroupCoordinatorSettings(Settings):
     offsets_topic_segment_bytes: int = setting(INT, default=100 * 1024 * 1024, check=at_least(1))
     """Segment size of __consumer_offsets."""
     offsets_topic_compression_codec: int = setting(INT, default=0, check=between(0, 4))
-    """Compression of __consumer_offsets by its number in the protocol; 0 for none."""
+    """Without effect: __consumer_offsets is not compressed."""
     offsets_load_buffer_size: int = setting(INT, default=5 * 1024 * 1024, check=at_least(1))
-    """Bytes read at once when a coordinator loads its partition."""
+    """Without effect: a coordinator loads its partition batch by batch."""
     offsets_retention_minutes: int = setting(INT, default=7 * 24 * 60, check=at_least(1))
     """How long committed offsets outlive the last member of their group."""
     offsets_retention_check_interval_ms: int = setting(LONG, default=600_000, check=at_least(1))
@@ -100,7 +100,7 @@ class TransactionSettings(Settings):
     transaction_state_log_segment_bytes: int = setting(INT, default=100 * 1024 * 1024, check=at_least(1))
     """Segment size of __transaction_state."""
     transaction_state_log_load_buffer_size: int = setting(INT, default=5 * 1024 * 1024, check=at_least(1))
-    """Bytes read at once when a coordinator loads its partition."""
+    """Without effect: a coordinator loads its partition batch by batch."""
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = setting(INT, default=10_000, check=at_least(1))
     """How often transactions are checked for their time-out."""
     transaction_remove_expired_transaction_cleanup_interval_ms: int = setting(INT, default=3_600_000, check=at_least(1))

@@ -87,7 +87,7 @@ class LogSettings(Settings):
     log_preallocate: bool = setting(BOOLEAN, default=False, dynamic=True)
     """Reserve the whole size of a segment on disk when it begins."""
     log_initial_task_delay_ms: int = setting(LONG, default=30_000, check=at_least(0))
-    """Pause after the start before background work on the log begins."""
+    """Without effect: background work on the log begins with its first interval."""
     num_recovery_threads_per_data_dir: int = setting(INT, default=2, check=at_least(1), dynamic=True)
     """Threads per log folder that recover partitions after an unclean stop."""
 
@@ -113,7 +113,7 @@ class LogSettings(Settings):
     log_cleaner_enable: bool = setting(BOOLEAN, default=True)
     """Run compaction. Turned off, topics with cleanup.policy=compact grow without end."""
     log_cleaner_threads: int = setting(INT, default=1, check=at_least(1), dynamic=True)
-    """Partitions that are compacted at once."""
+    """Without effect: one partition is compacted at a time."""
     log_cleaner_backoff_ms: int = setting(LONG, default=15_000, check=at_least(0), dynamic=True)
     """Pause of the compaction when there is nothing to do."""
     log_cleaner_io_max_bytes_per_second: float = setting(DOUBLE, default=1.7976931348623157e308, dynamic=True)

@@ -45,7 +45,7 @@ class NetworkSettings(ServiceSettings):
     socket_listen_backlog_size: int = setting(INT, default=1024, check=at_least(1))
     """Connections that may wait to be accepted."""
     queued_max_requests: int = setting(INT, default=500, check=at_least(1))
-    """Requests of one connection that may be in work at once before the broker stops reading from it."""
+    """Without effect: one request of a connection is in work at a time, and nothing more is read meanwhile."""
     queued_max_request_bytes: int = setting(LONG, default=256 * 1024 * 1024, check=at_least(-1))
     """Bytes of all requests that may be in memory at once before the broker stops reading; -1 for no limit."""
     max_connections: int = setting(INT, default=INT_MAX, check=at_least(0), dynamic=True)
@@ -55,7 +55,7 @@ class NetworkSettings(ServiceSettings):
     max_connections_per_ip_overrides: tuple[str, ...] = setting(LIST, default=(), dynamic=True)
     """Exceptions from max.connections.per.ip, as address:count."""
     max_connection_creation_rate: int = setting(INT, default=INT_MAX, check=at_least(0), dynamic=True)
-    """Connections the broker accepts per second."""
+    """Connections the broker accepts per second; those beyond wait to be accepted."""
     connections_max_idle_ms: int = setting(LONG, default=600_000, check=at_least(1))
     """A connection that sent nothing for this long is closed."""
     request_timeout_ms: int = setting(INT, default=30_000, check=at_least(1))
