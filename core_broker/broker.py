@@ -136,7 +136,7 @@ def _group_coordinator(
         groups,
         topics=lambda: metadata.image.topics,
         group_overrides=lambda group_id: metadata.image.config_of(ResourceType.GROUP, group_id),
-        unload_classic=groups.classic.unload,
+        classic=groups.classic,
     )
     return groups
 

@@ -541,13 +541,18 @@ class ClassicGroup:
     # --- the log -----------------------------------------------------------------------------------------------------
 
     def restore(self, value: GroupMetadataValue) -> None:
-        """Become what a stored record says; its members get a fresh session."""
+        """Become what a stored record says; its members get a fresh session.
+
+        Members without a leader come from a KIP-848 group: they have yet to share what those that left have owned.
+        """
         self.generation = value.generation
         self.protocol_type = value.protocol_type
         self.protocol_name = value.protocol
         self._roster.restore(value.members, protocol_name=value.protocol or "", leader_id=value.leader or None)
         self._topics = self._subscribed_topics()
         self._enter(State.STABLE if self.members else State.EMPTY)
+        if self.members and not value.leader:
+            self._prepare_rebalance()
         self.state_since_ms = value.current_state_timestamp
         self.refresh_sessions()
 

@@ -113,14 +113,14 @@ class ClassicGroups:
             return host.heartbeat_classic(group_id, member_id, generation, instance_id)
         return ErrorCode.UNKNOWN_MEMBER_ID
 
-    def leave(self, group_id: str, members: list[tuple[str, str | None]]) -> list[ErrorCode]:
+    async def leave(self, group_id: str, members: list[tuple[str, str | None]]) -> list[ErrorCode]:
         """Members leave, each named by member id, instance id, or both; the error of each."""
         shard = self._owner.shard_for(group_id)
         group = shard.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
             host = self._host(shard, group_id)
             unknown = [ErrorCode.UNKNOWN_MEMBER_ID] * len(members)
-            return unknown if host is None else host.leave_classic(group_id, members)
+            return unknown if host is None else await host.leave_classic(group_id, members)
         errors = []
         for member_id, instance_id in members:
             error, actions = group.leave(member_id, instance_id)

@@ -139,10 +139,15 @@ class ConsumerGroup:
 
     def expire_members(self, now: float) -> list[str]:
         """Remove members that were silent for their session or did not revoke in time; returns who is gone."""
-        gone = {member_id for member_id, deadline in self._sessions.items() if deadline <= now}
-        gone.update(member_id for member_id, deadline in self._revocations.items() if deadline <= now)
+        gone = self.overdue_members(now)
         self.remove_members(gone)
         self._earliest_deadline = min((*self._sessions.values(), *self._revocations.values()), default=float("inf"))
+        return gone
+
+    def overdue_members(self, now: float) -> list[str]:
+        """The members that `expire_members` would remove."""
+        gone = {member_id for member_id, deadline in self._sessions.items() if deadline <= now}
+        gone.update(member_id for member_id, deadline in self._revocations.items() if deadline <= now)
         return sorted(gone)
 
     def restart_timers(self, now: float) -> None:
@@ -204,7 +209,7 @@ class ConsumerGroup:
 
     def tombstones(self) -> list[StoredRecord]:
         """The records that remove the group from the log."""
-        return tombstones_of(self)
+        return tombstones_of(self, self.changes)
 
     def next_deadline(self) -> float | None:
         """When a session or a revocation may be over; early rather than late, since heartbeats move it on."""
@@ -282,7 +287,9 @@ class ConsumerGroup:
             return None, self.members.get(beat.member_id) or self._new_member(beat)
         if holder.member_id == beat.member_id:
             return None, holder
-        is_released = holder.epoch == STATIC_LEAVE_EPOCH or holder.classic is not None
+        # Only between two of the new protocol must the former say that it goes: the classic one simply takes over.
+        is_classic = holder.classic is not None or beat.classic is not None
+        is_released = holder.epoch == STATIC_LEAVE_EPOCH or is_classic
         if not is_released or beat.member_id in self.members:
             raise BrokerError(
                 ErrorCode.UNRELEASED_INSTANCE_ID,
@@ -426,10 +433,6 @@ class ConsumerGroup:
         """A classic member was told to join again: it has its rebalance time-out for that."""
         deadline = self._revocations.setdefault(member.member_id, now + member.rebalance_timeout_ms / 1000)
         self._earliest_deadline = min(self._earliest_deadline, deadline)
-
-    def look_again_at(self, moment: float) -> None:
-        """Make `next_deadline` no later than a moment, e.g. to have changes stored by the timer."""
-        self._earliest_deadline = min(self._earliest_deadline, moment)
 
     def _time_revocation(self, member: ConsumerMember, now: float) -> None:
         """A member that must revoke has its rebalance time-out for that, counted from when it was told."""

@@ -5,23 +5,24 @@ fail, the member gets an error and the group keeps the change in memory, noted a
 the answer was lost, which the protocol provides for, and the next write brings the log up to date.
 """
 
-import asyncio
 import logging
 import secrets
 from base64 import urlsafe_b64encode
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.assignors import Assignment
+from core_broker.groups.changed_kind import has_only_guests
 from core_broker.groups.classic_group import ClassicGroup
-from core_broker.groups.classic_guests import GuestJoin, guest_heartbeat, guest_leave, guest_sync, migrated
+from core_broker.groups.classic_guests import GuestJoin, guest_heartbeat, guest_sync, leaving_members
 from core_broker.groups.consumer_describe import describe
 from core_broker.groups.consumer_group import ConsumerGroup, ConsumerGroupLimits, Heartbeat, HeartbeatAnswer
 from core_broker.groups.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
-from core_broker.groups.consumer_records import Changes, records_of, replay_into
-from core_broker.groups.shape import ConsumerGroupsPart, Group, GroupOwner, GroupShard, StoredRecord
+from core_broker.groups.consumer_records import Changes, replay_into
+from core_broker.groups.consumer_writes import ConsumerGroupWrites
+from core_broker.groups.group_migration import ClassicPart, GroupMigration
+from core_broker.groups.shape import ConsumerGroupsPart, Group, GroupOwner, GroupShard
 from core_broker.groups.subscriptions import Topics
 from core_broker.protocol.fields import Message
 from core_broker.protocol.messages.consumer_group_describe import DescribedGroup
@@ -44,8 +45,6 @@ log = logging.getLogger(__name__)
 MEMBER_ID_BY_CLIENT_SINCE: Final = 1
 """From this version of the heartbeat on, the client makes up its member id (KIP-1082)."""
 
-_BATCH_BYTES_MAX: Final = 512 * 1024
-"""More than this is written in several batches; a log takes about twice as much at once."""
 _SUBSCRIPTION_BYTES_MAX: Final = 512 * 1024
 """Names that one member may subscribe to, together: they are stored in one record."""
 _MEMBER_ID_BYTES_MAX: Final = 32_767
@@ -53,10 +52,6 @@ _MEMBER_ID_BYTES_MAX: Final = 32_767
 
 GroupOverrides = Callable[[str], Mapping[str, str]]
 """The settings that an operator has given to one group, by its name."""
-
-
-UnloadClassic = Callable[[GroupShard, ErrorCode], None]
-"""Turns away everybody who waits in the classic groups of a shard; without it, groups with members do not migrate."""
 
 
 def _no_overrides(_group_id: str) -> Mapping[str, str]:
@@ -72,13 +67,13 @@ class ConsumerGroups:
         topics: Callable[[], Topics],
         group_overrides: GroupOverrides = _no_overrides,
         *,
-        unload_classic: UnloadClassic | None = None,
+        classic: ClassicPart | None = None,
     ) -> None:
         self._owner = owner
         self._topics = topics
         self._group_overrides = group_overrides
-        self._unload_classic = unload_classic
-        self._writes: dict[ConsumerGroup, set[asyncio.Future[None]]] = {}
+        self._migration = GroupMigration(owner, topics, classic)
+        self._writes = ConsumerGroupWrites(owner.clock)
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
@@ -90,8 +85,7 @@ class ConsumerGroups:
         shard = self._owner.shard_for(request.group_id)
         if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
             group = self._find(shard, request.group_id)
-            answer = group.leave(request.member_id, request.instance_id, request.member_epoch)
-            await self._store(shard, group)
+            answer = await self._leave(shard, group, request)
         else:
             group, answer = await self._beat(shard, request, client_id, client_host)
         return _response(answer, group.limits.heartbeat_interval_ms)
@@ -99,6 +93,17 @@ class ConsumerGroups:
     def describe(self, group_id: str) -> DescribedGroup:
         """Describe one group; raises BrokerError when it is not of this kind or not coordinated here."""
         return describe(self._find(self._owner.shard_for(group_id), group_id), self._topics())
+
+    async def _leave(
+        self, shard: GroupShard, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
+    ) -> HeartbeatAnswer:
+        member = group.known_member(request.member_id, request.instance_id)
+        is_final = request.member_epoch != STATIC_LEAVE_EPOCH
+        if is_final and await self._migration.downgrade(shard, group, [member.member_id]):
+            return HeartbeatAnswer(request.member_id, request.member_epoch)
+        answer = group.leave(request.member_id, request.instance_id, request.member_epoch)
+        await self._writes.store(shard, group)
+        return answer
 
     async def _beat(
         self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str
@@ -111,8 +116,9 @@ class ConsumerGroups:
         """Let the group deal with a heartbeat, put it in its place, and store what changed."""
         group.limits = self._limits(group.group_id)
         deadline = group.next_deadline()
+        may_downgrade = beat.classic is not None and not has_only_guests(group)
         answer = group.heartbeat(beat, self._topics(), self._owner.clock.monotonic())
-        left_behind = self._take_place(shard, group)
+        self._migration.take_place(shard, group)
         if group.next_deadline() != deadline:
             self._owner.arm(shard, group)
         if beat.member_epoch == JOIN_EPOCH:
@@ -120,7 +126,10 @@ class ConsumerGroups:
                 "member joined the consumer group",
                 extra={"group_id": group.group_id, "member_id": beat.member_id, "group_epoch": group.epoch},
             )
-        await self._store(shard, group, left_behind)
+        # A static member that takes the place of the last one of the new protocol: nothing changes for the others.
+        is_settled = group.state_name == "Stable"
+        if not (may_downgrade and await self._migration.downgrade(shard, group, rebalances=not is_settled)):
+            await self._writes.store(shard, group)
         return answer
 
     # --- members of the classic protocol (see classic_guests.py) -----------------------------------------------------
@@ -140,7 +149,9 @@ class ConsumerGroups:
         beat = join.beat(self._topics())
         if join.needs_known_id:
             return join.ask_for_known_id()
-        return join.answer((await self._feed(shard, group, beat)).member_epoch)
+        answer = await self._feed(shard, group, beat)
+        present = shard.groups.get(group.group_id)
+        return join.answer(answer.member_epoch, present.protocol_name if isinstance(present, ClassicGroup) else None)
 
     def sync_classic(self, request: SyncGroupRequest) -> SyncGroupResponse:
         """Serve a SyncGroup; raises BrokerError."""
@@ -155,14 +166,18 @@ class ConsumerGroups:
         self._owner.arm(shard, group)
         return code
 
-    def leave_classic(self, group_id: str, members: Iterable[tuple[str, str | None]]) -> list[ErrorCode]:
-        """Serve a LeaveGroup; that is stored by the timer, at once."""
+    async def leave_classic(self, group_id: str, members: Iterable[tuple[str, str | None]]) -> list[ErrorCode]:
+        """Serve a LeaveGroup; raises BrokerError."""
         shard = self._owner.shard_for(group_id)
         group = self._find(shard, group_id)
-        now = self._owner.clock.monotonic()
-        errors = [guest_leave(group, member_id, instance_id, now) for member_id, instance_id in members]
-        self._owner.arm(shard, group)
+        errors, leaving = leaving_members(group, members)
+        await self._remove(shard, group, leaving)
         return errors
+
+    async def _remove(self, shard: GroupShard, group: ConsumerGroup, leaving: list[str]) -> None:
+        if leaving and not await self._migration.downgrade(shard, group, leaving):
+            group.remove_members(leaving)
+            await self._writes.store(shard, group)
 
     # --- shape.ConsumerGroupsPart ------------------------------------------------------------------------------------
 
@@ -189,14 +204,19 @@ class ConsumerGroups:
 
     async def on_deadline(self, shard: GroupShard, group: Group) -> None:
         """Remove members that were silent or did not revoke in time."""
-        if not isinstance(group, ConsumerGroup):
+        if not isinstance(group, ConsumerGroup) or shard.groups.get(group.group_id) is not group:
             return
-        for member_id in group.expire_members(self._owner.clock.monotonic()):
+        now = self._owner.clock.monotonic()
+        gone = group.overdue_members(now)
+        for member_id in gone:
             log.info(
                 "member removed from the consumer group: its session or its time to revoke is over",
                 extra={"group_id": group.group_id, "member_id": member_id, "group_epoch": group.epoch},
             )
-        await self._store(shard, group)
+        if gone and await self._migration.downgrade(shard, group, gone):
+            return
+        group.expire_members(now)
+        await self._writes.store(shard, group)
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -212,75 +232,11 @@ class ConsumerGroups:
         group = shard.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup) or request.member_epoch != JOIN_EPOCH:
             return self._find(shard, request.group_id)
-        if isinstance(group, ClassicGroup) and not group.is_empty and self._can_migrate():
-            limits = self._limits(request.group_id)
-            return migrated(group, limits, self._topics(), self._owner.clock.monotonic())
+        if isinstance(group, ClassicGroup) and not group.is_empty:
+            return self._migration.upgraded(group, self._limits(request.group_id))
         if group is None or group.is_empty:
             return ConsumerGroup(request.group_id, self._limits(request.group_id))
         return self._find(shard, request.group_id)
-
-    def _can_migrate(self) -> bool:
-        policy = self._owner.settings.group_consumer_migration_policy
-        return self._unload_classic is not None and policy in ("upgrade", "bidirectional")
-
-    def _take_place(self, shard: GroupShard, group: ConsumerGroup) -> list[StoredRecord]:
-        """Put a group where it belongs; returns the records that remove the classic group that was there."""
-        former = shard.groups.get(group.group_id)
-        if former is group:
-            return []
-        shard.groups[group.group_id] = group
-        if former is None:
-            return []
-        tombstones = former.tombstones()
-        if isinstance(former, ClassicGroup) and not former.is_empty and self._unload_classic is not None:
-            self._unload_classic(_OneGroup(shard, former), ErrorCode.REBALANCE_IN_PROGRESS)
-            log.info("classic group becomes a consumer group", extra={"group_id": group.group_id})
-        return tombstones
-
-    async def _store(self, shard: GroupShard, group: ConsumerGroup, before: Sequence[StoredRecord] = ()) -> None:
-        """Write what changed, after `before`, and wait for what others are writing.
-
-        Whoever has nothing to write may still be told of a change that is not committed yet: it waits for that one, and
-        if that fails, writes it. Up to the append of the first part no other task gets its turn.
-        """
-        if before or group.changes:
-            await self._write(shard, group, before)
-            return
-        for _round in range(2):  # the second for a write that another one repeats
-            if writes := self._writes.get(group):
-                await asyncio.wait(writes)  # each ends in the time that a write may take
-            if group.changes:
-                await self._write(shard, group)
-
-    async def _write(self, shard: GroupShard, group: ConsumerGroup, before: Sequence[StoredRecord] = ()) -> None:
-        changes, group.changes = group.changes, Changes()
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._writes.setdefault(group, set()).add(done)
-        try:
-            await self._write_in_parts(shard, group, changes, before)
-        except BaseException:
-            group.changes.add(changes)
-            raise
-        finally:
-            self._writes[group].discard(done)
-            if not self._writes[group]:
-                del self._writes[group]
-            done.set_result(None)
-
-    async def _write_in_parts(
-        self, shard: GroupShard, group: ConsumerGroup, changes: Changes, before: Sequence[StoredRecord]
-    ) -> None:
-        parts = deque([changes])
-        while parts:
-            part = parts.popleft()
-            # Made from the state of this moment: should others have their turn between two parts, theirs is newer.
-            records = [*before, *records_of(group, part, self._owner.clock.now_ms())]
-            if part.member_count > 1 and _bytes_of(records) > _BATCH_BYTES_MAX:
-                parts.extendleft(reversed(list(part.in_batches(part.member_count // 2))))
-                continue
-            before = ()
-            if records:
-                await shard.write(records)
 
     def _limits(self, group_id: str) -> ConsumerGroupLimits:
         settings = self._owner.settings
@@ -298,16 +254,6 @@ class ConsumerGroups:
     def _own_settings(self, group_id: str, settings: BrokerSettings) -> GroupSettings | None:
         overrides = self._group_overrides(group_id)
         return GroupSettings.resolve(overrides, settings) if overrides else None
-
-
-class _OneGroup:
-    """A shard with one group only, for what is done to all groups of a shard."""
-
-    def __init__(self, shard: GroupShard, group: Group) -> None:
-        self.partition_index = shard.partition_index
-        self.groups = {group.group_id: group}
-        self.offsets = shard.offsets
-        self.write = shard.write
 
 
 def serving(part: ConsumerGroupsPart | None) -> ConsumerGroups:
@@ -358,10 +304,6 @@ def _check_sizes(request: ConsumerGroupHeartbeatRequest) -> None:
         names_bytes > _SUBSCRIPTION_BYTES_MAX,
         f"SubscribedTopicNames have {names_bytes} characters; at most {_SUBSCRIPTION_BYTES_MAX} are allowed.",
     )
-
-
-def _bytes_of(records: Iterable[StoredRecord]) -> int:
-    return sum(len(key) + len(value or b"") for key, value in records)
 
 
 def _refuse(condition: bool, message: str) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from core_broker.groups.assignors import NOTHING, Assignment
 from core_broker.groups.consumer_member import ClassicSide, ConsumerMember, MemberState
-from core_broker.groups.records import encode_key, encode_value
+from core_broker.groups.records import encode_key, encode_value, group_key
 from core_broker.groups.shape import StoredRecord
 from core_broker.protocol.fields import Message
 from core_broker.protocol.stored import groups as stored
@@ -30,11 +30,12 @@ class Changes(msgspec.Struct):
     targets: set[str] = msgspec.field(default_factory=set)
     currents: set[str] = msgspec.field(default_factory=set)
     expressions: set[str] = msgspec.field(default_factory=set)
+    classic: bool = False
+    """The log may still have a classic group of this name, which this one has replaced."""
 
     def __bool__(self) -> bool:
-        return bool(
-            self.epoch or self.target_epoch or self.members or self.targets or self.currents or self.expressions
-        )
+        has_flag = self.epoch or self.target_epoch or self.classic
+        return bool(has_flag or self.members or self.targets or self.currents or self.expressions)
 
     @property
     def member_count(self) -> int:
@@ -50,7 +51,7 @@ class Changes(msgspec.Struct):
         if len(member_ids) <= members_max:
             yield self
             return
-        yield Changes(epoch=self.epoch, expressions=self.expressions)
+        yield Changes(epoch=self.epoch, expressions=self.expressions, classic=self.classic)
         for start in range(0, len(member_ids), members_max):
             part = set(member_ids[start : start + members_max])
             yield Changes(members=self.members & part, targets=self.targets & part, currents=self.currents & part)
@@ -64,6 +65,7 @@ class Changes(msgspec.Struct):
         self.targets |= other.targets
         self.currents |= other.currents
         self.expressions |= other.expressions
+        self.classic |= other.classic
 
 
 class Subscribed(Protocol):
@@ -111,7 +113,8 @@ def records_of(group: StoredGroup, changes: Changes, now_ms: int) -> list[Stored
         *(member_id for member_id in changes.members | changes.currents if member_id not in group.members),
         *(member_id for member_id in changes.targets if member_id not in group.targets),
     }
-    records = [*_forgetting(group, changes, gone)]
+    records: list[StoredRecord] = [(group_key(group.group_id), None)] if changes.classic else []
+    records += _forgetting(group, changes, gone)
     records += [_encoded(*_member(group, member_id)) for member_id in sorted(changes.members - gone)]
     records += [_encoded(*_expression(group, text, now_ms)) for text in sorted(changes.expressions)]
     if changes.epoch:
@@ -124,15 +127,28 @@ def records_of(group: StoredGroup, changes: Changes, now_ms: int) -> list[Stored
     return records
 
 
-def tombstones_of(group: StoredGroup) -> list[StoredRecord]:
-    """The records that remove a group from the log, its members first."""
-    everyone = Changes(members=set(group.members), targets=set(group.targets), currents=set(group.members))
+def everything_of(group: StoredGroup) -> Changes:
+    """All that is stored of a group, as if nothing of it were in the log."""
+    return Changes(
+        epoch=True,
+        target_epoch=True,
+        members=set(group.members),
+        targets=set(group.targets),
+        currents=set(group.members),
+        expressions=set(group.subscriptions.resolved),
+    )
+
+
+def tombstones_of(group: StoredGroup, unstored: Changes) -> list[StoredRecord]:
+    """The records that remove a group from the log, its members first, those too whose end was not stored yet."""
+    every = everything_of(group)
+    every.add(unstored)
     group_id = group.group_id
     return [
-        *_forgetting(group, everyone, everyone.members | everyone.targets),
+        *_forgetting(group, every, every.members | every.targets | every.currents),
         *(
             _encoded(stored.ConsumerGroupRegularExpressionKey(group_id, expression), None)
-            for expression in group.subscriptions.resolved
+            for expression in sorted(every.expressions)
         ),
         _encoded(stored.ConsumerGroupTargetAssignmentMetadataKey(group_id), None),
         _encoded(stored.ConsumerGroupMetadataKey(group_id), None),

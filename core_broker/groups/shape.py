@@ -125,5 +125,5 @@ class ConsumerGroupsPart(Protocol):
     def heartbeat_classic(self, group_id: str, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
         """Heartbeat of a member that does not speak KIP-848."""
 
-    def leave_classic(self, group_id: str, members: Iterable[tuple[str, str | None]]) -> list[ErrorCode]:
+    async def leave_classic(self, group_id: str, members: Iterable[tuple[str, str | None]]) -> list[ErrorCode]:
         """LeaveGroup of members that do not speak KIP-848."""

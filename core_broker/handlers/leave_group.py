@@ -14,7 +14,7 @@ from core_broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGr
 _BATCHED_SINCE: Final = 3
 
 
-def handle(request: LeaveGroupRequest, context: RequestContext) -> LeaveGroupResponse:
+async def handle(request: LeaveGroupRequest, context: RequestContext) -> LeaveGroupResponse:
     """Answer one LeaveGroup request."""
     is_batched = context.api_version >= _BATCHED_SINCE
     if is_batched:
@@ -22,7 +22,7 @@ def handle(request: LeaveGroupRequest, context: RequestContext) -> LeaveGroupRes
     else:
         leaving = [(request.member_id, None)]
     try:
-        errors = context.services.groups.classic.leave(request.group_id, leaving)
+        errors = await context.services.groups.classic.leave(request.group_id, leaving)
     except BrokerError as error:
         return LeaveGroupResponse(error_code=error.code)
     if not is_batched:

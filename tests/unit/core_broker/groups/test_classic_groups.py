@@ -34,7 +34,7 @@ class BothKinds(GroupCoordinatorWorld):
 
     def attach(self) -> None:
         self.consumer_groups = ConsumerGroups(
-            self.coordinator, topics=lambda: {"orders": ORDERS}, unload_classic=self.coordinator.classic.unload
+            self.coordinator, topics=lambda: {"orders": ORDERS}, classic=self.coordinator.classic
         )
         self.coordinator.consumer_groups = self.consumer_groups
 
@@ -67,7 +67,7 @@ def kind_of(world: BothKinds) -> str:
 async def test_empty_classic_group_becomes_a_consumer_group_and_keeps_its_offsets(world: BothKinds) -> None:
     member_id = await world.stable_member()
     await world.commit(5, committer=Committer(group_id=GROUP, member_id=member_id, generation_or_epoch=1))
-    world.coordinator.classic.leave(GROUP, [(member_id, None)])
+    await world.coordinator.classic.leave(GROUP, [(member_id, None)])
     await settle()
     assert (await world.beat()).error_code == 0
     assert (kind_of(world), world.committed()) == ("consumer", 5)
@@ -94,7 +94,7 @@ async def test_members_of_the_old_protocol_stay_when_the_first_of_the_new_one_jo
     assert again.error_code == 0
     synced = await world.sync(joined.member_id, again.generation_id)
     assert synced.error_code == 0
-    assert classic.leave(GROUP, [(joined.member_id, None)]) == [ErrorCode.NONE]
+    assert await classic.leave(GROUP, [(joined.member_id, None)]) == [ErrorCode.NONE]
 
 
 async def test_those_who_wait_in_the_classic_group_join_again_when_it_migrates(world: BothKinds) -> None:

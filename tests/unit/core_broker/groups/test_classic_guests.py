@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from core_broker.errors import BrokerError, ErrorCode
+from core_broker.groups.changed_kind import upgraded
 from core_broker.groups.classic_group import ClassicGroup, GroupLimits
-from core_broker.groups.classic_guests import GuestJoin, guest_heartbeat, guest_leave, guest_sync, migrated
+from core_broker.groups.classic_guests import GuestJoin, guest_heartbeat, guest_sync, leaving_members
 from core_broker.groups.consumer_group import ConsumerGroup, ConsumerGroupLimits
-from core_broker.groups.consumer_records import Changes, records_of, replay_into
+from core_broker.groups.consumer_records import records_of, replay_into
 from core_broker.groups.records import decode_record
 from core_broker.protocol.fields import decode, encode
 from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -88,33 +89,8 @@ class Guest:
         return guest_heartbeat(self.group, self.member_id, self.generation, None, now)
 
 
-def test_migrated_group_keeps_members_assignment_and_generation() -> None:
-    group = migrated(classic_group(one=assignment(0, 1), two=assignment(2, 3)), LIMITS, FOUR, 0.0)
-    assert (group.epoch, group.target_epoch, group.state_name) == (7, 7, "Stable")
-    assert {m.member_id: m.assigned for m in group.members.values()} == {
-        "one": {T: frozenset({0, 1})},
-        "two": {T: frozenset({2, 3})},
-    }
-    assert Guest(group, "one").beat() is ErrorCode.NONE
-
-
-def test_partition_that_clients_assigned_twice_gets_one_owner() -> None:
-    group = migrated(classic_group(one=assignment(0, 1), two=assignment(1, 2)), LIMITS, FOUR, 0.0)
-    assert group.members["two"].assigned == {T: frozenset({2})}
-
-
-def test_group_that_is_not_made_of_consumers_cannot_migrate() -> None:
-    connect = classic_group(one=assignment(0))
-    connect.protocol_type = "connect"
-    broken = classic_group(one=b"\x00")
-    for group in (connect, broken):
-        with pytest.raises(BrokerError) as refusal:
-            migrated(group, LIMITS, FOUR, 0.0)
-        assert refusal.value.code == ErrorCode.GROUP_ID_NOT_FOUND
-
-
 def test_eager_guest_shares_with_a_newcomer_of_the_new_protocol() -> None:
-    group = migrated(classic_group(one=assignment(0, 1, 2, 3)), LIMITS, FOUR, 0.0)
+    group = upgraded(classic_group(one=assignment(0, 1, 2, 3)), LIMITS, FOUR, 0.0)
     guest, modern = Guest(group, "one"), Client("two")
     assert modern.join(group, FOUR).assignment == {}
     assert guest.beat() is ErrorCode.REBALANCE_IN_PROGRESS
@@ -128,7 +104,7 @@ def test_eager_guest_shares_with_a_newcomer_of_the_new_protocol() -> None:
 
 
 def test_cooperative_guest_revokes_before_the_newcomer_gets_anything() -> None:
-    group = migrated(classic_group(one=assignment(0, 1, 2, 3)), LIMITS, FOUR, 0.0)
+    group = upgraded(classic_group(one=assignment(0, 1, 2, 3)), LIMITS, FOUR, 0.0)
     guest, modern = Guest(group, "one"), Client("two")
     modern.join(group, FOUR)
     guest.join(0, 1, 2, 3)
@@ -158,7 +134,7 @@ def test_guest_is_called_when_what_it_waits_for_is_free() -> None:
 
 
 def test_new_guest_is_first_told_its_id() -> None:
-    group = migrated(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
+    group = upgraded(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
     guest = Guest(group, "")
     assert guest.join() == ErrorCode.MEMBER_ID_REQUIRED
     assert guest.member_id.startswith("c-")
@@ -168,14 +144,14 @@ def test_new_guest_is_first_told_its_id() -> None:
 
 
 def test_guest_without_a_common_assignor_is_refused() -> None:
-    group = migrated(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
+    group = upgraded(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
     with pytest.raises(BrokerError) as refusal:
         Guest(group, "other").join(protocols=[JoinGroupRequestProtocol("sticky", subscription())])
     assert refusal.value.code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 def test_unreadable_subscription_is_refused() -> None:
-    group = migrated(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
+    group = upgraded(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
     with pytest.raises(BrokerError) as refusal:
         Guest(group, "other").join(protocols=[JoinGroupRequestProtocol("range", b"\x00")])
     assert refusal.value.code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
@@ -183,7 +159,7 @@ def test_unreadable_subscription_is_refused() -> None:
 
 @pytest.mark.parametrize("generation", [6, 8])
 def test_guest_of_another_generation_is_refused(generation: int) -> None:
-    group = migrated(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
+    group = upgraded(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
     guest = Guest(group, "one", generation)
     for action in (guest.beat, guest.sync):
         with pytest.raises(BrokerError) as refusal:
@@ -195,7 +171,7 @@ def test_guest_of_another_generation_is_refused(generation: int) -> None:
 
 
 def test_sync_before_the_join_of_a_new_rebalance_is_refused() -> None:
-    group = migrated(classic_group(one=assignment(0, 1, 2, 3)), LIMITS, FOUR, 0.0)
+    group = upgraded(classic_group(one=assignment(0, 1, 2, 3)), LIMITS, FOUR, 0.0)
     Client("two").join(group, FOUR)
     with pytest.raises(BrokerError) as refusal:
         Guest(group, "one").sync()
@@ -211,14 +187,14 @@ def test_member_of_the_new_protocol_may_not_use_the_classic_requests() -> None:
 
 
 def test_guest_has_the_session_time_out_it_asked_for() -> None:
-    group = migrated(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
+    group = upgraded(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
     Guest(group, "one").beat(now=5.0)
     assert group.expire_members(14.9) == []
     assert group.expire_members(15.0) == ["one"]
 
 
 def test_guest_that_does_not_come_for_news_is_removed_after_its_rebalance_time_out() -> None:
-    group = migrated(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
+    group = upgraded(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
     guest = Guest(group, "one")
     Client("two").join(group, FOUR, now=50.0)
     for now in range(0, 61, 5):
@@ -227,20 +203,11 @@ def test_guest_that_does_not_come_for_news_is_removed_after_its_rebalance_time_o
     assert group.expire_members(60.0) == ["one"]
 
 
-def test_guest_that_leaves_is_removed_and_that_is_to_be_stored_at_once() -> None:
-    group = migrated(classic_group(one=assignment(0), two=assignment(1)), LIMITS, FOUR, 0.0)
-    group.changes = Changes()
-    assert guest_leave(group, "one", None, 3.0) is ErrorCode.NONE
-    assert guest_leave(group, "one", None, 3.0) is ErrorCode.UNKNOWN_MEMBER_ID
-    assert set(group.members) == {"two"}
-    assert group.next_deadline() == 3.0
-    assert group.changes
-
-
-def test_last_guest_that_leaves_is_to_be_stored_too() -> None:
-    group = migrated(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
-    guest_leave(group, "one", None, 3.0)
-    assert group.next_deadline() == 3.0
+def test_guest_leaves_once() -> None:
+    group = upgraded(classic_group(one=assignment(0), two=assignment(1)), LIMITS, FOUR, 0.0)
+    errors, leaving = leaving_members(group, [("one", None), ("one", None), ("stranger", None)])
+    assert errors == [ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_MEMBER_ID]
+    assert leaving == ["one"]
 
 
 def test_static_guest_is_replaced_by_itself_in_the_new_protocol() -> None:
@@ -256,13 +223,13 @@ def test_static_guest_is_replaced_by_itself_in_the_new_protocol() -> None:
 
 def test_static_guest_can_be_removed_by_its_instance_id() -> None:
     group = ConsumerGroup("g", LIMITS)
-    Guest(group, "").join(group_instance_id="i")
-    assert guest_leave(group, "", "i", 0.0) is ErrorCode.NONE
-    assert group.is_empty
+    guest = Guest(group, "")
+    guest.join(group_instance_id="i")
+    assert leaving_members(group, [("", "i")]) == ([ErrorCode.NONE], [guest.member_id])
 
 
 def test_guests_are_stored_and_loaded() -> None:
-    group = migrated(classic_group(one=assignment(0, 1)), LIMITS, FOUR, 0.0)
+    group = upgraded(classic_group(one=assignment(0, 1)), LIMITS, FOUR, 0.0)
     copy = ConsumerGroup("g", LIMITS)
     for record in records_of(group, group.changes, 0):
         decoded = decode_record(*record)

@@ -11,7 +11,7 @@ from core_broker.groups.classic_group import ClassicGroup, GroupLimits
 from core_broker.groups.consumer_group import ConsumerGroup
 from core_broker.groups.consumer_groups import ConsumerGroups, serving
 from core_broker.groups.offsets import OffsetStore
-from core_broker.groups.records import decode_record
+from core_broker.groups.records import decode_record, group_key
 from core_broker.groups.shape import ConsumerGroupsPart, Group, GroupShard, StoredRecord
 from core_broker.protocol.messages.consumer_group_heartbeat import (
     Assignment,
@@ -84,11 +84,12 @@ class World:
         self.owner = Owner(settings or BrokerSettings())
         self.shard = self.owner.shard
         self.unloaded: list[Group] = []
-        self.groups = ConsumerGroups(
-            self.owner, lambda: self.topics, lambda _group_id: self.overrides, unload_classic=self.unload_classic
-        )
+        self.groups = ConsumerGroups(self.owner, lambda: self.topics, lambda _group_id: self.overrides, classic=self)
 
-    def unload_classic(self, shard: GroupShard, error: ErrorCode) -> None:
+    def new_group(self, group_id: str) -> ClassicGroup:
+        return ClassicGroup(group_id, clock=self.owner.clock, limits=GroupLimits())
+
+    def unload(self, shard: GroupShard, error: ErrorCode) -> None:
         assert error is ErrorCode.REBALANCE_IN_PROGRESS
         self.unloaded.extend(shard.groups.values())
 
@@ -225,7 +226,7 @@ async def test_empty_classic_group_is_replaced_and_its_record_deleted(world: Wor
     world.shard.groups["g"] = classic_group(is_empty=True)
     await world.join()
     assert isinstance(world.shard.groups["g"], ConsumerGroup)
-    assert world.shard.batches[0][0] == (b"classic", None)
+    assert world.shard.batches[0][0] == (group_key("g"), None)
 
 
 async def test_group_of_another_kind_with_members_is_left_alone(world: World) -> None:
@@ -276,13 +277,12 @@ async def test_classic_requests_of_a_migrated_group_are_served(world: World) -> 
     assert (joined.generation_id, joined.leader, joined.members) == (8, "", [])
     synced = world.groups.sync_classic(SyncGroupRequest("g", 8, "classic"))
     assert synced.assignment == b"\x00\x00\x00\x00\x00\x01\x00\x01t\x00\x00\x00\x01\x00\x00\x00\x00\xff\xff\xff\xff"
-    assert world.groups.leave_classic("g", [("classic", None), ("stranger", None)]) == [
+    batches = len(world.shard.batches)
+    assert await world.groups.leave_classic("g", [("classic", None), ("stranger", None)]) == [
         ErrorCode.NONE,
         ErrorCode.UNKNOWN_MEMBER_ID,
     ]
-    assert world.owner.armed[-1] == world.owner.clock.monotonic()
-    batches = len(world.shard.batches)
-    await world.groups.on_deadline(world.shard, world.group)
+    assert set(world.group.members) == {"modern"}
     assert len(world.shard.batches) == batches + 1
 
 

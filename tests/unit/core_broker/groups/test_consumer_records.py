@@ -109,7 +109,7 @@ def test_tombstones_of_an_empty_group_end_with_the_group_itself() -> None:
     group = ConsumerGroup("g", LIMITS)
     Client("m").join(group, FOUR)
     group.leave("m", None, -1)
-    assert kinds(decoded(tombstones_of(group))) == [(6, True), (3, True)]
+    assert kinds(decoded(tombstones_of(group, Changes()))) == [(6, True), (3, True)]
 
 
 def test_tombstones_of_a_group_with_members_delete_them_first() -> None:
@@ -176,3 +176,17 @@ def test_many_changes_are_cut_into_batches_that_together_say_the_same() -> None:
     assert len(cut) == 5
     assert cut[-1][0][0] == b"\x00\x06\x00\x01g", "the target is whole before its epoch says so"
     assert list(msgspec.structs.replace(group.changes).in_batches(7)) == [group.changes]
+
+
+def test_tombstones_include_members_whose_end_was_not_stored() -> None:
+    group = ConsumerGroup("g", LIMITS)
+    Client("m").join(group, FOUR)
+    group.leave("m", None, -1)
+    ended = [(8, True), (7, True), (5, True), (6, True), (3, True)]
+    assert kinds(decoded(group.tombstones())) == ended
+
+
+def test_classic_group_that_was_replaced_is_deleted_first() -> None:
+    group = ConsumerGroup("g", LIMITS)
+    records = records_of(group, Changes(epoch=True, classic=True), 0)
+    assert kinds(decoded(records)) == [(2, True), (3, False)]

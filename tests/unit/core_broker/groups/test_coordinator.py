@@ -166,7 +166,7 @@ async def test_stranger_neither_joins_nor_creates_a_group(world: GroupCoordinato
         await world.join("stranger")
     assert world.coordinator.find_group(GROUP) is None
     assert world.coordinator.classic.heartbeat(GROUP, "stranger", 1, None) is ErrorCode.UNKNOWN_MEMBER_ID
-    assert world.coordinator.classic.leave(GROUP, [("stranger", None)]) == [ErrorCode.UNKNOWN_MEMBER_ID]
+    assert await world.coordinator.classic.leave(GROUP, [("stranger", None)]) == [ErrorCode.UNKNOWN_MEMBER_ID]
 
 
 # --- deletion and expiry ----------------------------------------------------------------------------------------------
@@ -175,7 +175,7 @@ async def test_stranger_neither_joins_nor_creates_a_group(world: GroupCoordinato
 async def test_deleted_group_is_gone_with_its_offsets_after_a_restart_too(world: GroupCoordinatorWorld) -> None:
     member_id = await world.stable_member()
     await world.commit(5, committer=Committer(group_id=GROUP, member_id=member_id, generation_or_epoch=1))
-    world.coordinator.classic.leave(GROUP, [(member_id, None)])
+    await world.coordinator.classic.leave(GROUP, [(member_id, None)])
     await world.coordinator.delete_group(GROUP)
     await settle()
     for _ in range(2):
@@ -266,7 +266,7 @@ async def test_group_somebody_is_about_to_join_does_not_expire(world: GroupCoord
 
 async def test_group_stored_late_does_not_bring_a_deleted_group_back(world: GroupCoordinatorWorld) -> None:
     member_id = await world.stable_member()
-    world.coordinator.classic.leave(GROUP, [(member_id, None)])  # the empty group is yet to be written
+    await world.coordinator.classic.leave(GROUP, [(member_id, None)])  # the empty group is yet to be written
     await world.coordinator.delete_group(GROUP)
     await settle()
     last = [record for record in world.partition_of().log.records() if record.key == group_key(GROUP)][-1]
