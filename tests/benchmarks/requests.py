@@ -6,7 +6,7 @@ import time
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tests.benchmarks.measure import Row, Sizes, Stopwatch, percentile
+from tests.benchmarks.measure import Row, Sizes, Stopwatch, best_of_three, percentile
 from tests.benchmarks.raw_client import RawClient, fetch_request, produce_request
 from tests.benchmarks.throughput import end_offset
 from tests.support.admin import create_topic
@@ -34,13 +34,12 @@ def _small(
     before = end_offset(broker, topic) if topic else 0
     with RawClient(broker.bootstrap) as client:
         client.repeat(request, min(count, 500), in_flight=in_flight)
-        with Stopwatch(broker.pid) as watch:
-            client.repeat(request, count, in_flight=in_flight)
+        watch = best_of_three(broker.pid, lambda: client.repeat(request, count, in_flight=in_flight))
     if topic:
-        assert end_offset(broker, topic) == before + count + min(count, 500)
+        assert end_offset(broker, topic) == before + 3 * count + min(count, 500)
     cost = watch.cpu_seconds / count * 1e6
     result = f"{cost:.1f} µs of broker CPU, {count / watch.seconds / 1000:.1f} k requests/s"
-    how = f"raw socket, 1 connection, {in_flight} in flight; {watch.note()}"
+    how = f"raw socket, 1 connection, {in_flight} in flight, best of 3; {watch.note()}"
     return Row(what=what, result=result, aim=aim, how=how)
 
 

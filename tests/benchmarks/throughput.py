@@ -3,7 +3,7 @@
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from tests.benchmarks.measure import GB, MB, Row, Sizes, Stopwatch
+from tests.benchmarks.measure import GB, MB, Row, Sizes, Stopwatch, best_of_three
 from tests.benchmarks.raw_client import RawClient, fetch_request, produce_request
 from tests.support.admin import admin_client, create_topic
 from tests.support.broker import BrokerProcess
@@ -30,19 +30,18 @@ def big_requests(broker: BrokerProcess, sizes: Sizes) -> list[Row]:
     request = produce_request(topic, 0, records=RECORDS_PER_MEGABYTE, record_bytes=RECORD_BYTES)
     with RawClient(broker.bootstrap) as client:
         client.repeat(request, 2, in_flight=1)
-        with Stopwatch(broker.pid) as produced:
-            client.repeat(request, count, in_flight=2)
+        produced = best_of_three(broker.pid, lambda: client.repeat(request, count, in_flight=2))
     written = count * len(request)
-    assert end_offset(broker, topic) == (count + 2) * RECORDS_PER_MEGABYTE
-    fetches = (fetch_request(topic, 0, n * RECORDS_PER_MEGABYTE, max_bytes=BATCH_BYTES) for n in range(count))
-    with RawClient(broker.bootstrap) as client, Stopwatch(broker.pid) as fetched:
-        client.run(fetches, in_flight=2)
-    assert client.bytes_received >= count * RECORDS_PER_MEGABYTE * RECORD_BYTES
+    assert end_offset(broker, topic) == (3 * count + 2) * RECORDS_PER_MEGABYTE
+    fetches = [fetch_request(topic, 0, n * RECORDS_PER_MEGABYTE, max_bytes=BATCH_BYTES) for n in range(count)]
+    with RawClient(broker.bootstrap) as client:
+        fetched = best_of_three(broker.pid, lambda: client.run(iter(fetches), in_flight=2))
+    received = client.bytes_received // 3
+    assert received >= count * RECORDS_PER_MEGABYTE * RECORD_BYTES
+    how = "raw socket, 2 in flight, best of 3"
     return [
-        _stream_row("produce, ~1 MB requests", written, produced, "≤ 0.8 CPU-s/GB", "raw socket, acks=1, 2 in flight"),
-        _stream_row(
-            "fetch, ~1 MB answers", client.bytes_received, fetched, "≤ 0.5 CPU-s/GB", "raw socket, 2 in flight"
-        ),
+        _stream_row("produce, ~1 MB requests", written, produced, "≤ 0.8 CPU-s/GB", f"{how}, acks=1"),
+        _stream_row("fetch, ~1 MB answers", received, fetched, "≤ 0.5 CPU-s/GB", how),
     ]
 
 
