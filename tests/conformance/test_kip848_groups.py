@@ -152,3 +152,38 @@ def test_a_running_group_moves_one_member_at_a_time(broker: BrokerProcess, name:
         await_sizes([classic, modern], [2, 2], 4)
         classic.leave()
         await_sizes([modern], [4], 4)
+
+
+def kind_of(broker: BrokerProcess, group: str) -> tuple[ConsumerGroupType, ConsumerGroupType]:
+    """The type of a group as it is described and as it is listed."""
+    admin = admin_client(broker)
+    described = admin.describe_consumer_groups([group])[group].result(30)
+    listed = {found.group_id: found.type for found in admin.list_consumer_groups().result(30).valid}
+    return described.type, listed[group]
+
+
+@pytest.mark.timeout(180)
+def test_a_running_group_is_classic_again_when_its_last_member_of_the_new_protocol_is_gone(
+    broker: BrokerProcess, name: str
+) -> None:
+    create_topic(broker, name, partitions=4)
+    rounds = [[Sent(value=b"%d-%d" % (turn, number), partition=number % 4) for number in range(20)] for turn in (1, 2)]
+    classic, modern = ConsumerGroupType.CLASSIC, ConsumerGroupType.CONSUMER
+    with ExitStack() as stack:
+        members = [stack.enter_context(GroupMember("confluent-kafka", broker.bootstrap, name, name)) for _ in range(2)]
+        await_sizes(members, [2, 2], 4)
+        ConfluentClient().produce(broker.bootstrap, name, rounds[0])
+        eventually(lambda: sum(len(member.records) for member in members), lambda count: count == 20)
+        stays, moves = members
+        moves.leave()
+        moved = stack.enter_context(join(broker, name))
+        await_sizes([stays, moved], [2, 2], 4)
+        assert kind_of(broker, name) == (modern, modern)
+        moved.leave()
+        await_sizes([stays], [4], 4)
+        assert kind_of(broker, name) == (classic, classic)
+        ConfluentClient().produce(broker.bootstrap, name, rounds[1])
+        everyone = [*members, moved]
+        eventually(lambda: sum(len(member.records) for member in everyone), lambda count: count >= 40)
+        read = sorted(value for member in everyone for _, _, value in member.records)
+        assert read == sorted((sent.value or b"").decode() for sent in chain(*rounds)), "nothing twice, nothing lost"

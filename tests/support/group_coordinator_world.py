@@ -21,7 +21,7 @@ GROUP = "readers"
 class GroupCoordinatorWorld:
     """One coordinator of all partitions; `restart` gives its log to a fresh one."""
 
-    def __init__(self, *, partition_count: int = 2, **settings: int) -> None:
+    def __init__(self, *, partition_count: int = 2, **settings: int | str) -> None:
         self.clock = ManualClock(1_000_000)
         self.settings = BrokerSettings(**{"group_initial_rebalance_delay_ms": 0, **settings})  # type: ignore[arg-type]
         # ... since mypy takes the values for those of every setting

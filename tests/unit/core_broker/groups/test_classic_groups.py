@@ -1,93 +1,50 @@
 """Classic and KIP-848 members of the same group, served side by side."""
 
 import asyncio
-import struct
 from collections.abc import AsyncIterator
 
 import pytest
 
-from core_broker.cluster.metadata import PartitionImage, TopicImage
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.groups.consumer_groups import ConsumerGroups
 from core_broker.groups.offset_commits import Committer
-from core_broker.protocol.fields import encode
-from core_broker.protocol.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-)
 from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from core_broker.protocol.stored.consumer_protocol import (
-    ConsumerProtocolAssignment,
-    ConsumerProtocolAssignmentTopicPartition,
-)
-from tests.support.group_coordinator_world import GROUP, GroupCoordinatorWorld, settle
-
-PARTITION = PartitionImage(replicas=(0,), isr=(0,), leader_id=0, leader_epoch=0, partition_epoch=0)
-ORDERS = TopicImage("orders", b"o" * 16, {0: PARTITION, 1: PARTITION})
-WHOLE_TOPIC = struct.pack(">h", 3) + bytes(
-    encode(ConsumerProtocolAssignment([ConsumerProtocolAssignmentTopicPartition("orders", [0, 1])]), 3)
-)
-
-
-class BothKinds(GroupCoordinatorWorld):
-    """A coordinator that serves groups of either kind."""
-
-    def attach(self) -> None:
-        self.consumer_groups = ConsumerGroups(
-            self.coordinator, topics=lambda: {"orders": ORDERS}, classic=self.coordinator.classic
-        )
-        self.coordinator.consumer_groups = self.consumer_groups
-
-    async def beat(self, epoch: int = 0) -> ConsumerGroupHeartbeatResponse:
-        request = ConsumerGroupHeartbeatRequest(
-            group_id=GROUP,
-            member_id="new",
-            member_epoch=epoch,
-            rebalance_timeout_ms=60_000,
-            subscribed_topic_names=["orders"],
-            topic_partitions=[],
-        )
-        return await self.consumer_groups.heartbeat(request, version=1, client_id="client", client_host="/127.0.0.1")
+from tests.support.both_kinds_world import WHOLE_TOPIC, BothKindsWorld
+from tests.support.group_coordinator_world import GROUP, settle
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[BothKinds]:
-    world = BothKinds()
-    world.attach()
+async def world() -> AsyncIterator[BothKindsWorld]:
+    world = BothKindsWorld()
     async with world.running():
         yield world
 
 
-def kind_of(world: BothKinds) -> str:
-    group = world.coordinator.find_group(GROUP)
-    assert group is not None
-    return group.kind
-
-
-async def test_empty_classic_group_becomes_a_consumer_group_and_keeps_its_offsets(world: BothKinds) -> None:
+async def test_empty_classic_group_becomes_a_consumer_group_and_keeps_its_offsets(world: BothKindsWorld) -> None:
     member_id = await world.stable_member()
     await world.commit(5, committer=Committer(group_id=GROUP, member_id=member_id, generation_or_epoch=1))
     await world.coordinator.classic.leave(GROUP, [(member_id, None)])
     await settle()
     assert (await world.beat()).error_code == 0
-    assert (kind_of(world), world.committed()) == ("consumer", 5)
+    assert (world.group.kind, world.committed()) == ("consumer", 5)
 
 
-async def test_empty_consumer_group_becomes_a_classic_group_and_stays_one_after_a_restart(world: BothKinds) -> None:
+async def test_empty_consumer_group_becomes_a_classic_group_and_stays_one_after_a_restart(
+    world: BothKindsWorld,
+) -> None:
     await world.beat()
     await world.beat(epoch=-1)
     await world.stable_member()
-    assert kind_of(world) == "classic"
+    assert world.group.kind == "classic"
     await world.restart()
-    assert kind_of(world) == "classic"
+    assert world.group.kind == "classic"
 
 
-async def test_members_of_the_old_protocol_stay_when_the_first_of_the_new_one_joins(world: BothKinds) -> None:
+async def test_members_of_the_old_protocol_stay_when_the_first_of_the_new_one_joins(world: BothKindsWorld) -> None:
     joined = await world.join()
     await world.sync(joined.member_id, 1, {joined.member_id: WHOLE_TOPIC})
     answer = await world.beat()
     assert answer.error_code == 0
-    assert kind_of(world) == "consumer"
+    assert world.group.kind == "consumer"
     classic = world.coordinator.classic
     assert classic.heartbeat(GROUP, joined.member_id, 1, None) is ErrorCode.REBALANCE_IN_PROGRESS
     again = await world.join(joined.member_id)
@@ -97,7 +54,7 @@ async def test_members_of_the_old_protocol_stay_when_the_first_of_the_new_one_jo
     assert await classic.leave(GROUP, [(joined.member_id, None)]) == [ErrorCode.NONE]
 
 
-async def test_those_who_wait_in_the_classic_group_join_again_when_it_migrates(world: BothKinds) -> None:
+async def test_those_who_wait_in_the_classic_group_join_again_when_it_migrates(world: BothKindsWorld) -> None:
     joined = await world.join()
     await world.sync(joined.member_id, 1, {joined.member_id: WHOLE_TOPIC})
     waiting = asyncio.ensure_future(world.join())
@@ -107,7 +64,7 @@ async def test_those_who_wait_in_the_classic_group_join_again_when_it_migrates(w
 
 
 @pytest.mark.parametrize("name", ["member_id", "group_instance_id", "protocol_type"])
-async def test_name_too_long_to_be_stored_is_refused(world: BothKinds, name: str) -> None:
+async def test_name_too_long_to_be_stored_is_refused(world: BothKindsWorld, name: str) -> None:
     request = JoinGroupRequest(
         group_id=GROUP,
         session_timeout_ms=10_000,
@@ -119,7 +76,7 @@ async def test_name_too_long_to_be_stored_is_refused(world: BothKinds, name: str
         await world.coordinator.classic.join(request, api_version=9, client_id="", client_host="")
 
 
-async def test_protocols_that_would_fill_the_memory_are_refused(world: BothKinds) -> None:
+async def test_protocols_that_would_fill_the_memory_are_refused(world: BothKindsWorld) -> None:
     request = JoinGroupRequest(
         group_id=GROUP,
         session_timeout_ms=10_000,
@@ -130,7 +87,7 @@ async def test_protocols_that_would_fill_the_memory_are_refused(world: BothKinds
         await world.coordinator.classic.join(request, api_version=9, client_id="", client_host="")
 
 
-async def test_longest_client_id_makes_a_member_id_that_can_be_stored(world: BothKinds) -> None:
+async def test_longest_client_id_makes_a_member_id_that_can_be_stored(world: BothKindsWorld) -> None:
     request = JoinGroupRequest(
         group_id=GROUP,
         session_timeout_ms=10_000,
@@ -144,7 +101,7 @@ async def test_longest_client_id_makes_a_member_id_that_can_be_stored(world: Bot
 
 
 async def test_members_hear_of_a_write_that_failed_for_an_unknown_reason(
-    world: BothKinds, monkeypatch: pytest.MonkeyPatch
+    world: BothKindsWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     joined = await world.join()
     monkeypatch.setattr(world.partition_of(), "log", None)
