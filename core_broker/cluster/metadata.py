@@ -218,7 +218,9 @@ class MetadataDraft:
             return
         topics.pop(topic.name, None)
         self._own_topics.discard(topic_id)
-        self._configs_draft().pop((ResourceType.TOPIC, topic.name), None)
+        configs = (ResourceType.TOPIC, topic.name)
+        self._configs_draft().pop(configs, None)
+        self._own_configs.discard(configs)
 
     def _partitions_draft(self, topic_id: bytes) -> dict[int, PartitionImage] | None:
         """The partitions of a topic, as a dictionary that only this draft holds; None for an unknown topic."""

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -157,6 +158,21 @@ def test_an_image_written_as_records_replays_to_itself(history: list[Message]) -
     again = MetadataDraft(EMPTY)
     again.replay(records_of(image))
     assert again.finish(offset=image.offset, epoch=image.epoch) == image
+
+
+@pytest.mark.parametrize("value", ["2", None])
+def test_a_topic_deleted_and_made_again_with_configs_can_be_replayed(value: str | None) -> None:
+    first, second = bytes([1] * 16), bytes([2] * 16)
+    image = replay(
+        EMPTY,
+        TopicRecord("orders", first),
+        ConfigRecord(ResourceType.TOPIC, "orders", "retention.ms", "1"),
+        RemoveTopicRecord(first),
+        TopicRecord("orders", second),
+        ConfigRecord(ResourceType.TOPIC, "orders", "retention.ms", value),
+    )
+    assert image.config_of(ResourceType.TOPIC, "orders") == ({"retention.ms": value} if value else {})
+    assert image.topics["orders"].topic_id == second
 
 
 @given(st.lists(records, max_size=40), st.integers(0, 40))
