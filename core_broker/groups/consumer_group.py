@@ -152,6 +152,7 @@ class ConsumerGroup:
 
     def restart_timers(self, now: float) -> None:
         """After loading: every member has a whole session from now on."""
+        self._earliest_deadline = float("inf")
         for member in self.members.values():
             self.renew_session(member, now)
             self._time_revocation(member, now)

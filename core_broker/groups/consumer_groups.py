@@ -116,7 +116,8 @@ class ConsumerGroups:
         """Let the group deal with a heartbeat, put it in its place, and store what changed."""
         group.limits = self._limits(group.group_id)
         deadline = group.next_deadline()
-        may_downgrade = beat.classic is not None and not has_only_guests(group)
+        # By a static member that replaces the last one of the new protocol; or the last attempt could not be stored.
+        may_downgrade = beat.classic is not None and (group.changes.classic or not has_only_guests(group))
         answer = group.heartbeat(beat, self._topics(), self._owner.clock.monotonic())
         self._migration.take_place(shard, group)
         if group.next_deadline() != deadline:
@@ -126,8 +127,7 @@ class ConsumerGroups:
                 "member joined the consumer group",
                 extra={"group_id": group.group_id, "member_id": beat.member_id, "group_epoch": group.epoch},
             )
-        # A static member that takes the place of the last one of the new protocol: nothing changes for the others.
-        is_settled = group.state_name == "Stable"
+        is_settled = group.state_name == "Stable"  # nothing changes for the others then
         if not (may_downgrade and await self._migration.downgrade(shard, group, rebalances=not is_settled)):
             await self._writes.store(shard, group)
         return answer
@@ -213,7 +213,7 @@ class ConsumerGroups:
                 "member removed from the consumer group: its session or its time to revoke is over",
                 extra={"group_id": group.group_id, "member_id": member_id, "group_epoch": group.epoch},
             )
-        if gone and await self._migration.downgrade(shard, group, gone):
+        if (gone or group.changes.classic) and await self._migration.downgrade(shard, group, gone):
             return
         group.expire_members(now)
         await self._writes.store(shard, group)

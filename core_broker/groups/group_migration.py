@@ -63,7 +63,8 @@ class GroupMigration:
     ) -> bool:
         """Remove members and make the group classic; False, with nothing done, when it must stay what it is.
 
-        The change is valid at once, and taken back when it cannot be stored: then only the members are gone.
+        The change is valid at once, and taken back when it cannot be stored: then only the members are gone, and
+        `changes.classic` tells to try it again before anything else is stored.
         """
         change = self._downgrade(group, leaving, rebalances=rebalances)
         if change is None:

@@ -229,12 +229,21 @@ async def test_downgrade_that_cannot_be_stored_is_taken_back_without_the_member(
         await world.beat(-1)
     assert isinstance(world.group, ConsumerGroup)
     assert (set(world.group.members), world.group.epoch) == ({guest}, generation + 1)
+    assert world.group.next_deadline() == world.clock.monotonic() + 10, "it is not tried over and over"
+
+
+async def test_downgrade_that_could_not_be_stored_is_tried_again_when_a_guest_comes(world: BothKindsWorld) -> None:
+    guest, generation = await mixed(world)
+    world.partition_of().error = ErrorCode.NOT_ENOUGH_REPLICAS
+    with pytest.raises(BrokerError):
+        await world.beat(-1)
     world.partition_of().error = None
-    await world.join(guest)
-    members = world.group.members
+    joined = await world.join(guest)
+    assert (joined.error_code, joined.generation_id) == (0, generation + 1)
+    assert classic_of(world).state_name == "Stable"
+    assert numbers_in((await world.sync(guest, generation + 1)).assignment) == [0, 1]
     await world.restart()
-    assert isinstance(world.group, ConsumerGroup)
-    assert world.group.members == members
+    assert (classic_of(world).state_name, classic_of(world).generation) == ("Stable", generation + 1)
 
 
 async def test_downgrade_that_is_lost_after_it_was_appended_is_made_up_for(world: BothKindsWorld) -> None:
@@ -250,13 +259,13 @@ async def test_downgrade_that_is_lost_after_it_was_appended_is_made_up_for(world
     assert (await waiting).error_code == ErrorCode.REBALANCE_IN_PROGRESS
     assert isinstance(world.group, ConsumerGroup)
     world.partition_of().held = None
-    await world.join(guest)
+    await world.beat(member_id="later")
     members = world.group.members
-    assert set(members) == {guest}
+    assert set(members) == {guest, "later"}
     await world.restart()
     assert isinstance(world.group, ConsumerGroup)
     assert world.group.members == members
-    await world.coordinator.classic.leave(GROUP, [(guest, None)])
+    await world.coordinator.classic.leave(GROUP, [(guest, None), ("later", None)])
     await world.coordinator.delete_group(GROUP)
     await world.restart()
     assert world.coordinator.find_group(GROUP) is None, "no trace of the classic group is left"
