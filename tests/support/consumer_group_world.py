@@ -42,15 +42,19 @@ class Client:
     epoch: int = 0
     owned: dict[bytes, frozenset[int]] = field(default_factory=dict)
     told: Assignment | None = None
+    rebalance_timeout_ms: int = 60_000
+    must_tell_all: bool = False
+    """After a heartbeat whose answer never came, as the Java client and librdkafka do."""
 
     def join(self, group: ConsumerGroup, seen: Topics, now: float = 0.0, **fields: Any) -> HeartbeatAnswer:
         """(Re)join with nothing owned."""
         self.epoch, self.owned, self.told = 0, {}, None
+        self.rebalance_timeout_ms = fields.pop("rebalance_timeout_ms", self.rebalance_timeout_ms)
         beat = Heartbeat(
             member_id=self.member_id,
             member_epoch=0,
             instance_id=self.instance_id,
-            rebalance_timeout_ms=fields.pop("rebalance_timeout_ms", 60_000),
+            rebalance_timeout_ms=self.rebalance_timeout_ms,
             subscribed_topic_names=self.names,
             subscribed_topic_regex=self.expression,
             owned={},
@@ -60,6 +64,14 @@ class Client:
 
     def beat(self, group: ConsumerGroup, seen: Topics, now: float = 0.0, **fields: Any) -> HeartbeatAnswer:
         """An ordinary heartbeat: only what changed, unless `fields` says more."""
+        if self.must_tell_all:
+            everything = {
+                "rebalance_timeout_ms": self.rebalance_timeout_ms,
+                "subscribed_topic_names": self.names,
+                "subscribed_topic_regex": self.expression,
+                "owned": dict(self.owned),
+            }
+            fields = everything | fields
         beat = Heartbeat(member_id=self.member_id, member_epoch=self.epoch, instance_id=self.instance_id, **fields)
         return self.take(group.heartbeat(beat, seen, now))
 
@@ -76,6 +88,7 @@ class Client:
     def take(self, answer: HeartbeatAnswer) -> HeartbeatAnswer:
         """Remember what the coordinator said."""
         self.epoch = answer.member_epoch
+        self.must_tell_all = False
         if answer.assignment is not None:
             self.told = answer.assignment
         return answer

@@ -68,6 +68,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         else:
             if answer_is_lost:
                 client.epoch, client.told = before
+                client.must_tell_all = True
         self.store()
 
     # --- rules -------------------------------------------------------------------------------------------------------
