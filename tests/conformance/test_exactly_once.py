@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from contextlib import closing
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -14,6 +15,7 @@ from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import ConfluentClient, consumer_config
 from tests.support.clients.model import TIMEOUT_S, Sent
+from tests.support.clients.pure import kept_awake
 
 INPUTS = 60
 
@@ -125,7 +127,7 @@ def test_kafka_python_consume_transform_produce(broker: BrokerProcess, name: str
         auto_offset_reset="earliest",
     )
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=name)
-    try:
+    with closing(producer), kept_awake(consumer):
         producer.init_transactions()
         done = 0
         while done < INPUTS:
@@ -142,9 +144,6 @@ def test_kafka_python_consume_transform_produce(broker: BrokerProcess, name: str
             producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
             producer.commit_transaction()
         eventually(lambda: consumer.committed(PureTopicPartition(source, 1)), lambda offset: offset == INPUTS / 2)
-    finally:
-        producer.close(timeout=TIMEOUT_S)
-        consumer.close()
     assert outputs(broker, target) == EXPECTED
 
 

@@ -183,6 +183,8 @@ def _run_pure(plan: dict[str, Any], stop: _Stop) -> None:
     from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
     from kafka.errors import KafkaError
 
+    from tests.support.clients.pure import kept_awake
+
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc] # the library has no types
         def on_partitions_assigned(self, assigned: Any) -> None:
             _tell(assigned=sorted(partition.partition for partition in consumer.assignment() | set(assigned)))
@@ -202,16 +204,16 @@ def _run_pure(plan: dict[str, Any], stop: _Stop) -> None:
         **({"partition_assignment_strategy": [CooperativeStickyAssignor]} if plan.get("cooperative") else {}),
         **plan.get("config", {}),
     )
-    consumer.subscribe([plan["topic"]], listener=Listener())
-    while not stop.requested:
-        batches = consumer.poll(timeout_ms=100)
-        if batches:
-            _tell_records((m.partition, m.offset, m.value) for batch in batches.values() for m in batch)
-            try:
-                consumer.commit()
-            except KafkaError as error:
-                _tell(error=str(error))
-    consumer.close()
+    with kept_awake(consumer):
+        consumer.subscribe([plan["topic"]], listener=Listener())
+        while not stop.requested:
+            batches = consumer.poll(timeout_ms=100)
+            if batches:
+                _tell_records((m.partition, m.offset, m.value) for batch in batches.values() for m in batch)
+                try:
+                    consumer.commit()
+                except KafkaError as error:
+                    _tell(error=str(error))
 
 
 def _run_aio(plan: dict[str, Any], stop: _Stop) -> None:
