@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 import kafka.codec
@@ -95,7 +95,8 @@ def kept_awake(consumer: Any) -> Iterator[Any]:
 
     def poke() -> None:
         while not done.wait(0.5):
-            consumer._net.call_soon_threadsafe(nothing)
+            with suppress(RuntimeError):  # closed a moment ago
+                consumer._net.call_soon_threadsafe(nothing)
 
     thread = threading.Thread(target=poke, daemon=True)
     thread.start()
