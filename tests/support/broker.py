@@ -1,5 +1,6 @@
 """A broker as its users meet it: a process of its own, started on a free port, killed and started again."""
 
+import os
 import re
 import signal
 import subprocess
@@ -34,6 +35,11 @@ FAST_SETTINGS: Final[Mapping[str, str]] = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
 }
 """Settings that make rebalances, retention and compaction happen at the pace of a test."""
+
+
+def _environment() -> dict[str, str]:
+    """Ours, but bytecode is kept as it is for everybody who starts a broker, or each start would compile it all."""
+    return {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
 
 class BrokerFailed(RuntimeError):
@@ -93,7 +99,8 @@ class BrokerProcess:
             (self.directory / "stdout.log").open("ab") as stdout,
             (self.directory / "stderr.log").open("ab") as stderr,
         ):
-            self._process = subprocess.Popen(self._command(), stdout=stdout, stderr=stderr, cwd=REPOSITORY)
+            command = self._command()
+            self._process = subprocess.Popen(command, stdout=stdout, stderr=stderr, cwd=REPOSITORY, env=_environment())
 
     def kill(self) -> None:
         """End the process at once, as a power cut of the process would (SIGKILL)."""
