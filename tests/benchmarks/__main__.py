@@ -21,6 +21,7 @@ from tests.support.broker import BrokerProcess
 def run_all(sizes: Sizes, directory: Path) -> Iterator[Row]:
     """Every benchmark, one after the other, as their rows come in."""
     yield from machine.limits(sizes.stream_bytes)
+    yield from machine.echo(sizes.small_requests // 3)
     with BrokerProcess(directory / "main", settings=AS_DELIVERED) as broker:
         pin(broker.pid)
         yield from throughput.big_requests(broker, sizes)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from tests.benchmarks.measure import GB, Row
+from tests.benchmarks.measure import GB, Row, best_of_three
 
 _CHUNK: Final = 1 << 20
 
@@ -21,6 +21,33 @@ def limits(stream_bytes: int) -> list[Row]:
         _measure("limit: loopback TCP", _send_memory, stream_bytes, tcp),
         _measure("limit: sendfile", _send_file, stream_bytes, file),
     ]
+
+
+def echo(rounds: int) -> list[Row]:
+    """What a request costs a process that does nothing with it: the floor under "one in flight"."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = multiprocessing.get_context("spawn").Process(target=_echo, args=(listener.getsockname()[1],))
+    server.start()
+    connection, _ = listener.accept()
+    with listener, connection:
+        watch = best_of_three(server.pid or 0, lambda: _ping(connection, rounds))
+    server.join(30)
+    result = f"{watch.cpu_seconds / rounds * 1e6:.1f} µs of its CPU, {rounds / watch.seconds / 1000:.1f} k requests/s"
+    how = f"a Python process that sends back the 200 B it receives, best of 3; {watch.note()}"
+    return [Row(what="limit: echo, one in flight", result=result, how=how)]
+
+
+def _ping(connection: socket.socket, rounds: int) -> None:
+    message = bytes(200)
+    for _ in range(rounds):
+        connection.sendall(message)
+        connection.recv(200)
+
+
+def _echo(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        while data := connection.recv(4096):
+            connection.sendall(data)
 
 
 def _measure(what: str, send: Callable[[socket.socket, int], None], size: int, how: str) -> Row:
