@@ -59,6 +59,8 @@ async def broker(settings: BrokerSettings, clock: Clock | None = None) -> AsyncI
     clock = clock or SystemClock()
     _allow_many_files()
     async with AsyncExitStack() as stack:
+        gc.disable()  # Nothing that is made while starting can be thrown away again; looking for it only takes time.
+        stack.callback(gc.enable)
         server = await _start(settings, clock, stack)
         metrics_server = _serve_metrics(server.services, stack)
         endpoints = {"listeners": ",".join(map(str, server.listeners))}
@@ -243,6 +245,6 @@ def _allow_many_files() -> None:
 
 def _tune_collector() -> None:
     """What lives now lives as long as the broker: keep the garbage collector from looking at it again and again."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
+    gc.enable()
