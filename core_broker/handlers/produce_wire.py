@@ -30,6 +30,8 @@ _pack_int32 = struct.Struct(">i").pack
 _pack_oldest = struct.Struct(">ihq").pack
 _pack_result_2 = struct.Struct(">ihqq").pack
 _pack_result_5 = struct.Struct(">ihqqq").pack
+_pack_success = struct.Struct(">ihqqq3s").pack
+_NO_RECORD_ERRORS_NO_MESSAGE_NO_TAGS: Final = b"\x01\x00\x00"
 
 
 class PartitionRecords(msgspec.Struct, gc=False):
@@ -198,7 +200,17 @@ def write_response(topics: list[TopicResult], version: int, correlation_id: int)
         results = topic.partitions
         out += uvarint(len(results) + 1) if flexible else _pack_int32(len(results))
         for result in results:
-            _write_result(out, result, version, flexible=flexible)
+            if flexible and result.message is None:
+                out += _pack_success(
+                    result.index,
+                    result.error,
+                    result.base_offset,
+                    result.append_time_ms,
+                    result.start_offset,
+                    _NO_RECORD_ERRORS_NO_MESSAGE_NO_TAGS,
+                )
+            else:
+                _write_result(out, result, version, flexible=flexible)
         if flexible:
             out.append(0)
     if version >= 1:
@@ -224,7 +236,7 @@ def _write_result(out: bytearray, result: PartitionResult, version: int, *, flex
 def _message(message: str | None, *, flexible: bool) -> bytes:
     """No errors of single records, the message, and no tagged fields."""
     if message is None:
-        return b"\x01\x00\x00" if flexible else b"\0\0\0\0\xff\xff"
+        return _NO_RECORD_ERRORS_NO_MESSAGE_NO_TAGS if flexible else b"\0\0\0\0\xff\xff"
     raw = message.encode()
     if flexible:
         return b"\x01" + uvarint(len(raw) + 1) + raw + b"\x00"

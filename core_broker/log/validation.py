@@ -6,7 +6,7 @@ header is sound but whose records are garbage can therefore get in; whoever open
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from crc32c import crc32c
 
@@ -53,12 +53,8 @@ _CLIENT_MAY_NOT_SET: Final = CONTROL_BIT | LOG_APPEND_TIME_BIT
 _unpack_header = HEADER.unpack_from
 
 
-class Admitted(NamedTuple):
-    """Batches that may be appended, and the time stamped on them (-1 when the producer's times are kept)."""
-
-    view: memoryview
-    headers: list[BatchHeader]
-    append_time_ms: int
+Admitted: TypeAlias = tuple[memoryview, list[BatchHeader], int]
+"""Batches that may be appended, their headers, and the time stamped on them (-1 when the producer's times are kept)."""
 
 
 class AppendRules:
@@ -109,7 +105,7 @@ class AppendRules:
         if self._codec is not None:
             view, headers = self._recompress(view, headers)
         append_time_ms = self._stamp(view, headers) if self._stamps_append_time else NO_TIMESTAMP
-        return Admitted(view, headers, append_time_ms)
+        return view, headers, append_time_ms
 
     def _check(self, view: memoryview, header: BatchHeader, origin: Origin) -> None:
         size = header.length + LENGTH_BYTES

@@ -47,15 +47,15 @@ def patched(buffer: bytearray, layout: str, position: int, value: int) -> bytear
 def test_a_sound_batch_is_admitted_as_it_is(codec: Codec) -> None:
     buffer = batch(codec=codec)
     before = bytes(buffer)
-    admitted = rules().admit(memoryview(buffer), Origin.CLIENT)
-    assert bytes(admitted.view) == before
-    assert [header.record_count for header in admitted.headers] == [2]
-    assert admitted.append_time_ms == -1
+    view, headers, append_time_ms = rules().admit(memoryview(buffer), Origin.CLIENT)
+    assert bytes(view) == before
+    assert [header.record_count for header in headers] == [2]
+    assert append_time_ms == -1
 
 
 def test_several_batches_are_admitted_together() -> None:
-    admitted = rules().admit(memoryview(batch() + batch(3)), Origin.CLIENT)
-    assert [header.record_count for header in admitted.headers] == [2, 3]
+    _, headers, _ = rules().admit(memoryview(batch() + batch(3)), Origin.CLIENT)
+    assert [header.record_count for header in headers] == [2, 3]
 
 
 def test_several_batches_of_an_idempotent_producer_are_refused() -> None:
@@ -201,24 +201,25 @@ def test_more_records_than_can_be_opened_are_refused_only_where_they_would_be() 
 
 def test_log_append_time_is_stamped_with_a_right_checksum() -> None:
     records = [Record(timestamp=NOW + 10**9), Record(timestamp=1)]
-    admitted = rules(message_timestamp_type="LogAppendTime").admit(memoryview(build_batch(records)), Origin.CLIENT)
-    [header] = admitted.headers
-    assert admitted.append_time_ms == header.max_timestamp == NOW
-    stamped = AppendRules(TopicSettings(), ManualClock(NOW)).admit(admitted.view, Origin.COORDINATOR).headers[0]
+    stamping = rules(message_timestamp_type="LogAppendTime")
+    view, headers, append_time_ms = stamping.admit(memoryview(build_batch(records)), Origin.CLIENT)
+    [header] = headers
+    assert append_time_ms == header.max_timestamp == NOW
+    stamped = AppendRules(TopicSettings(), ManualClock(NOW)).admit(view, Origin.COORDINATOR)[1][0]
     assert stamped.uses_log_append_time
-    assert check_crc(admitted.view, stamped)
-    assert [record.timestamp for record in read_records(admitted.view, stamped)] == [NOW, NOW]
+    assert check_crc(view, stamped)
+    assert [record.timestamp for record in read_records(view, stamped)] == [NOW, NOW]
 
 
 @pytest.mark.parametrize("target", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
 @pytest.mark.parametrize("codec", list(Codec))
 def test_batches_are_brought_to_the_compression_of_the_topic(codec: Codec, target: str) -> None:
     buffer = batch(5, codec=codec)
-    admitted = rules(compression_type=target).admit(memoryview(buffer), Origin.CLIENT)
-    [header] = admitted.headers
+    view, headers, _ = rules(compression_type=target).admit(memoryview(buffer), Origin.CLIENT)
+    [header] = headers
     assert header.codec is (Codec.NONE if target == "uncompressed" else Codec[target.upper()])
-    assert check_crc(admitted.view, header)
-    assert [record.key for record in read_records(admitted.view, header)] == [b"k0", b"k1", b"k2", b"k3", b"k4"]
+    assert check_crc(view, header)
+    assert [record.key for record in read_records(view, header)] == [b"k0", b"k1", b"k2", b"k3", b"k4"]
 
 
 def test_a_batch_that_grows_too_large_by_decompression_is_refused() -> None:
