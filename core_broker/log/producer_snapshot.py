@@ -102,7 +102,8 @@ def newest_valid_snapshot(directory: Path, end_offset: int) -> tuple[int, list[S
     for offset in reversed(snapshot_offsets(directory)):
         path = snapshot_path(directory, offset)
         if offset > end_offset:
-            log.info("producer snapshot above the log end deleted", extra={"path": str(path), "end_offset": end_offset})
+            # Usual after an unclean stop, where a log is read again from its recovery point.
+            log.debug("producer snapshot beyond what is trusted deleted", extra={"path": str(path), "from": end_offset})
             path.unlink(missing_ok=True)
             continue
         try:
