@@ -56,6 +56,9 @@ class ConnectionOwner(Protocol):
     def closed(self, connection: "Connection") -> None:
         """Forget a connection."""
 
+    def memory_is_short(self) -> None:
+        """A connection has to wait until others have finished their requests."""
+
     def stats(self, key: int) -> RequestStats:
         """The counters of an API."""
 
@@ -64,6 +67,7 @@ class Connection:
     """A client's connection from accept to close."""
 
     __slots__ = (
+        "_awaits_admission",
         "_blocked",
         "_closed",
         "_fd",
@@ -77,6 +81,8 @@ class Connection:
         "_socket",
         "client",
         "last_tick",
+        "received_at",
+        "reserved",
     )
 
     def __init__(self, sock: socket.socket, client: Client, owner: ConnectionOwner) -> None:
@@ -93,6 +99,11 @@ class Connection:
         self._blocked = False
         self._muted = False
         self._closed = False
+        self._awaits_admission = False
+        self.reserved = 0
+        """Bytes of the large frame that is arriving, as they count towards the budget of all."""
+        self.received_at = 0.0
+        """When the last part of it came."""
         owner.loop.add_reader(self._fd, self._on_readable)
 
     def close(self, reason: str = "") -> None:
@@ -108,8 +119,10 @@ class Connection:
         self._out.clear()
         if self._pending is not None:
             self._pending.cancel()
-        self._owner.memory.forget(self._unmute)
+        if self._awaits_admission:
+            self._owner.memory.forget(self._admitted)
         self._release_inbox()
+        self._release_reservation()
         self._owner.closed(self)
         if reason:
             log.info("connection closed", extra={"client": self._peer(), "reason": reason})
@@ -155,6 +168,7 @@ class Connection:
             self.close()
             return
         self.last_tick = self._owner.tick
+        self.received_at = self._owner.loop.time()
         self._filled += count
         self._answer_inbox()
         self._flush()
@@ -169,9 +183,10 @@ class Connection:
         if self._closed:
             return
         if consumed == 0:
-            self._grow_inbox()
+            self._make_room()
             return
         self._inbox = None
+        self._release_reservation()
         if consumed < filled:
             self._keep(inbox[consumed:filled])
         self._owner.memory.give(inbox)
@@ -199,31 +214,46 @@ class Connection:
 
     def _keep(self, rest: memoryview) -> None:
         """Move bytes that cannot be answered yet out of a buffer that is about to be used for something else."""
-        needed = self._size_needed(rest)
-        inbox = self._owner.memory.take(len(rest), max(needed, len(rest)))
-        if inbox is None:  # Only a pile of requests behind a slow one gets here.
-            inbox = memoryview(bytearray(rest))
-            self._owner.memory.in_use += len(inbox)
+        inbox = self._owner.memory.take(len(rest), max(self._size_needed(rest), len(rest)))
         inbox[: len(rest)] = rest
         self._inbox = inbox
         self._filled = len(rest)
         if not self._is_busy:
-            self._grow_inbox()
+            self._make_room()
 
-    def _grow_inbox(self) -> None:
-        """Make room for the rest of a frame: as much again as has arrived, until the frame fits."""
+    def _make_room(self) -> None:
+        """Get ready for the rest of a frame: have it admitted, and room for as much again as has arrived."""
         inbox = self._inbox
-        if inbox is None or self._filled < len(inbox) or self._closed:
+        if inbox is None or self._closed:
             return
-        needed = self._size_needed(inbox)
-        bigger = self._owner.memory.take(min(needed, max(2 * self._filled, SMALL_BYTES)), needed)
-        if bigger is None:
-            self._mute()
-            self._owner.memory.wait(self._unmute)
+        needed = self._size_needed(inbox[: self._filled])
+        if needed > SMALL_BYTES and not self.reserved and not self._reserve(needed):
             return
-        bigger[: self._filled] = inbox[: self._filled]
-        self._inbox = bigger
-        self._owner.memory.give(inbox)
+        if self._filled == len(inbox):
+            bigger = self._owner.memory.take(min(needed, max(2 * self._filled, SMALL_BYTES)), needed)
+            bigger[: self._filled] = inbox
+            self._inbox = bigger
+            self._owner.memory.give(inbox)
+
+    def _reserve(self, needed: int) -> bool:
+        """Have a large frame admitted; while it is not, nothing more is read."""
+        self.received_at = self._owner.loop.time()
+        if self._owner.memory.reserve(needed, self._admitted):
+            self.reserved = needed
+            return True
+        self._awaits_admission = True
+        self._mute()
+        self._owner.memory_is_short()
+        return False
+
+    def _admitted(self) -> None:
+        """Our turn has come."""
+        self._awaits_admission = False
+        assert self._inbox is not None
+        self.reserved = self._size_needed(self._inbox[: self._filled])
+        self.received_at = self._owner.loop.time()
+        self._make_room()
+        self._unmute()
 
     def _size_needed(self, rest: memoryview) -> int:
         """The length of the frame at the start of `rest`, as far as it is known and allowed."""
@@ -231,6 +261,11 @@ class Connection:
             return SIZE_BYTES
         size: int = _unpack_size(rest, 0)[0]
         return SIZE_BYTES + min(max(size, HEADER_BYTES_MIN), self._owner.request_bytes_max)
+
+    def _release_reservation(self) -> None:
+        if self.reserved:
+            size, self.reserved = self.reserved, 0
+            self._owner.memory.release(size)
 
     def _release_inbox(self) -> None:
         if self._inbox is not None:
@@ -258,10 +293,9 @@ class Connection:
             self._owner.loop.remove_reader(self._fd)
 
     def _unmute(self) -> None:
-        if self._muted and not self._closed:
+        if self._muted and not self._closed and not self._awaits_admission:
             self._muted = False
             self._owner.loop.add_reader(self._fd, self._on_readable)
-            self._grow_inbox()
 
     # -- answering -------------------------------------------------------------------------------------------------
 

@@ -1,60 +1,81 @@
-"""Memory for requests that are still arriving: bounded, and used again rather than asked for anew."""
+"""Memory for requests that are still arriving: bounded, and used again rather than asked for anew.
+
+A request is admitted as a whole: its announced size is reserved before more of it is read, so whatever has been
+admitted can be finished. (Were memory asked for piece by piece, requests that are half there could wait for each other
+for ever.) Memory itself is only taken for bytes that have arrived.
+"""
 
 from collections import deque
 from collections.abc import Callable
 from typing import Final
 
 SMALL_BYTES: Final = 64 * 1024
-"""A connection may always hold this much; only growth beyond it is counted."""
+"""A connection may always hold this much; only larger requests are counted."""
 
 _KEPT_BYTES_MAX: Final = 16 * 1024 * 1024
 _KEPT_MAX: Final = 64
 
 
 class RequestMemory:
-    """Buffers for large requests. Whoever finds it exhausted stops reading until somebody has given back."""
+    """The budget of all large requests together, and buffers to receive them in."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
         self._kept: list[memoryview] = []
         self._kept_bytes = 0
-        self._waiting: deque[Callable[[], None]] = deque()
-        self.in_use = 0
+        self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
+        self.reserved = 0
 
-    def take(self, size: int, wanted: int) -> memoryview | None:
-        """A buffer of at least `size` bytes, of `wanted` if one lies ready; None when the limit is reached.
+    @property
+    def is_short(self) -> bool:
+        """Whether somebody waits."""
+        return bool(self._waiting)
 
-        `wanted` comes from a length that a stranger sent: memory is only taken for bytes that have arrived.
+    def reserve(self, size: int, granted: Callable[[], None]) -> bool:
+        """Admit a request of `size` bytes: True at once, or False, and `granted` is called when its turn has come."""
+        if not self._waiting and self._fits(size):
+            self.reserved += size
+            return True
+        self._waiting.append((size, granted))
+        return False
+
+    def release(self, size: int) -> None:
+        """A request has been read or given up; those who waited longest go on."""
+        self.reserved -= size
+        self._admit()
+
+    def forget(self, granted: Callable[[], None]) -> None:
+        """The connection that waited is gone."""
+        self._waiting = deque(entry for entry in self._waiting if entry[1] != granted)
+        self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting and self._fits(self._waiting[0][0]):
+            size, granted = self._waiting.popleft()
+            self.reserved += size
+            granted()
+
+    def _fits(self, size: int) -> bool:
+        """A request that is larger than the whole budget is served when it is alone."""
+        return self.reserved + size <= self._bytes_max or self.reserved == 0
+
+    def take(self, size: int, wanted: int) -> memoryview:
+        """A buffer of at least `size` bytes, of `wanted` if one lies ready.
+
+        `wanted` comes from a length that a stranger sent: nothing is allocated for that.
         """
         for index, kept in enumerate(self._kept):
             if len(kept) >= wanted:
                 del self._kept[index]
                 self._kept_bytes -= len(kept)
-                self.in_use += len(kept)
                 return kept
-        size = max(_round_up(size), SMALL_BYTES)
-        if size > SMALL_BYTES and self.in_use + size > self._bytes_max and self.in_use > 0:
-            return None
-        self.in_use += size
-        return memoryview(bytearray(size))
+        return memoryview(bytearray(max(_round_up(size), SMALL_BYTES)))
 
     def give(self, buffer: memoryview) -> None:
-        """Take a buffer back, and let the next connection that waited go on."""
-        self.in_use -= len(buffer)
+        """Take a buffer back for the next request."""
         if len(self._kept) < _KEPT_MAX and self._kept_bytes + len(buffer) <= _KEPT_BYTES_MAX:
             self._kept.append(buffer)
             self._kept_bytes += len(buffer)
-        if self._waiting:
-            self._waiting.popleft()()
-
-    def wait(self, resume: Callable[[], None]) -> None:
-        """Call `resume` once when memory has been given back."""
-        self._waiting.append(resume)
-
-    def forget(self, resume: Callable[[], None]) -> None:
-        """The connection that waited is gone."""
-        if resume in self._waiting:
-            self._waiting.remove(resume)
 
 
 def _round_up(size: int) -> int:

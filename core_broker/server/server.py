@@ -39,6 +39,9 @@ class Server:
         self._listeners: list[BoundListener] = []
         self._connections: set[Connection] = set()
         self._per_host: Counter[str] = Counter()
+        self.stalled_seconds = 5.0
+        """A client that sends nothing for this long in the middle of a large request gives way when memory is short."""
+        self._watch: asyncio.TimerHandle | None = None
         self._second_ends = 0.0
         self._accepted_before = 0
         self._limits_per_host = _overrides(settings.max_connections_per_ip_overrides)
@@ -80,10 +83,26 @@ class Server:
 
     def close(self) -> None:
         """Stop listening and drop every connection."""
+        if self._watch is not None:
+            self._watch.cancel()
         for listener in self._listeners:
             listener.close()
         for connection in tuple(self._connections):
             connection.close()
+
+    def memory_is_short(self) -> None:
+        """See to it that nobody waits for memory because of a client that has stopped in the middle of a request."""
+        if self._watch is None:
+            self._watch = self.loop.call_later(self.stalled_seconds / 2, self._close_stalled)
+
+    def _close_stalled(self) -> None:
+        self._watch = None
+        if not self.memory.is_short:
+            return
+        oldest = self.loop.time() - self.stalled_seconds
+        for connection in [c for c in self._connections if c.reserved and c.received_at < oldest]:
+            connection.close("stopped in the middle of a request while others wait for memory")
+        self.memory_is_short()
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection."""

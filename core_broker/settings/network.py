@@ -7,6 +7,7 @@ from core_broker.service.settings import (
     LIST,
     LONG,
     STRING,
+    Check,
     ServiceSettings,
     at_least,
     one_of,
@@ -15,6 +16,10 @@ from core_broker.service.settings import (
 )
 from core_broker.settings.listeners import LISTENERS, PROTOCOL_MAP, Listener
 
+ADDRESS_COUNTS = Check(
+    accepts=lambda entries: all(host and count.isdecimal() for host, _, count in (e.rpartition(":") for e in entries)),
+    allowed="address:count pairs separated by commas, such as 10.0.0.7:100",
+)
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
@@ -52,7 +57,7 @@ class NetworkSettings(ServiceSettings):
     """Connections the broker accepts in total."""
     max_connections_per_ip: int = setting(INT, default=INT_MAX, check=at_least(0), dynamic=True)
     """Connections the broker accepts from one address."""
-    max_connections_per_ip_overrides: tuple[str, ...] = setting(LIST, default=(), dynamic=True)
+    max_connections_per_ip_overrides: tuple[str, ...] = setting(LIST, default=(), check=ADDRESS_COUNTS, dynamic=True)
     """Exceptions from max.connections.per.ip, as address:count."""
     max_connection_creation_rate: int = setting(INT, default=INT_MAX, check=at_least(0), dynamic=True)
     """Connections the broker accepts per second; those beyond wait to be accepted."""

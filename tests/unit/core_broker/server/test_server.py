@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from core_broker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from core_broker.server.server import Server
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings, Listener
 from tests.support.handler_world import HandlerWorld
+from tests.support.wire import frame
 
 SETTINGS = BrokerSettings(listeners=(Listener("PLAINTEXT", "127.0.0.1", 0),))
 
@@ -84,6 +86,77 @@ async def test_new_connections_wait_when_too_many_come_in_a_second(world: Handle
     await until(lambda: world.services.metrics.connections_accepted == 4)
     for each in sockets:
         each.close()
+
+
+def large_request(size: int) -> bytes:
+    """A produce request to a topic that there is not."""
+    part = PartitionProduceData(0, bytes(size))
+    return frame(ProduceRequest(None, -1, 1000, [TopicProduceData("missing", partition_data=[part])]), 9)
+
+
+async def is_answered(reader: asyncio.StreamReader) -> bool:
+    """Whether a whole answer comes."""
+    try:
+        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 10))
+        return len(await reader.readexactly(size)) == size
+    except (TimeoutError, asyncio.IncompleteReadError):
+        return False
+
+
+@pytest.fixture
+async def tight(world: HandlerWorld) -> AsyncIterator[Server]:
+    """A server with room for one large request, and a bit."""
+    server = Server(SETTINGS.replace(queued_max_request_bytes=1_200_000), world.services.metrics)
+    await server.bind()
+    server.start(world.services)
+    yield server
+    server.close()
+
+
+async def test_large_requests_that_arrive_together_do_not_wait_for_each_other_for_ever(tight: Server) -> None:
+    request = large_request(1_000_000)
+    connections = [await connect(tight) for _ in range(5)]
+    for start in range(0, len(request), 200_000):
+        for _, writer in connections:
+            writer.write(request[start : start + 200_000])
+        await asyncio.sleep(0.01)
+    assert all(await asyncio.gather(*(is_answered(reader) for reader, _ in connections)))
+    assert tight.memory.reserved == 0
+    for _, writer in connections:
+        writer.close()
+
+
+async def test_a_client_that_stops_in_the_middle_gives_way_when_others_wait(tight: Server) -> None:
+    tight.stalled_seconds = 0.2
+    stopped, stopped_writer = await connect(tight)
+    stopped_writer.write(large_request(1_000_000)[:500_000])
+    await until(lambda: tight.memory.reserved > 0)
+    reader, writer = await connect(tight)
+    writer.write(large_request(1_000_000))
+    assert await is_answered(reader)
+    assert await is_closed(stopped)
+    for each in (writer, stopped_writer):
+        each.close()
+
+
+async def test_a_client_that_stops_in_the_middle_is_left_alone_while_there_is_room(server: Server) -> None:
+    server.stalled_seconds = 0.05
+    stopped, stopped_writer = await connect(server)
+    stopped_writer.write(large_request(1_000_000)[:500_000])
+    reader, writer = await connect(server)
+    writer.write(large_request(1_000_000))
+    assert await is_answered(reader)
+    assert not await is_closed(stopped)
+    for each in (writer, stopped_writer):
+        each.close()
+
+
+async def test_a_connection_that_ends_in_the_middle_gives_its_reservation_back(tight: Server) -> None:
+    _, writer = await connect(tight)
+    writer.write(large_request(1_000_000)[:500_000])
+    await until(lambda: tight.memory.reserved > 0)
+    writer.close()
+    await until(lambda: tight.memory.reserved == 0)
 
 
 async def test_closed_connections_are_forgotten(world: HandlerWorld, server: Server) -> None:

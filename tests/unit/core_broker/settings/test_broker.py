@@ -92,6 +92,7 @@ def test_listeners_are_read(text: str, expected: list[Listener]) -> None:
         ({"inter_broker_listener_name": "OTHER"}, "must be one of PLAINTEXT"),
         ({"sasl_enabled_mechanisms": "PLAIN"}, "security is not built yet"),
         ({"zookeeper_connect": "h:2181"}, "there is no ZooKeeper"),
+        ({"max_connections_per_ip_overrides": "10.0.0.7"}, "address:count pairs"),
         ({"group_min_session_timeout_ms": "2000000"}, "at most group.max.session.timeout.ms=1800000"),
     ],
 )
