@@ -82,6 +82,7 @@ def progress(*, visible: bool = True) -> Progress:
         TimeElapsedColumn(),
         console=err,
         transient=True,
+        redirect_stdout=False,  # else what is written to a file or pipe ends up on the terminal, beside the bar
         disable=not (visible and err.is_terminal),
     )
 

@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import pty
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -153,6 +155,32 @@ def test_following_waits_for_what_comes(caudal: Caudal, broker: BrokerProcess, n
         caudal("topic", "produce", name, "first", "second")
         output, _ = following.communicate(timeout=30)
     assert output.split() == ["first", "second"]
+
+
+def test_on_a_terminal_progress_is_shown_and_the_records_still_go_to_the_file(
+    caudal: Caudal, broker: BrokerProcess, name: str, tmp_path: Path
+) -> None:
+    caudal("topic", "produce", name, stdin="".join(f"{number}\n" for number in range(5000)))
+    ours, terminal = pty.openpty()
+    words = [sys.executable, "-m", "deploy.cli", "topic", "consume", name, "--format", "value"]
+    environment = {**os.environ, "CAUDAL_BOOTSTRAP": broker.bootstrap, "TERM": "xterm"}
+    with (tmp_path / "records").open("wb") as file, os.fdopen(ours, "rb", buffering=0) as screen:
+        process = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=file, stderr=terminal, cwd=REPOSITORY, env=environment
+        )
+        os.close(terminal)
+        shown = b"".join(iter(lambda: _read(screen), b""))
+        assert process.wait(60) == 0
+    assert sorted((tmp_path / "records").read_text().split(), key=int) == [str(number) for number in range(5000)]
+    assert b"reading" in shown
+
+
+def _read(screen: io.RawIOBase | io.FileIO) -> bytes:
+    """What a terminal shows next; nothing once the other end is closed."""
+    try:
+        return screen.read(65536) or b""
+    except OSError:
+        return b""
 
 
 def test_delivered_places_can_be_had_as_json_lines(caudal: Caudal, name: str) -> None:
