@@ -191,7 +191,7 @@ def _broker(node: Node) -> Broker:
 def _topic(found: Any) -> Topic:
     return Topic(
         name=found.name,
-        topic_id=str(found.topic_id) if found.topic_id else "",
+        topic_id=_written_as_kafka_does(str(found.topic_id)) if found.topic_id else "",
         is_internal=bool(found.is_internal),
         partitions=tuple(
             Partition(
@@ -233,3 +233,8 @@ def _member(found: Any) -> Member:
 def _word(value: Any) -> str:
     """An enum of the library as a plain word: ConsumerGroupState.STABLE → stable."""
     return value.name.lower().replace("_", " ") if value is not None else ""
+
+
+def _written_as_kafka_does(topic_id: str) -> str:
+    """Kafka's tools and files write ids in the URL-safe alphabet; librdkafka's binding in the other one."""
+    return topic_id.replace("+", "-").replace("/", "_")

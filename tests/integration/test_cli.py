@@ -157,6 +157,14 @@ def test_following_waits_for_what_comes(caudal: Caudal, broker: BrokerProcess, n
     assert output.split() == ["first", "second"]
 
 
+def test_topic_ids_are_written_as_in_the_files_of_kafka(caudal: Caudal, broker: BrokerProcess, name: str) -> None:
+    names = [f"{name}-{number}" for number in range(12)]  # one id in two has none of the letters that differ
+    for topic in names:
+        caudal("topic", "create", topic)
+        metadata = (broker.data / f"{topic}-0" / "partition.metadata").read_text()
+        assert f"topic_id: {caudal.json('topic', 'describe', topic)['id']}" in metadata.splitlines()
+
+
 def test_on_a_terminal_progress_is_shown_and_the_records_still_go_to_the_file(
     caudal: Caudal, broker: BrokerProcess, name: str, tmp_path: Path
 ) -> None:
