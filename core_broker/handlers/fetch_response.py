@@ -8,7 +8,7 @@ import msgspec
 
 from core_broker.errors import ErrorCode
 from core_broker.handlers.fetch_sessions import FetchEntry
-from core_broker.log.partition_log import LogSlice
+from core_broker.log.segment_chain import LogSlice
 from core_broker.metrics import TopicTraffic
 from core_broker.protocol.frames import finish_response, start_response
 from core_broker.protocol.primitives import uvarint

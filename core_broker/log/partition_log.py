@@ -5,9 +5,8 @@ waits for the disk other than by writing to the page cache.
 """
 
 import logging
+import math
 import threading
-from bisect import bisect_right
-from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -23,8 +22,8 @@ from core_broker.log.producer_state import DuplicateBatch, Origin, ProducerState
 from core_broker.log.producer_updates import apply_batch, end_marker
 from core_broker.log.recovery import LoadedLog, LoadRequest, load_log, replay_segments
 from core_broker.log.retention import expired_segments
-from core_broker.log.scan import walk
-from core_broker.log.segment import DELETED_SUFFIX, Segment
+from core_broker.log.segment import Segment
+from core_broker.log.segment_chain import LogSlice, SegmentChain
 from core_broker.log.time_lookup import TimestampOffset, find_greatest, find_timestamp
 from core_broker.log.transaction_index import CorruptIndexError
 from core_broker.log.validation import AppendRules, split
@@ -43,7 +42,6 @@ from core_broker.settings.topic import TopicSettings
 log = logging.getLogger(__name__)
 
 PRODUCER_EXPIRATION_MS: Final = 86_400_000
-_HINTS_MAX: Final = 64
 
 
 class AppendResult(msgspec.Struct, gc=False):
@@ -56,27 +54,13 @@ class AppendResult(msgspec.Struct, gc=False):
     duplicate: bool
 
 
-class LogSlice(msgspec.Struct):
-    """Whole batches in a file. The file stays open while this is referred to, even after it was deleted."""
-
-    file: LogFile
-    position: int
-    length: int
-    next_offset: int
-    """The offset after the slice, or a lower bound of it."""
-
-
 class PartitionLog:
     """The log of one partition."""
 
     __slots__ = (
-        "_active",
-        "_bases",
         "_clock",
-        "_doomed",
         "_failure",
         "_flush_lock",
-        "_hints",
         "_last_flush",
         "_names_changed",
         "_producer_expiration_ms",
@@ -105,16 +89,12 @@ class PartitionLog:
         self.recovery_point = loaded.recovery_point
         self.epochs: LeaderEpochs = loaded.epochs
         self.producers: ProducerStates = loaded.producers
-        self._segments = loaded.segments
-        self._bases = [segment.base_offset for segment in loaded.segments]
-        self._active = loaded.segments[-1]
+        self._segments = SegmentChain(loaded.segments)
         self._clock = request.clock
         self._rules = AppendRules(request.settings, request.clock)
         self._producer_expiration_ms = request.producer_expiration_ms
         self._topic_id = topic_id
         self._failure: str | None = None
-        self._hints: dict[int, tuple[Segment, int]] = {}
-        self._doomed: deque[tuple[float, Segment]] = deque()
         self._flush_lock = threading.Lock()
         self._last_flush = request.clock.monotonic()
         self._names_changed = True
@@ -166,17 +146,17 @@ class PartitionLog:
     @property
     def segments(self) -> Sequence[Segment]:
         """All segments, oldest first; the last one is the active one."""
-        return tuple(self._segments)
+        return self._segments.all()
 
     @property
     def active_segment(self) -> Segment:
         """The segment that is appended to."""
-        return self._active
+        return self._segments.active
 
     @property
     def size_bytes(self) -> int:
         """Bytes of all batches."""
-        return sum(segment.size for segment in self._segments)
+        return sum(segment.size for segment in self._segments.all())
 
     @property
     def failure(self) -> str | None:
@@ -192,7 +172,7 @@ class PartitionLog:
         """Take new settings for what is appended from now on."""
         self.settings = settings
         self._rules.configure(settings)
-        self._active.configure(settings)
+        self._segments.active.configure(settings)
 
     # -- appending -----------------------------------------------------------------------------------------------------
 
@@ -264,7 +244,7 @@ class PartitionLog:
         """Write batches that have their offsets, and everything that follows from them."""
         last = headers[-1]
         last_offset = last.base_offset + last.last_offset_delta
-        segment = self._active
+        segment = self._segments.active
         try:
             if segment.must_roll(len(view), last_offset, last.max_timestamp):
                 segment = self._roll(headers[0].base_offset)
@@ -300,9 +280,9 @@ class PartitionLog:
         )
         if cut_at is not None:
             try:
-                self._active.cut(cut_at)
+                self._segments.active.cut(cut_at)
             except OSError:
-                self._active.size = cut_at  # nobody reads what is beyond, and recovery cuts it
+                self._segments.active.size = cut_at  # nobody reads what is beyond, and recovery cuts it
         return self._storage_error()
 
     def _storage_error(self) -> BrokerError:
@@ -323,51 +303,14 @@ class PartitionLog:
             )
         if offset >= upper_offset:
             return None
-        bases = self._bases
-        number = len(bases) - 1 if offset >= bases[-1] else bisect_right(bases, offset) - 1
         try:
-            while number < len(bases) and bases[number] < upper_offset:
-                found = self._read_segment(number, offset, max_bytes, upper_offset, at_least_one)
-                if found is not None:
-                    return found
-                number += 1  # compaction may have emptied the end of a segment
+            return self._segments.read(
+                offset, max_bytes, upper_offset=upper_offset, end_offset=self.end_offset, at_least_one=at_least_one
+            )
         except (CorruptBatch, CorruptIndexError) as error:
             raise self._unreadable(offset, error) from error
         except OSError as error:
             raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"log cannot be read: {error}") from error
-        return None
-
-    def _read_segment(
-        self, number: int, offset: int, max_bytes: int, upper_offset: int, at_least_one: bool
-    ) -> LogSlice | None:
-        segment = self._segments[number]
-        end_offset = self._bases[number + 1] if number + 1 < len(self._bases) else self.end_offset
-        hint = self._hints.get(offset)
-        if hint is not None and hint[0] is segment:
-            start = hint[1]
-        else:
-            place = segment.locate(offset)
-            if place is None:
-                return None
-            start = place.position
-        if start >= segment.size:
-            return None
-        end, next_offset = segment.find_end(start, start + max_bytes, upper_offset, end_offset)
-        if end == start:
-            if not at_least_one:
-                return None
-            end, next_offset = _first_batch_end(segment, start)
-            if next_offset > upper_offset:
-                return None
-        self._remember(next_offset, segment, end)
-        return LogSlice(segment.file, start, end - start, next_offset)
-
-    def _remember(self, offset: int, segment: Segment, position: int) -> None:
-        """Note where an offset stands: a consumer that goes on reading will ask for it next."""
-        hints = self._hints
-        hints[offset] = (segment, position)
-        if len(hints) > _HINTS_MAX:
-            del hints[next(iter(hints))]
 
     def _unreadable(self, offset: int, error: Exception) -> BrokerError:
         log.error(
@@ -378,41 +321,29 @@ class PartitionLog:
 
     def read_batches(self, start: int, end: int) -> Iterator[tuple[BatchHeader, memoryview]]:
         """All batches that reach into [start, end), each with the bytes of it alone."""
-        for segment in tuple(self._segments):
-            if segment.base_offset >= end or not segment.size:
-                continue
-            place = segment.locate(start)
-            for _, fields, batch in segment.scan(place.position) if place is not None else ():
-                if fields[0] >= end:
-                    return
-                yield BatchHeader(0, *fields), batch
+        for fields, batch in self._segments.scan(start, end):
+            yield BatchHeader(0, *fields), batch
 
     def offset_for_timestamp(self, timestamp_ms: int, *, upper_offset: int) -> TimestampOffset | None:
         """The first record with at least this timestamp, None when there is none below `upper_offset`."""
         found = find_timestamp(
-            self._segments, timestamp_ms, self.start_offset, max_bytes=self._rules.decompressed_bytes_max
+            self._segments.all(), timestamp_ms, self.start_offset, max_bytes=self._rules.decompressed_bytes_max
         )
         return found if found is not None and found.offset < upper_offset else None
 
     def max_timestamp(self) -> TimestampOffset | None:
         """The first record with the greatest timestamp."""
-        return find_greatest(self._segments, self.start_offset, max_bytes=self._rules.decompressed_bytes_max)
+        return find_greatest(self._segments.all(), self.start_offset, max_bytes=self._rules.decompressed_bytes_max)
 
     def aborted_transactions(self, start: int, end: int) -> list[tuple[int, int]]:
         """(producer id, first offset) of the aborted transactions that a read of [start, end) must skip."""
-        found: list[tuple[int, int]] = []
-        for number in range(max(0, bisect_right(self._bases, start) - 1), len(self._bases)):
-            aborted, is_complete = self._segments[number].transactions.collect(start, end)
-            found.extend((entry.producer_id, entry.first_offset) for entry in aborted)
-            if is_complete:
-                break
-        return found
+        return self._segments.aborted_transactions(start, end)
 
     # -- segments ------------------------------------------------------------------------------------------------------
 
     def roll(self) -> None:
         """Close the active segment and begin a new one, unless it is empty."""
-        if self._active.size:
+        if self._segments.active.size:
             try:
                 self._roll(self.end_offset)
             except OSError as error:
@@ -420,19 +351,13 @@ class PartitionLog:
 
     def _roll(self, base_offset: int) -> Segment:
         """Begin a segment at `base_offset`; an empty active one is replaced. An error leaves everything as it was."""
-        active = self._active
+        active = self._segments.active
         if active.size:
             active.seal()
             self.producers.snapshot(self.directory, base_offset)
         segment = Segment(self.directory, base_offset, self.settings)
         segment.create()
-        if not active.size:
-            self._segments.pop()
-            self._bases.pop()
-            active.delete()
-        self._segments.append(segment)
-        self._bases.append(base_offset)
-        self._active = segment
+        self._segments.add(segment)
         self._names_changed = True
         log.info(
             "segment rolled",
@@ -452,8 +377,9 @@ class PartitionLog:
 
     def delete_old_segments(self, *, high_watermark: int) -> int:
         """Delete the segments that retention or the log start allow to go; returns how many."""
+        segments = self._segments.all()
         expiry = expired_segments(
-            self._segments,
+            segments,
             self.settings,
             now_ms=self._clock.now_ms(),
             high_watermark=high_watermark,
@@ -462,11 +388,11 @@ class PartitionLog:
         )
         if expiry.segment_count == 0:
             return 0
-        if expiry.segment_count == len(self._segments):
+        if expiry.segment_count == len(segments):
             self.roll()
-        doomed = self._segments[: expiry.segment_count]
+        doomed = segments[: expiry.segment_count]
         self.replace_segments(doomed, [], reason=expiry.reason)
-        self.delete_records_before(max(self.start_offset, self._bases[0]))
+        self.delete_records_before(max(self.start_offset, self._segments.bases[0]))
         for segment in doomed:
             snapshot_path(self.directory, segment.base_offset).unlink(missing_ok=True)
         return len(doomed)
@@ -476,20 +402,9 @@ class PartitionLog:
 
         New ones must stand under their final names once this returns: files with the suffix `.swap` are renamed here.
         """
-        gone = set(map(id, old))
-        if id(self._active) in gone:
-            raise ValueError("the active segment cannot be replaced")
-        due = self._clock.monotonic() + self.settings.file_delete_delay_ms / 1000
-        for segment in old:
-            segment.rename(DELETED_SUFFIX)
-            self._doomed.append((due, segment))
-        for segment in new:
-            if segment.suffix:
-                segment.rename("")
-        kept = [segment for segment in self._segments if id(segment) not in gone]
-        self._segments = sorted([*kept, *new], key=lambda segment: segment.base_offset)
-        self._bases = [segment.base_offset for segment in self._segments]
-        self._hints.clear()
+        self._segments.replace(
+            old, new, files_go_at=self._clock.monotonic() + self.settings.file_delete_delay_ms / 1000
+        )
         self._names_changed = True
         log.info(
             "segments replaced" if new else "segments deleted",
@@ -503,12 +418,7 @@ class PartitionLog:
 
     def remove_deleted_files(self, *, at_once: bool = False) -> int:
         """Remove the files of deleted segments whose file.delete.delay.ms has gone by; returns how many segments."""
-        now = self._clock.monotonic()
-        count = 0
-        while self._doomed and (at_once or self._doomed[0][0] <= now):
-            self._doomed.popleft()[1].delete()
-            count += 1
-        return count
+        return self._segments.remove_files(now=math.inf if at_once else self._clock.monotonic())
 
     def truncate_to(self, offset: int) -> bool:
         """Drop everything from the batch that holds `offset` on; False if there was nothing.
@@ -518,15 +428,11 @@ class PartitionLog:
         """
         if offset >= self.end_offset:
             return False
-        if offset <= max(self._bases[0], self.start_offset):
+        if offset <= max(self._segments.bases[0], self.start_offset):
             self.truncate_fully_and_start_at(offset)
             return True
-        while self._bases[-1] >= offset:
-            self._segments.pop().delete()
-            self._bases.pop()
-        self._active = self._segments[-1]
-        self._active.configure(self.settings)
-        next_offset = self._active.truncate_to(offset)
+        next_offset = self._segments.truncate_to(offset)
+        self._segments.active.configure(self.settings)
         if next_offset < self.start_offset:
             self.truncate_fully_and_start_at(self.start_offset)
         else:
@@ -535,20 +441,14 @@ class PartitionLog:
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the next record gets `offset`."""
-        for segment in self._segments:
-            segment.delete()
+        self._segments.start_anew(Segment(self.directory, offset, self.settings))
         delete_snapshots_above(self.directory, -1)
-        self._active = Segment(self.directory, offset, self.settings)
-        self._active.create()
-        self._segments = [self._active]
-        self._bases = [offset]
         self.start_offset = offset
         self._after_truncation(offset)
 
     def _after_truncation(self, offset: int) -> None:
         self._truncations += 1
         self._names_changed = True
-        self._hints.clear()
         self.end_offset = offset
         self.recovery_point = min(self.recovery_point, offset)
         self.epochs.truncate_from_end(offset)
@@ -556,7 +456,7 @@ class PartitionLog:
         self.producers, snapshot_offset = ProducerStates.restore(
             self.directory, offset, clock=self._clock, expiration_ms=self._producer_expiration_ms
         )
-        replay_segments(self._segments, self.producers, snapshot_offset, offset)
+        replay_segments(self._segments.all(), self.producers, snapshot_offset, offset)
         log.info("log truncated", extra={"topic": self.topic, "partition": self.partition, "offset": offset})
 
     # -- durability ----------------------------------------------------------------------------------------------------
@@ -574,7 +474,8 @@ class PartitionLog:
         waited_ms = (self._clock.monotonic() - self._last_flush) * 1000
         if unflushed >= self.settings.flush_messages or waited_ms >= self.settings.flush_ms:
             return self.end_offset
-        return self._bases[-1] if self.recovery_point < self._bases[-1] else None
+        active_base = self._segments.bases[-1]
+        return active_base if self.recovery_point < active_base else None
 
     def flush(self, upto: int | None = None) -> None:
         """Force the log to disk up to an offset, or all of it; then the recovery point is there.
@@ -588,7 +489,7 @@ class PartitionLog:
             names_changed, self._names_changed = self._names_changed, False
             try:
                 if upto > self.recovery_point:
-                    _sync_segments(list(self._segments), self.recovery_point, upto)
+                    _sync_segments(self._segments.all(), self.recovery_point, upto)
                 if names_changed:
                     sync_directory(self.directory)
             except OSError as error:
@@ -603,15 +504,15 @@ class PartitionLog:
         """Leave everything on disk so that the next start need not look through it."""
         if self._failure is None:
             try:
-                self._active.seal()
+                self._segments.active.seal()
                 self.flush()
-                if self.end_offset > self._bases[0] or len(self.producers):
+                if self.end_offset > self._segments.bases[0] or len(self.producers):
                     self.producers.snapshot(self.directory, self.end_offset, sync=True)
-                delete_stray_snapshots(self.directory, self._bases)
+                delete_stray_snapshots(self.directory, self._segments.bases)
             except OSError as error:
                 raise self._fail(error) from error
             self._failure = "log is closed"
-        for segment in self._segments:
+        for segment in self._segments.all():
             segment.release_files()
 
 
@@ -619,13 +520,6 @@ def _append_all(segment: Segment, file: LogFile, view: memoryview, headers: list
     for header in headers:
         batch = view[header.position : header.position + header.length + LENGTH_BYTES]
         segment.append(file, batch, header.base_offset + header.last_offset_delta, header.max_timestamp)
-
-
-def _first_batch_end(segment: Segment, start: int) -> tuple[int, int]:
-    """Where the batch at `start` ends, and the offset after it."""
-    for position, fields in walk(segment.file, start, segment.size):
-        return position + fields[1] + LENGTH_BYTES, fields[0] + fields[6] + 1
-    return start, 0
 
 
 def _sync_segments(segments: Sequence[Segment], start: int, end: int) -> None:

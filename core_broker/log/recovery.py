@@ -7,7 +7,7 @@ helps reading (indexes, snapshots, checkpoints) is checked and built again when 
 """
 
 import logging
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -214,7 +214,7 @@ def _replay_producers(loaded: LoadedLog, start: int) -> None:
     replay_segments(loaded.segments, loaded.producers, start, loaded.end_offset)
 
 
-def replay_segments(segments: list[Segment], producers: ProducerStates, start: int, end: int) -> None:
+def replay_segments(segments: Sequence[Segment], producers: ProducerStates, start: int, end: int) -> None:
     """Apply the batches of [start, end) to the producer state."""
     for number, segment in enumerate(segments):
         next_base = segments[number + 1].base_offset if number + 1 < len(segments) else end

@@ -22,7 +22,7 @@ from core_broker.handlers.context import Services
 from core_broker.handlers.fetch_response import Chunk
 from core_broker.handlers.produce import AcksNoneFailed
 from core_broker.handlers.table import BY_KEY, Answer
-from core_broker.log.partition_log import LogSlice
+from core_broker.log.segment_chain import LogSlice
 from core_broker.metrics import RequestStats
 from core_broker.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, unpack_key
 from core_broker.protocol.primitives import DecodeError

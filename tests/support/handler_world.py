@@ -14,7 +14,7 @@ from core_broker.errors import BrokerError
 from core_broker.handlers.context import Services
 from core_broker.handlers.fetch_sessions import FetchSessions
 from core_broker.handlers.table import BY_KEY, Answer, advertised_versions
-from core_broker.log.partition_log import LogSlice
+from core_broker.log.segment_chain import LogSlice
 from core_broker.log.store import LogStore
 from core_broker.metrics import BrokerMetrics
 from core_broker.protocol.fields import Message, decode

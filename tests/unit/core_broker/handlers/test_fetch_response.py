@@ -9,7 +9,7 @@ from core_broker.errors import ErrorCode
 from core_broker.handlers.fetch_response import SENDFILE_BYTES_MIN, FetchResponse, ReadResult
 from core_broker.handlers.fetch_sessions import FetchEntry
 from core_broker.log.log_file import LogFile
-from core_broker.log.partition_log import LogSlice
+from core_broker.log.segment_chain import LogSlice
 from core_broker.protocol.fields import decode
 from core_broker.protocol.messages import fetch as wire
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.log.partition_log import LogSlice, PartitionLog
+from core_broker.log.partition_log import PartitionLog
 from core_broker.log.producer_state import Origin
+from core_broker.log.segment_chain import LogSlice
 from core_broker.protocol.compression import Codec
 from core_broker.protocol.records import (
     BatchHeader,

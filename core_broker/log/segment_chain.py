@@ -1,0 +1,178 @@
+"""The segments of one log in their order: which one holds an offset, what a read takes out of it, which are going."""
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from core_broker.log.log_file import LogFile
+from core_broker.log.scan import HeaderFields, walk
+from core_broker.log.segment import DELETED_SUFFIX, Segment
+from core_broker.protocol.records import LENGTH_BYTES
+
+_HINTS_MAX: Final = 64
+
+
+class LogSlice(msgspec.Struct):
+    """Whole batches in a file. The file stays open while this is referred to, even after it was deleted."""
+
+    file: LogFile
+    position: int
+    length: int
+    next_offset: int
+    """The offset after the slice, or a lower bound of it."""
+
+
+class SegmentChain:
+    """Segments, oldest first; the last one is the active one, the only one that is appended to."""
+
+    __slots__ = ("_doomed", "_hints", "_segments", "active", "bases")
+
+    def __init__(self, segments: list[Segment]) -> None:
+        self._segments = segments
+        self.bases = [segment.base_offset for segment in segments]
+        """The base offset of each segment."""
+        self.active = segments[-1]
+        self._doomed: deque[tuple[float, Segment]] = deque()
+        self._hints: dict[int, tuple[Segment, int]] = {}
+        """Where an offset stands that a consumer is likely to ask for next."""
+
+    def all(self) -> Sequence[Segment]:
+        """All of them at this moment."""
+        return tuple(self._segments)
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def read(
+        self, offset: int, max_bytes: int, *, upper_offset: int, end_offset: int, at_least_one: bool
+    ) -> LogSlice | None:
+        """Whole batches of one segment from the one holding `offset` on, below `upper_offset`; None if there are none.
+
+        The first batch comes even if it is larger than `max_bytes`, with `at_least_one`.
+        """
+        bases = self.bases
+        number = len(bases) - 1 if offset >= bases[-1] else bisect_right(bases, offset) - 1
+        while number < len(bases) and bases[number] < upper_offset:
+            next_base = bases[number + 1] if number + 1 < len(bases) else end_offset
+            found = self._read_segment(self._segments[number], next_base, offset, max_bytes, upper_offset, at_least_one)
+            if found is not None:
+                return found
+            number += 1  # compaction may have emptied the end of a segment
+        return None
+
+    def _read_segment(
+        self, segment: Segment, end_offset: int, offset: int, max_bytes: int, upper_offset: int, at_least_one: bool
+    ) -> LogSlice | None:
+        hint = self._hints.get(offset)
+        if hint is not None and hint[0] is segment:
+            start = hint[1]
+        else:
+            place = segment.locate(offset)
+            if place is None:
+                return None
+            start = place.position
+        if start >= segment.size:
+            return None
+        end, next_offset = segment.find_end(start, start + max_bytes, upper_offset, end_offset)
+        if end == start:
+            if not at_least_one:
+                return None
+            end, next_offset = _first_batch_end(segment, start)
+            if next_offset > upper_offset:
+                return None
+        self._remember(next_offset, segment, end)
+        return LogSlice(segment.file, start, end - start, next_offset)
+
+    def _remember(self, offset: int, segment: Segment, position: int) -> None:
+        hints = self._hints
+        hints[offset] = (segment, position)
+        if len(hints) > _HINTS_MAX:
+            del hints[next(iter(hints))]
+
+    def scan(self, start: int, end: int) -> Iterator[tuple[HeaderFields, memoryview]]:
+        """All batches that reach into [start, end): header and bytes of each."""
+        for segment in tuple(self._segments):
+            if segment.base_offset >= end or not segment.size:
+                continue
+            place = segment.locate(start)
+            for _, fields, batch in segment.scan(place.position) if place is not None else ():
+                if fields[0] >= end:
+                    return
+                yield fields, batch
+
+    def aborted_transactions(self, start: int, end: int) -> list[tuple[int, int]]:
+        """(producer id, first offset) of the aborted transactions that a read of [start, end) must skip."""
+        found: list[tuple[int, int]] = []
+        for number in range(max(0, bisect_right(self.bases, start) - 1), len(self.bases)):
+            aborted, is_complete = self._segments[number].transactions.collect(start, end)
+            found.extend((entry.producer_id, entry.first_offset) for entry in aborted)
+            if is_complete:
+                break
+        return found
+
+    # --- coming and going ---------------------------------------------------------------------------------------------
+
+    def add(self, segment: Segment) -> None:
+        """Go on in a new active segment; the former one goes if it is empty."""
+        if not self.active.size:
+            self._segments.pop().delete()
+            self.bases.pop()
+        self._segments.append(segment)
+        self.bases.append(segment.base_offset)
+        self.active = segment
+
+    def replace(self, old: Sequence[Segment], new: Iterable[Segment], *, files_go_at: float) -> None:
+        """Put other segments in the place of some, never the active one; the old files get a suffix until they go.
+
+        New ones stand under their final names once this returns: files with the suffix `.swap` are renamed here.
+        """
+        gone = set(map(id, old))
+        if id(self.active) in gone:
+            raise ValueError("the active segment cannot be replaced")
+        for segment in old:
+            segment.rename(DELETED_SUFFIX)
+            self._doomed.append((files_go_at, segment))
+        for segment in new:
+            if segment.suffix:
+                segment.rename("")
+        kept = [segment for segment in self._segments if id(segment) not in gone]
+        self._segments = sorted([*kept, *new], key=lambda segment: segment.base_offset)
+        self.bases = [segment.base_offset for segment in self._segments]
+        self._hints.clear()
+
+    def remove_files(self, *, now: float) -> int:
+        """Remove the files of replaced segments whose time has come; returns of how many segments."""
+        count = 0
+        while self._doomed and self._doomed[0][0] <= now:
+            self._doomed.popleft()[1].delete()
+            count += 1
+        return count
+
+    def truncate_to(self, offset: int) -> int:
+        """Drop everything from the batch that holds `offset` on; returns the offset that comes next now.
+
+        `offset` is beyond the first segment's base.
+        """
+        while self.bases[-1] >= offset:
+            self._segments.pop().delete()
+            self.bases.pop()
+        self.active = self._segments[-1]
+        self._hints.clear()
+        return self.active.truncate_to(offset)
+
+    def start_anew(self, segment: Segment) -> None:
+        """Drop everything and go on with one new segment, whose files are made only now: the names may be the same."""
+        for former in self._segments:
+            former.delete()
+        segment.create()
+        self._segments, self.bases, self.active = [segment], [segment.base_offset], segment
+        self._hints.clear()
+
+
+def _first_batch_end(segment: Segment, start: int) -> tuple[int, int]:
+    """Where the batch at `start` ends, and the offset after it."""
+    for position, fields in walk(segment.file, start, segment.size):
+        return position + fields[1] + LENGTH_BYTES, fields[0] + fields[6] + 1
+    return start, 0
