@@ -11,6 +11,7 @@ import types
 import typing
 from collections.abc import Callable
 from functools import cache
+from itertools import groupby
 from typing import Annotated, Any, ClassVar, Final, TypeVar, Union
 
 import msgspec
@@ -237,15 +238,12 @@ def _compile_decoder(message: type[Message], version: int, flexible: bool) -> Ca
     source.add(0, "def decode(buffer, position, end, budget):")
     fields = _fields_of(message, version)
     plain = [field for field in fields if field.tag is None]
-    index = 0
-    while index < len(plain):
-        run = _fixed_run(plain, index)
-        if run:
-            _decode_fixed(source, run)
-            index += len(run)
+    for is_fixed, run in groupby(plain, _has_fixed_size):
+        if is_fixed:
+            _decode_fixed(source, list(run))
         else:
-            _decode_value(source, 1, plain[index], f"f_{plain[index].name}", version, flexible)
-            index += 1
+            for field in run:
+                _decode_value(source, 1, field, f"f_{field.name}", version, flexible)
     if flexible:
         _decode_tagged(source, [f for f in fields if f.tag is not None], version)
     arguments = ", ".join(f"{field.name}=f_{field.name}" for field in fields)
@@ -253,16 +251,17 @@ def _compile_decoder(message: type[Message], version: int, flexible: bool) -> Ca
     return source.build("decode")
 
 
-def _fixed_run(fields: list[_Field], start: int) -> list[_Field]:
-    """The fields from `start` on that have a fixed size and so can be read in one call."""
-    stop = start
-    while stop < len(fields) and fields[stop].kind in _FIXED:
-        stop += 1
-    return fields[start:stop]
+def _has_fixed_size(field: _Field) -> bool:
+    """True of a field that can be read and written in one call together with its neighbours."""
+    return field.kind in _FIXED
+
+
+def _layout(run: list[_Field]) -> struct.Struct:
+    return struct.Struct(">" + "".join(_FIXED[field.kind][0] for field in run))
 
 
 def _decode_fixed(source: _Source, run: list[_Field]) -> None:
-    layout = struct.Struct(">" + "".join(_FIXED[field.kind][0] for field in run))
+    layout = _layout(run)
     targets = ", ".join(f"f_{field.name}" for field in run)
     source.add(1, f"{targets}, = {source.refer(layout.unpack_from)}(buffer, position)", f"position += {layout.size}")
 
@@ -426,21 +425,21 @@ def _compile_encoder(message: type[Message], version: int, flexible: bool) -> Ca
     source.add(0, "def encode(m, out):")
     fields = _fields_of(message, version)
     plain = [field for field in fields if field.tag is None]
-    index = 0
-    while index < len(plain):
-        run = _fixed_run(plain, index)
-        if run:
-            layout = struct.Struct(">" + "".join(_FIXED[field.kind][0] for field in run))
-            values = ", ".join(f"m.{field.name}" for field in run)
-            source.add(1, f"out += {source.refer(layout.pack)}({values})")
-            index += len(run)
+    for is_fixed, run in groupby(plain, _has_fixed_size):
+        if is_fixed:
+            _encode_fixed(source, list(run))
         else:
-            _encode_value(source, 1, plain[index], f"m.{plain[index].name}", version, flexible)
-            index += 1
+            for field in run:
+                _encode_value(source, 1, field, f"m.{field.name}", version, flexible)
     if flexible:
         _encode_tagged(source, [f for f in fields if f.tag is not None], version)
     source.add(1, "return None")
     return source.build("encode")
+
+
+def _encode_fixed(source: _Source, run: list[_Field]) -> None:
+    values = ", ".join(f"m.{field.name}" for field in run)
+    source.add(1, f"out += {source.refer(_layout(run).pack)}({values})")
 
 
 def _encode_tagged(source: _Source, fields: list[_Field], version: int) -> None:
