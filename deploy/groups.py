@@ -146,19 +146,14 @@ def delete(
 ) -> None:
     """Delete groups with their committed offsets; they must have no running members."""
     from core_broker.client.admin import Admin
-    from deploy.output import done, failure, waiting
+    from deploy.output import tell_deleted, waiting
 
     if not yes:
         typer.confirm(f"Delete {', '.join(group_ids)} with all committed offsets?", abort=True, err=True)
     admin = Admin(client_settings(bootstrap, properties, client_config, timeout))
     with waiting("deleting"):
         outcome = admin.delete_groups(group_ids)
-    for group_id, error in outcome.items():
-        if error is None:
-            done(f"group [bold]{group_id}[/] deleted")
-        else:
-            failure(f"group {group_id} was not deleted: {error}", ["stop its consumers first"])
-    if any(outcome.values()):
+    if not tell_deleted("group", outcome, ["stop its consumers first"]):
         raise typer.Exit(1)
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -65,6 +65,16 @@ def failure(text: str, next_steps: Sequence[str] = ()) -> None:
     err.print(f"[bold red]✗[/] {escape(text)}")
     for step in next_steps:
         err.print(f"  [dim]→[/] {step}")
+
+
+def tell_deleted(kind: str, outcome: Mapping[str, object | None], next_steps: Sequence[str] = ()) -> bool:
+    """Say of each thing that was to be deleted whether it was (no error), and tell whether all were."""
+    for name, error in outcome.items():
+        if error is None:
+            done(f"{kind} [bold]{name}[/] deleted")
+        else:
+            failure(f"{kind} {name} was not deleted: {error}", next_steps)
+    return not any(outcome.values())
 
 
 def waiting(text: str) -> AbstractContextManager[object]:

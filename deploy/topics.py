@@ -177,19 +177,14 @@ def delete(
 ) -> None:
     """Delete topics with all their records."""
     from core_broker.client.admin import Admin
-    from deploy.output import done, failure, waiting
+    from deploy.output import tell_deleted, waiting
 
     if not yes:
         typer.confirm(f"Delete {', '.join(names)} with all records?", abort=True, err=True)
     admin = Admin(client_settings(bootstrap, properties, client_config, timeout))
     with waiting("deleting"):
         outcome = admin.delete_topics(names)
-    for name, error in outcome.items():
-        if error is None:
-            done(f"topic [bold]{name}[/] deleted")
-        else:
-            failure(f"topic {name} was not deleted: {error}")
-    if any(outcome.values()):
+    if not tell_deleted("topic", outcome):
         raise typer.Exit(1)
 
 
