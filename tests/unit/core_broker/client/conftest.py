@@ -1,22 +1,21 @@
-"""A cluster inside librdkafka: real sockets, real protocol, none of our broker."""
-
-from collections.abc import Iterator
-
-import confluent_kafka
 import pytest
 
+from core_broker.client.admin import Admin
 from core_broker.client.settings import ClientSettings
+from tests.support.broker import BrokerProcess
 
 
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[ClientSettings]:
-    """Settings that reach the library's own mock cluster, which lives as long as its producer."""
-    host = confluent_kafka.Producer(
-        {"bootstrap.servers": "unused", "test.mock.num.brokers": 1, "log_level": 0, "log.connection.close": False}
-    )
-    broker = next(iter(host.list_topics(timeout=10).brokers.values()))
-    yield ClientSettings(bootstrap_servers=f"{broker.host}:{broker.port}", properties={"log_level": "0"})
-    host.flush(1)
+@pytest.fixture
+def cluster(broker: BrokerProcess) -> ClientSettings:
+    """Settings that reach a running broker."""
+    return ClientSettings(bootstrap_servers=broker.bootstrap, properties={"log_level": "0"})
+
+
+@pytest.fixture
+def topic(cluster: ClientSettings, name: str) -> str:
+    """A topic of this test's own, with four partitions, that keeps records of any age."""
+    Admin(cluster).create_topic(name, partitions=4, configs={"retention.ms": "-1"})
+    return name
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ def read_until(consumer: Consumer, count: int) -> list[IncomingRecord]:
     raise AssertionError(f"only {len(records)} of {count} records came")
 
 
-def test_record_comes_back_as_it_was_sent(cluster: ClientSettings) -> None:
+def test_record_comes_back_as_it_was_sent(cluster: ClientSettings, topic: str) -> None:
     sent = OutgoingRecord(
-        topic="returned",
+        topic=topic,
         key=b"k",
         value=None,
         headers=(("a", b"1"), ("a", b"2"), ("none", None)),
@@ -28,27 +28,27 @@ def test_record_comes_back_as_it_was_sent(cluster: ClientSettings) -> None:
     with Producer(cluster) as producer:
         producer.send(sent)
     with Consumer(cluster) as consumer:
-        consumer.assign({("returned", 2): 0})
+        consumer.assign({(topic, 2): 0})
         (record,) = read_until(consumer, 1)
     assert (record.key, record.value, record.headers) == (b"k", None, sent.headers)
-    assert (record.topic, record.partition, record.offset) == ("returned", 2, 0)
+    assert (record.topic, record.partition, record.offset) == (topic, 2, 0)
     assert (record.timestamp_ms, record.timestamp_type) == (1_700_000_000_000, "CreateTime")
 
 
-def test_reading_begins_at_the_given_offset_and_notes_the_end(cluster: ClientSettings) -> None:
+def test_reading_begins_at_the_given_offset_and_notes_the_end(cluster: ClientSettings, topic: str) -> None:
     with Producer(cluster) as producer:
         for number in range(5):
-            producer.send(OutgoingRecord(topic="numbered", value=str(number).encode(), partition=0))
+            producer.send(OutgoingRecord(topic=topic, value=str(number).encode(), partition=0))
     with Consumer(cluster) as consumer:
-        consumer.assign({("numbered", 0): 3})
+        consumer.assign({(topic, 0): 3})
         assert [record.value for record in read_until(consumer, 2)] == [b"3", b"4"]
         for _ in range(100):
             if consumer.ended:
                 break
             consumer.read(1, timeout_ms=100)
-        assert consumer.ended == {("numbered", 0)}
-        assert consumer.bounds("numbered", 0) == (0, 5)
-        assert consumer.assigned() == [("numbered", 0)]
+        assert consumer.ended == {(topic, 0)}
+        assert consumer.bounds(topic, 0) == (0, 5)
+        assert consumer.assigned() == [(topic, 0)]
 
 
 def test_topic_that_is_not_there_is_not_found(cluster: ClientSettings) -> None:

@@ -6,23 +6,23 @@ from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import ClientSettings
 
 
-def test_every_record_is_delivered_before_the_producer_is_left(cluster: ClientSettings) -> None:
+def test_every_record_is_delivered_before_the_producer_is_left(cluster: ClientSettings, topic: str) -> None:
     outcomes: list[Delivery | ClientError] = []
     with Producer(cluster) as producer:
         for number in range(3):
-            record = OutgoingRecord(topic="delivered", value=str(number).encode(), partition=1)
+            record = OutgoingRecord(topic=topic, value=str(number).encode(), partition=1)
             producer.send(record, outcomes.append)
     assert [(d.topic, d.partition, d.offset) for d in outcomes if isinstance(d, Delivery)] == [
-        ("delivered", 1, 0),
-        ("delivered", 1, 1),
-        ("delivered", 1, 2),
+        (topic, 1, 0),
+        (topic, 1, 1),
+        (topic, 1, 2),
     ]
 
 
-def test_record_for_a_partition_that_is_not_there_is_reported_as_not_found(cluster: ClientSettings) -> None:
+def test_record_for_a_partition_that_is_not_there_is_reported_as_not_found(cluster: ClientSettings, topic: str) -> None:
     outcomes: list[Delivery | ClientError] = []
     with Producer(cluster) as producer:
-        producer.send(OutgoingRecord(topic="narrow", value=b"x", partition=99), outcomes.append)
+        producer.send(OutgoingRecord(topic=topic, value=b"x", partition=99), outcomes.append)
     assert isinstance(outcomes[0], NotFound)
 
 
