@@ -1,0 +1,1 @@
+"""May this schema follow that one? Pure functions that report every difference."""

@@ -1,0 +1,1 @@
+"""Schema texts as data: parse, check, canonical form, normal form. Pure: no I/O but protoc's."""

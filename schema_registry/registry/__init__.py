@@ -1,0 +1,1 @@
+"""The registry's rules: register, look up, delete, levels, references, contexts, modes."""

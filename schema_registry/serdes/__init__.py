@@ -1,0 +1,1 @@
+"""Records by their schemas: framing, subject names, Avro, JSON Schema, Protobuf."""

@@ -1,0 +1,1 @@
+"""Schemas, versions, configs and modes in SQL."""
