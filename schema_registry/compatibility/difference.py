@@ -9,7 +9,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     """Confluent's name of the kind of change, e.g. READER_FIELD_MISSING_DEFAULT_VALUE."""
     path: str
-    """Where: a JSON pointer (`/fields/0/type` for Avro, `#/properties/x` for JSON Schema, `#/Message/3` for Protobuf)."""
+    """Where: `/fields/0/type` for Avro, `#/properties/x` for JSON Schema, `#/Message/3` for Protobuf."""
     is_compatible: bool
     """Whether the reader can still read everything that was written."""
     description: str

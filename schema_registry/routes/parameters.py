@@ -1,0 +1,19 @@
+"""What paths and queries carry, as types for the routes' signatures."""
+
+from typing import Annotated
+from urllib.parse import unquote
+
+from fastapi import Query
+from pydantic import AfterValidator
+
+Segment = Annotated[str, AfterValidator(unquote)]
+"""One part of the path: it arrives percent-encoded, so that a subject may hold slashes."""
+
+Flag = Annotated[bool, Query()]
+"""`true` or `false`; not given means false."""
+
+Offset = Annotated[int, Query(ge=0)]
+"""How many entries of a list are left out at its start."""
+
+Limit = Annotated[int, Query(ge=-1)]
+"""How many entries a list has at most; -1 for all."""
