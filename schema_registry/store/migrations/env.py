@@ -1,0 +1,9 @@
+"""What alembic runs: the revisions, on the connection and in the transaction that `upgrade` was given."""
+
+from alembic import context
+
+from schema_registry.store.tables import metadata
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+with context.begin_transaction():
+    context.run_migrations()
