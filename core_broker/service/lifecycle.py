@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Self, TextIO
 
@@ -14,12 +14,18 @@ log = logging.getLogger(__name__)
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-def run(service: AbstractAsyncContextManager[Mapping[str, str]], *, name: str) -> int:
+def run(
+    service: AbstractAsyncContextManager[Mapping[str, str]],
+    *,
+    name: str,
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+) -> int:
     """Run a service until it is told to stop; the exit code is the process's.
 
     Entering the service starts it and gives its endpoints; leaving it stops it cleanly.
     """
-    return asyncio.run(serve(service, name=name))
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        return runner.run(serve(service, name=name))
 
 
 async def serve(service: AbstractAsyncContextManager[Mapping[str, str]], *, name: str) -> int:

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 _REQUEST_MAX_BYTES = 8192
 _CLIENT_TIMEOUT_SECONDS = 5.0
-_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Family(msgspec.Struct, kw_only=True):
@@ -42,12 +42,11 @@ class MetricsServer:
         self, listener: str, *, collect: Collect, is_healthy: Callable[[], bool] = lambda: True, required: bool = True
     ) -> None:
         self._listener = listener
-        self._collect = collect
         self._is_healthy = is_healthy
         self._required = required
         self._socket: socket.socket | None = None
         self._thread: threading.Thread | None = None
-        self._render: Callable[[], bytes] | None = None
+        self._render = renderer(collect)
 
     def __enter__(self) -> Self:
         self.start()
@@ -92,18 +91,13 @@ class MetricsServer:
         """Status, content type and body for a path."""
         match path.partition("?")[0]:
             case "/metrics":
-                return 200, _CONTENT_TYPE, self._metrics()
+                return 200, PROMETHEUS_TEXT, self._render()
             case "/health" | "/":
                 healthy = self._is_healthy()
                 body = b'{"status":"ok"}\n' if healthy else b'{"status":"starting or stopping"}\n'
                 return 200 if healthy else 503, "application/json", body
             case _:
                 return 404, "text/plain", b"try /metrics or /health\n"
-
-    def _metrics(self) -> bytes:
-        if self._render is None:
-            self._render = _renderer(self._collect)
-        return self._render()
 
     def _serve(self) -> None:
         assert self._socket is not None
@@ -157,7 +151,26 @@ def _read_path(client: socket.socket) -> str | None:
     return rest.partition(b" ")[0].decode("latin-1") if method == b"GET" else None
 
 
-def _renderer(collect: Collect) -> Callable[[], bytes]:
+def renderer(collect: Collect) -> Callable[[], bytes]:
+    """A function that writes the families, and what is known of the process, as Prometheus' text."""
+    return _LazyRegistry(collect).render
+
+
+class _LazyRegistry:
+    """prometheus_client, imported when somebody asks for the first time."""
+
+    def __init__(self, collect: Collect) -> None:
+        self._collect = collect
+        self._generate: Callable[[], bytes] | None = None
+
+    def render(self) -> bytes:
+        """The text of this moment."""
+        if self._generate is None:
+            self._generate = _generator(self._collect)
+        return self._generate()
+
+
+def _generator(collect: Collect) -> Callable[[], bytes]:
     from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
 
     registry = CollectorRegistry()

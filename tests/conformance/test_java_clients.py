@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broker import REPOSITORY, BrokerProcess
+from tests.support.broker import BrokerProcess
+from tests.support.service import REPOSITORY
 
 SOURCES = REPOSITORY / "tests" / "support" / "java"
 JARS = os.environ.get("CAUDAL_JAVA_CLIENTS")

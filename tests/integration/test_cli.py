@@ -14,7 +14,8 @@ import pytest
 
 from core_broker.service.clock import SystemClock
 from deploy.cli import main
-from tests.support.broker import REPOSITORY, BrokerProcess
+from tests.support.broker import BrokerProcess
+from tests.support.service import REPOSITORY
 
 
 class Printed(NamedTuple):

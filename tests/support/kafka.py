@@ -14,7 +14,8 @@ from typing import Final
 
 from typing_extensions import override
 
-from tests.support.broker import READY_TIMEOUT_S, BrokerFailed, BrokerProcess
+from tests.support.broker import BrokerProcess
+from tests.support.service import READY_TIMEOUT_S, ServiceFailed
 
 KAFKA_JARS: Final = os.environ.get("KAFKA_JARS")
 _OUR_OWN: Final = {"metrics.listener"}
@@ -69,7 +70,7 @@ class KafkaProcess(BrokerProcess):
             if not self.is_running:
                 break
         self.kill()
-        raise BrokerFailed(f"Kafka did not start\n{self.log_tail()}")
+        raise ServiceFailed(f"Kafka did not start\n{self.log_tail()}")
 
 
 def _free_port() -> int:

@@ -1,0 +1,158 @@
+"""Serves an HTTP app on uvicorn inside a service's own life: bound before it is announced, stopped with the service."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from ssl import CERT_NONE, CERT_REQUIRED
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio.to_thread
+import uvicorn
+from typing_extensions import override
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from core_broker.service.web import Application
+from core_broker.service.web_settings import WebSettings
+
+log = logging.getLogger(__name__)
+
+_BACKLOG = 1024
+
+
+@asynccontextmanager
+async def serving(app: Application, settings: WebSettings) -> AsyncIterator[list[str]]:
+    """Serve the app for as long as the block lasts; gives the URLs, with the ports that were really taken."""
+    anyio.to_thread.current_default_thread_limiter().total_tokens = settings.worker_threads
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its start and stop lines would repeat ours
+    with ExitStack() as sockets:
+        bound = [(listener, sockets.enter_context(_bind(listener))) for listener in settings.listeners]
+        servers = [_server(app, listener, settings) for listener, _ in bound]
+        async with asyncio.TaskGroup() as running:
+            for server, (_, listening) in zip(servers, bound, strict=True):
+                running.create_task(server.serve(sockets=[listening]))
+            try:
+                for server in servers:
+                    await server.listens.wait()
+                yield [_url(listener, listening) for listener, listening in bound]
+            finally:
+                for server in servers:
+                    server.should_exit = True
+
+
+def _bind(listener: str) -> socket.socket:
+    parts = urlsplit(listener)
+    address = (parts.hostname or "", parts.port or 0)
+    if not address[0] and socket.has_dualstack_ipv6():
+        return socket.create_server(address, family=socket.AF_INET6, dualstack_ipv6=True, backlog=_BACKLOG)
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    return socket.create_server(address, family=family, backlog=_BACKLOG)
+
+
+def _url(listener: str, listening: socket.socket) -> str:
+    parts = urlsplit(listener)
+    host = parts.hostname if parts.hostname not in (None, "0.0.0.0", "::") else "localhost"
+    shown = f"[{host}]" if ":" in str(host) else host
+    return f"{parts.scheme}://{shown}:{listening.getsockname()[1]}"
+
+
+def _server(app: Application, listener: str, settings: WebSettings) -> "_Server":
+    secure = listener.startswith("https:")
+    config = uvicorn.Config(
+        app,
+        http=_protocol(settings),
+        ws="none",
+        loop="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=_BACKLOG,
+        limit_concurrency=settings.max_connections,
+        timeout_keep_alive=settings.idle_timeout_ms // 1000,
+        timeout_graceful_shutdown=settings.shutdown_timeout_ms // 1000,
+        ssl_certfile=settings.ssl_certificate_location if secure else None,
+        ssl_keyfile=settings.ssl_key_location if secure else None,
+        ssl_keyfile_password=settings.ssl_key_password if secure else None,
+        ssl_ca_certs=settings.ssl_ca_location if secure else None,
+        ssl_cert_reqs=CERT_REQUIRED if settings.ssl_ca_location else CERT_NONE,
+    )
+    return _Server(config)
+
+
+class _Server(uvicorn.Server):
+    """Tells when it listens, and leaves signals to the service's own life cycle."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listens = asyncio.Event()
+
+    @override
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listens.set()
+
+    @override
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _protocol(settings: WebSettings) -> type[HttpToolsProtocol]:
+    limits = {"max_bytes": settings.request_header_max_bytes, "timeout": settings.request_read_timeout_ms / 1000}
+    return type("_BoundedProtocol", (_BoundedProtocol,), limits)
+
+
+class _BoundedProtocol(HttpToolsProtocol):
+    """uvicorn's protocol with what it lacks: a longest head, and a longest time to send it."""
+
+    max_bytes = 0
+    timeout = 0.0
+
+    _bytes = 0
+    _is_read = False
+    _timer: asyncio.TimerHandle | None = None
+
+    @override
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._await_head()
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if self._is_read and self.cycle.response_complete:
+            self._await_head()
+        if not self._is_read:
+            if self._bytes > self.max_bytes:
+                self.send_400_response("The head of the request is too long (request.header.max.bytes).")
+                return
+            self._bytes += len(data)
+        super().data_received(data)
+
+    @override
+    def on_headers_complete(self) -> None:
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        self._is_read = False
+        self._timer = self.loop.call_later(self.timeout, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        self._is_read, self._bytes = True, 0
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+
+
+def endpoints(urls: Sequence[str]) -> dict[str, str]:
+    """What the ready line tells of an HTTP service."""
+    return {"listeners": ",".join(urls), "metrics": f"{urls[0]}/metrics"}

@@ -1,0 +1,101 @@
+"""`/schemas`: schemas by id, by guid, or all of them."""
+
+from fastapi import APIRouter, Response
+
+from schema_registry.formats.schema import SchemaType
+from schema_registry.models import ContextId, SchemaAnswer, SubjectVersion
+from schema_registry.registry.registry import Registry
+from schema_registry.routes.answers import listed, schema_text, told
+from schema_registry.routes.parameters import Limit, Offset, Segment
+
+
+def router(registry: Registry) -> APIRouter:
+    """The routes, answering from a registry."""
+    routes = APIRouter(prefix="/schemas", tags=["schemas"])
+
+    @routes.get("/types", response_model=list[str])
+    def types() -> Response:
+        """The formats that schemas may be written in."""
+        return listed([SchemaType.JSON, SchemaType.PROTOBUF, SchemaType.AVRO])
+
+    @routes.get("", response_model=list[SchemaAnswer])
+    def schemas(
+        *,
+        subjectPrefix: str = "",
+        aliases: bool = False,
+        deleted: bool = False,
+        latestOnly: bool = False,
+        ruleType: str = "",
+        offset: Offset = 0,
+        limit: Limit = -1,
+    ) -> Response:
+        """All schemas whose subject begins with a prefix."""
+        found = registry.schemas(
+            prefix=subjectPrefix,
+            aliases=aliases,
+            deleted=deleted,
+            latest_only=latestOnly,
+            rule_type=ruleType,
+            offset=offset,
+            limit=limit,
+        )
+        return listed(found)
+
+    _add_by_id(routes, registry)
+    _add_by_guid(routes, registry)
+    return routes
+
+
+def _add_by_id(routes: APIRouter, registry: Registry) -> None:
+    @routes.get("/ids/{schema_id}", response_model=SchemaAnswer)
+    def by_id(
+        schema_id: int,
+        *,
+        subject: str | None = None,
+        format: str = "",
+        referenceFormat: str = "",
+        fetchMaxId: bool = False,
+    ) -> Response:
+        """The schema that an id stands for."""
+        answer = registry.schema_by_id(
+            schema_id, subject=subject, style=format, reference_style=referenceFormat, fetch_max_id=fetchMaxId
+        )
+        return told(answer, etag=answer.guid)
+
+    @routes.get("/ids/{schema_id}/schema", response_model=str)
+    def text_by_id(
+        schema_id: int,
+        *,
+        subject: str | None = None,
+        format: str = "",
+    ) -> Response:
+        """The text of the schema that an id stands for, and nothing else."""
+        return schema_text(registry.schema_by_id(schema_id, subject=subject, style=format).schema_)
+
+    @routes.get("/ids/{schema_id}/subjects", response_model=list[str])
+    def subjects(
+        schema_id: int, *, subject: str | None = None, deleted: bool = False, offset: Offset = 0, limit: Limit = -1
+    ) -> Response:
+        """The subjects that use a schema."""
+        found = registry.subjects_of_id(schema_id, subject=subject, deleted=deleted, offset=offset, limit=limit)
+        return listed(found)
+
+    @routes.get("/ids/{schema_id}/versions", response_model=list[SubjectVersion])
+    def versions(
+        schema_id: int, *, subject: str | None = None, deleted: bool = False, offset: Offset = 0, limit: Limit = -1
+    ) -> Response:
+        """The subjects that use a schema, and under which version."""
+        found = registry.versions_of_id(schema_id, subject=subject, deleted=deleted, offset=offset, limit=limit)
+        return listed(found)
+
+
+def _add_by_guid(routes: APIRouter, registry: Registry) -> None:
+    @routes.get("/guids/{guid}", response_model=SchemaAnswer)
+    def by_guid(guid: Segment, *, format: str = "") -> Response:
+        """The schema that a guid stands for: the same in all registries of the world."""
+        return told(registry.schema_by_guid(guid, style=format), etag=guid)
+
+    @routes.get("/guids/{guid}/ids", response_model=list[ContextId])
+    def ids(guid: Segment) -> Response:
+        """The ids that a schema has, by context."""
+        return listed(registry.ids_of_guid(guid))

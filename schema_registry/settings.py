@@ -1,0 +1,76 @@
+"""What an operator may change about a schema registry, in the names that Confluent uses where it has one."""
+
+from core_broker.service.settings import (
+    BOOLEAN,
+    INT,
+    LIST,
+    LONG,
+    STRING,
+    Kind,
+    at_least,
+    between,
+    one_of,
+    setting,
+)
+from core_broker.service.web_settings import WebSettings
+
+LEVELS = ("NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE")
+
+LEVEL = Kind(name="string", wire=2, read=str.upper, write=str, allowed=f"one of {', '.join(LEVELS)}")
+
+
+class RegistrySettings(WebSettings):
+    """What an operator may change about a schema registry."""
+
+    IGNORED = {
+        "debug": "use logging.level",
+        "host.name": "there is no leader that others would have to find",
+        "inter.instance.*": "registries do not talk to each other: they share a database",
+        "kafkastore.*": "schemas are kept in SQL: see database.url",
+        "leader.eligibility": "there is no leader",
+        "master.eligibility": "there is no leader",
+        "metrics.jmx.prefix": "metrics are served at /metrics",
+        "schema.registry.group.id": "there is no leader to elect",
+    }
+    REFUSED = {
+        "authentication.*": "authentication is not there yet: put a proxy that checks credentials in front",
+        "ssl.keystore.*": "use ssl.certificate.location and ssl.key.location, with PEM files",
+        "ssl.truststore.*": "use ssl.ca.location, with a PEM file",
+    }
+
+    listeners: tuple[str, ...] = setting(LIST, default=("http://:8081",))
+    """Where HTTP is served: `http://host:port` or `https://host:port`, several separated by commas. An empty host
+    means every address, port 0 any free port."""
+
+    database_url: str = setting(STRING, default="sqlite:///caudal-registry.db", sensitive=True)
+    """Where schemas are kept, as an SQLAlchemy URL: `sqlite:///path/to/file` for one registry,
+    `postgresql://user:password@host/database` for any number of registries side by side."""
+    database_pool_size: int = setting(INT, default=10, check=between(1, 1000))
+    """Connections to the database that are kept; requests beyond wait for one."""
+    database_timeout_ms: int = setting(INT, default=10_000, check=at_least(100))
+    """How long to wait for a connection to the database, and for one statement or lock."""
+
+    schema_compatibility_level: str = setting(
+        LEVEL, default="BACKWARD", check=one_of(*LEVELS), aliases=("avro.compatibility.level",)
+    )
+    """Which changes of a schema are allowed where no level was set over HTTP."""
+    schema_max_bytes: int = setting(LONG, default=1024 * 1024, check=at_least(1))
+    """Longest schema text that is accepted (error 42209 beyond)."""
+    schema_max_depth: int = setting(INT, default=100, check=between(1, 500))
+    """Deepest nesting of a schema that is accepted."""
+    schema_max_elements: int = setting(INT, default=20_000, check=at_least(1))
+    """Most types, fields, symbols and other elements that a schema may have."""
+    schema_reject_empty_subject: bool = setting(BOOLEAN, default=False, aliases=("schema.validate.empty.subject",))
+    """Refuse the empty subject name."""
+    schema_search_default_limit: int = setting(INT, default=1000, check=at_least(1))
+    """How many schemas a search (`GET /schemas`) returns when the request names no limit."""
+    schema_search_max_limit: int = setting(INT, default=1000, check=at_least(1))
+    """How many schemas a search returns at most."""
+    mode_mutability: bool = setting(BOOLEAN, default=True)
+    """Whether modes (READONLY, IMPORT, ...) can be changed over HTTP."""
+
+    answer_cache_bytes: int = setting(LONG, default=64 * 1024 * 1024, check=at_least(0))
+    """Memory for ready-made answers to "which schema has this id"; 0 keeps none."""
+    answer_cache_ttl_ms: int = setting(INT, default=10_000, check=at_least(0))
+    """How long such an answer may be repeated before the database is asked again: the time until a schema that another
+    registry deleted for good is forgotten here."""
