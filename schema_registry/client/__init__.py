@@ -1,0 +1,1 @@
+"""The registry for the other packages: settings, errors, and a client with bounded caches."""

@@ -1,0 +1,289 @@
+"""A registry's client: what is immutable is asked for once, what is not is asked for again soon."""
+
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from core_broker.service.clock import Clock, SystemClock
+from schema_registry.client.cache import BoundedCache
+from schema_registry.client.errors import IncompatibleSchema, Refused, SchemaNotFound
+from schema_registry.client.models import Answer, Compatibility, RegisteredSchema, SchemaDefinition
+from schema_registry.client.references import resolve
+from schema_registry.client.settings import RegistryClientSettings
+from schema_registry.client.transport import Query, Transport
+from schema_registry.formats.schema import ResolvedReference
+
+T = TypeVar("T")
+Version = int | str
+"""A number, or `latest`."""
+
+
+class RegistryClient:
+    """Confluent's registry API as methods; all raise `schema_registry.client.errors.ClientError`.
+
+    Every method may block for a request, but those named `known…`, which only look into the caches: an async caller
+    asks these first and takes the others to a thread. Safe for any number of threads.
+    """
+
+    def __init__(self, settings: RegistryClientSettings, *, clock: Clock | None = None) -> None:
+        clock = clock or SystemClock()
+        capacity = settings.cache_capacity
+        self.settings = settings
+        self._transport = Transport(settings)
+        self._by_id: BoundedCache[tuple[str | None, int], RegisteredSchema] = BoundedCache(capacity, clock=clock)
+        self._by_guid: BoundedCache[str, RegisteredSchema] = BoundedCache(capacity, clock=clock)
+        self._by_version: BoundedCache[tuple[str, int], RegisteredSchema] = BoundedCache(capacity, clock=clock)
+        self._by_definition: BoundedCache[tuple[str, SchemaDefinition, bool], RegisteredSchema] = BoundedCache(
+            capacity, clock=clock
+        )
+        self._latest: BoundedCache[str, RegisteredSchema] = BoundedCache(
+            capacity, clock=clock, ttl_seconds=settings.latest_ttl_seconds
+        )
+        self._missing: BoundedCache[object, SchemaNotFound] = BoundedCache(
+            capacity, clock=clock, ttl_seconds=settings.missing_ttl_seconds
+        )
+        self._references: BoundedCache[SchemaDefinition, tuple[ResolvedReference, ...]] = BoundedCache(
+            capacity, clock=clock
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._transport.close()
+
+    # --- what is known without asking --------------------------------------------------------------------------------
+
+    def known(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema | None:
+        """The schema with an id, if it was seen before."""
+        return self._by_id.get((subject, schema_id))
+
+    def known_guid(self, guid: str) -> RegisteredSchema | None:
+        """The schema with a guid, if it was seen before."""
+        return self._by_guid.get(guid)
+
+    def known_latest(self, subject: str) -> RegisteredSchema | None:
+        """The latest schema of a subject, if it was seen a short while ago."""
+        return self._latest.get(subject)
+
+    def known_registered(
+        self, subject: str, definition: SchemaDefinition, *, normalize: bool = False
+    ) -> RegisteredSchema | None:
+        """Where a schema stands in a subject, if it was registered or looked up before."""
+        return self._by_definition.get((subject, definition, normalize))
+
+    # --- schemas -----------------------------------------------------------------------------------------------------
+
+    def by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
+        """The schema with an id; `subject` tells in which context, where several are in use."""
+        key = (subject, schema_id)
+        query: Query = {} if subject is None else {"subject": subject}
+        return self._by_id.get(key) or self._by_id.put(
+            key, msgspec.structs.replace(self._fetch(key, f"/schemas/ids/{schema_id}", query), id=schema_id)
+        )
+
+    def by_guid(self, guid: str) -> RegisteredSchema:
+        """The schema with a guid, which is the same in all registries."""
+        return self._by_guid.get(guid) or self._by_guid.put(
+            guid, msgspec.structs.replace(self._fetch(guid, f"/schemas/guids/{_segment(guid)}", {}), guid=guid)
+        )
+
+    def version(self, subject: str, version: Version, *, deleted: bool = False) -> RegisteredSchema:
+        """One version of a subject."""
+        if version in ("latest", -1):
+            return self.latest(subject)
+        if not isinstance(version, int):
+            raise Refused(f"a version is a number or 'latest', not {version!r}", code=42202)
+        key = (subject, version)
+        return self._by_version.get(key) or self._by_version.put(
+            key, self._get_schema(f"{_subject(subject)}/versions/{version}", {"deleted": deleted})
+        )
+
+    def latest(self, subject: str) -> RegisteredSchema:
+        """The latest version of a subject, believed for a short while."""
+        return self._latest.get(subject) or self._latest.put(
+            subject, self._get_schema(f"{_subject(subject)}/versions/latest", {})
+        )
+
+    def register(
+        self,
+        subject: str,
+        definition: SchemaDefinition,
+        *,
+        normalize: bool = False,
+        metadata: Mapping[str, Any] | None = None,
+        rule_set: Mapping[str, Any] | None = None,
+    ) -> RegisteredSchema:
+        """Make a schema a version of a subject, unless it is one; raises IncompatibleSchema."""
+        is_plain = metadata is None and rule_set is None
+        known = self._by_definition.get((subject, definition, normalize)) if is_plain else None
+        if known is not None:
+            return known
+        body = {**_body(definition), **_given(metadata=metadata, ruleSet=rule_set)}
+        try:
+            content = self._transport.send(
+                "POST", f"{_subject(subject)}/versions", body=body, query={"normalize": normalize}
+            )
+        except IncompatibleSchema as error:
+            raise self._explained(error, subject, definition) from error
+        self._latest.forget(lambda key: key == subject)
+        registered = self._complete(_decoded(content, Answer).registered(definition), subject)
+        return self._remember(registered, subject, definition, normalize) if is_plain else registered
+
+    def lookup(
+        self, subject: str, definition: SchemaDefinition, *, normalize: bool = False, deleted: bool = False
+    ) -> RegisteredSchema:
+        """Where a schema stands in a subject; raises SchemaNotFound."""
+        known = self._by_definition.get((subject, definition, normalize))
+        if known is not None and known.version is not None:
+            return known
+        content = self._transport.send(
+            "POST", _subject(subject), body=_body(definition), query={"normalize": normalize, "deleted": deleted}
+        )
+        registered = self._complete(_decoded(content, Answer).registered(definition), subject)
+        return registered if deleted else self._remember(registered, subject, definition, normalize)
+
+    def references(self, definition: SchemaDefinition) -> tuple[ResolvedReference, ...]:
+        """All that a schema mentions, directly or not, each before whatever mentions it."""
+        if not definition.references:
+            return ()
+        known = self._references.get(definition)
+        if known is not None:
+            return known
+        resolved = resolve(definition, lambda subject, version: self.version(subject, version, deleted=True))
+        is_fixed = all(reference.version != -1 for reference in definition.references)
+        return self._references.put(definition, resolved) if is_fixed else resolved
+
+    def is_compatible(
+        self, subject: str, definition: SchemaDefinition, *, version: Version | None = "latest", normalize: bool = False
+    ) -> Compatibility:
+        """Whether a schema may follow one version of a subject, or all that its level names (`version` None)."""
+        place = "" if version is None else f"/{_segment(str(version))}"
+        content = self._transport.send(
+            "POST",
+            f"/compatibility{_subject(subject)}/versions{place}",
+            body=_body(definition),
+            query={"verbose": True, "normalize": normalize},
+        )
+        return _decoded(content, Compatibility)
+
+    # --- subjects ----------------------------------------------------------------------------------------------------
+
+    def subjects(self, *, prefix: str | None = None, deleted: bool = False) -> list[str]:
+        """The names of subjects."""
+        query: Query = {"deleted": deleted, **_given(subjectPrefix=prefix)}
+        return _decoded(self._transport.send("GET", "/subjects", query=query), list[str])
+
+    def versions(self, subject: str, *, deleted: bool = False) -> list[int]:
+        """The versions of a subject."""
+        path = f"{_subject(subject)}/versions"
+        return _decoded(self._transport.send("GET", path, query={"deleted": deleted}), list[int])
+
+    def delete_subject(self, subject: str, *, permanent: bool = False) -> list[int]:
+        """Delete all versions of a subject; those deleted before can be deleted for good."""
+        content = self._transport.send("DELETE", _subject(subject), query={"permanent": permanent}, repeatable=False)
+        self._forget(subject)
+        return _decoded(content, list[int])
+
+    def delete_version(self, subject: str, version: Version, *, permanent: bool = False) -> int:
+        """Delete one version of a subject; one deleted before can be deleted for good."""
+        path = f"{_subject(subject)}/versions/{_segment(str(version))}"
+        content = self._transport.send("DELETE", path, query={"permanent": permanent}, repeatable=False)
+        self._forget(subject)
+        return _decoded(content, int)
+
+    # --- config ------------------------------------------------------------------------------------------------------
+
+    def config(self, subject: str | None = None, *, default_to_global: bool = True) -> dict[str, Any]:
+        """What holds for a subject, or for all; the level is under `compatibilityLevel`."""
+        query: Query = {} if subject is None else {"defaultToGlobal": default_to_global}
+        return _decoded(self._transport.send("GET", _config(subject), query=query), dict[str, Any])
+
+    def set_config(self, subject: str | None, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Change what holds for a subject, or for all (None); the level is under `compatibility`."""
+        return _decoded(self._transport.send("PUT", _config(subject), body=config), dict[str, Any])
+
+    def delete_config(self, subject: str | None = None) -> dict[str, Any]:
+        """Let a subject inherit again; tells what held before."""
+        return _decoded(self._transport.send("DELETE", _config(subject), repeatable=False), dict[str, Any])
+
+    # --- below -------------------------------------------------------------------------------------------------------
+
+    def _fetch(self, key: object, path: str, query: Query) -> RegisteredSchema:
+        """A schema by an id that may come from garbage: that it does not exist is remembered for a moment."""
+        missing = self._missing.get(key)
+        if missing is not None:
+            raise SchemaNotFound(missing.message, code=missing.code)
+        try:
+            return self._get_schema(path, query)
+        except SchemaNotFound as error:
+            self._missing.put(key, error)
+            raise
+
+    def _get_schema(self, path: str, query: Query) -> RegisteredSchema:
+        answer = _decoded(self._transport.send("GET", path, query=query), Answer)
+        if answer.schema is None:
+            raise Refused("the registry's answer has no schema")
+        return answer.registered()
+
+    def _complete(self, registered: RegisteredSchema, subject: str) -> RegisteredSchema:
+        if registered.id is None:
+            raise Refused("the registry's answer has no id")
+        return msgspec.structs.replace(registered, subject=registered.subject or subject)
+
+    def _remember(
+        self, registered: RegisteredSchema, subject: str, definition: SchemaDefinition, normalize: bool
+    ) -> RegisteredSchema:
+        self._missing.forget(lambda key: key in ((None, registered.id), (subject, registered.id), registered.guid))
+        return self._by_definition.put((subject, definition, normalize), registered)
+
+    def _forget(self, subject: str) -> None:
+        self._latest.forget(lambda key: key == subject)
+        self._by_version.forget(lambda key: key[0] == subject)
+        self._by_definition.forget(lambda key: key[0] == subject)
+
+    def _explained(self, error: IncompatibleSchema, subject: str, definition: SchemaDefinition) -> IncompatibleSchema:
+        """The refusal with one message per difference, as the registry tells them when it is asked for them."""
+        try:
+            messages = self.is_compatible(subject, definition, version=None).messages
+        except (SchemaNotFound, Refused):
+            messages = ()  # an older registry has no such call
+        return IncompatibleSchema(error.message, code=error.code, messages=messages)
+
+
+def _segment(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _subject(subject: str) -> str:
+    return f"/subjects/{_segment(subject)}"
+
+
+def _config(subject: str | None) -> str:
+    return "/config" if subject is None else f"/config/{_segment(subject)}"
+
+
+def _given(**values: T | None) -> dict[str, T]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _body(definition: SchemaDefinition) -> dict[str, Any]:
+    body: dict[str, Any] = {"schema": definition.text}
+    if definition.schema_type != "AVRO":
+        body["schemaType"] = definition.schema_type
+    if definition.references:
+        body["references"] = definition.references
+    return body
+
+
+def _decoded(content: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(f"the registry's answer cannot be read: {error}") from error

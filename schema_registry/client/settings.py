@@ -1,0 +1,167 @@
+"""How a client reaches a schema registry, in the names that Confluent's clients use."""
+
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+PREFIX = "schema.registry."
+"""Confluent's Java and .NET clients write it before most keys, its Python client before none: both are read."""
+
+
+class InvalidSettings(ValueError):
+    """A setting is unknown or has no such value; the message names key, value and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryClientSettings:
+    """Address of a registry, credentials, and how long and how much the client waits and remembers."""
+
+    urls: tuple[str, ...] = ("http://localhost:8081",)
+    """Tried in order; without user names and passwords, which `parse` takes out."""
+    user_info: str | None = field(default=None, repr=False)
+    """`user:password` for Basic authentication."""
+    bearer_token: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """More headers for every request, such as the logical cluster that Confluent's cloud asks for."""
+    ca_location: str | None = None
+    """PEM file or directory of the authorities to trust; the system's when it is not given."""
+    certificate_location: str | None = None
+    key_location: str | None = None
+    key_password: str | None = field(default=None, repr=False)
+    proxy: str | None = field(default=None, repr=False)
+    timeout_ms: int = 10_000
+    """How long one attempt may take."""
+    max_retries: int = 3
+    """Rounds over all addresses after the first one."""
+    retries_wait_ms: int = 200
+    retries_max_wait_ms: int = 5_000
+    cache_capacity: int = 1_000
+    """Entries of each cache."""
+    latest_ttl_seconds: float = 5.0
+    """How long the latest version of a subject is believed."""
+    missing_ttl_seconds: float = 1.0
+    """How long it is believed that an id does not exist: a topic full of garbage must not become as many requests."""
+
+    @classmethod
+    def parse(cls, properties: Mapping[str, object]) -> "RegistryClientSettings":
+        """Read Confluent's keys, with or without their prefix; unknown keys and impossible values are refused."""
+        values: dict[str, Any] = {}
+        headers: dict[str, str] = {}
+        for key, value in properties.items():
+            name = key.removeprefix(PREFIX)
+            if name in _HEADERS:
+                headers[_HEADERS[name]] = _text(key, value)
+            elif name in _KEYS:
+                attribute, read = _KEYS[name]
+                values[attribute] = read(key, value)
+            elif name not in _CHOICES or _text(key, value) not in _CHOICES[name]:
+                raise _unknown(key, value)
+        return cls(**_with_credentials_of_url(values), headers=headers)
+
+    def tls(self) -> ssl.SSLContext:
+        """Whom to trust, and the certificate to show."""
+        path = self.ca_location
+        is_directory = path is not None and Path(path).is_dir()
+        try:
+            context = ssl.create_default_context(
+                cafile=None if is_directory else path, capath=path if is_directory else None
+            )
+            if self.certificate_location is not None:
+                context.load_cert_chain(self.certificate_location, self.key_location, self.key_password)
+        except OSError as error:
+            raise InvalidSettings(f"the certificates for the schema registry cannot be read: {error}") from error
+        return context
+
+
+def _text(key: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidSettings(f"{key} must be text, not {value!r}")
+    return value.strip()
+
+
+def _at_least(least: float, kind: type[int] | type[float]) -> Callable[[str, object], float]:
+    def read(key: str, value: object) -> float:
+        try:
+            number = kind(str(value))
+        except ValueError:
+            number = kind(least - 1)
+        if isinstance(value, bool) or not least <= number < float("inf"):
+            raise InvalidSettings(f"{key} must be a number of at least {least}, not {value!r}")
+        return number
+
+    return read
+
+
+def _urls(key: str, value: object) -> tuple[str, ...]:
+    urls = tuple(url.strip().rstrip("/") for url in _text(key, value).split(",") if url.strip())
+    for url in urls:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidSettings(f"{key} must be a list of http:// or https:// addresses, not {_shown(url)!r}")
+    if not urls:
+        raise InvalidSettings(f"{key} must name an address")
+    return urls
+
+
+def _shown(url: str) -> str:
+    """An address that may be printed: whatever stands before the host is left out."""
+    scheme, separator, rest = url.rpartition("://")
+    return scheme + separator + rest.rpartition("@")[2]
+
+
+def _user_info(key: str, value: object) -> str:
+    text = _text(key, value)
+    if ":" not in text:
+        raise InvalidSettings(f"{key} must be user:password")
+    return text
+
+
+def _with_credentials_of_url(values: dict[str, Any]) -> dict[str, Any]:
+    """Move `user:password@` from the first address that has it to where Basic authentication is read."""
+    clean = []
+    for url in values.get("urls", ()):
+        parts = urlsplit(url)
+        if parts.username is not None:
+            values.setdefault("user_info", f"{unquote(parts.username)}:{unquote(parts.password or '')}")
+            parts = parts._replace(netloc=parts.netloc.rpartition("@")[2])
+        clean.append(urlunsplit(parts))
+    return {**values, "urls": tuple(clean)} if clean else values
+
+
+def _unknown(key: str, value: object) -> InvalidSettings:
+    name = key.removeprefix(PREFIX)
+    if name in _CHOICES:
+        return InvalidSettings(f"{key} must be one of {', '.join(_CHOICES[name])}, not {value!r}")
+    known = sorted([*_KEYS, *_HEADERS, *_CHOICES])
+    return InvalidSettings(f"unknown setting {key} of a registry's client; known are {', '.join(known)}")
+
+
+_MILLISECONDS = _at_least(1, int)
+_KEYS: dict[str, tuple[str, Callable[[str, object], object]]] = {
+    "url": ("urls", _urls),
+    "basic.auth.user.info": ("user_info", _user_info),
+    "bearer.auth.token": ("bearer_token", _text),
+    "ssl.ca.location": ("ca_location", _text),
+    "ssl.certificate.location": ("certificate_location", _text),
+    "ssl.key.location": ("key_location", _text),
+    "ssl.key.password": ("key_password", _text),
+    "proxy": ("proxy", _text),
+    "request.timeout.ms": ("timeout_ms", _MILLISECONDS),
+    "max.retries": ("max_retries", _at_least(0, int)),
+    "retries.wait.ms": ("retries_wait_ms", _MILLISECONDS),
+    "retries.max.wait.ms": ("retries_max_wait_ms", _MILLISECONDS),
+    "cache.capacity": ("cache_capacity", _at_least(1, int)),
+    "cache.latest.ttl.sec": ("latest_ttl_seconds", _at_least(0, float)),
+}
+_HEADERS = {
+    "bearer.auth.logical.cluster": "target-sr-cluster",
+    "bearer.auth.identity.pool.id": "Confluent-Identity-Pool-Id",
+}
+_CHOICES = {
+    "basic.auth.credentials.source": ("URL", "USER_INFO"),
+    "bearer.auth.credentials.source": ("STATIC_TOKEN",),
+}
+"""Keys that say where credentials are found: those that are given are used, so only the choice is checked."""
