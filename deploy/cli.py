@@ -67,6 +67,7 @@ def application() -> "typer.Typer":
         epilog="First steps:  caudal broker  then  caudal topic produce hello world  and  caudal topic consume hello",
     )
     app.command(name="broker", rich_help_panel="Services", epilog=service_help.BROKER_EPILOG)(service_help.broker)
+    app.command(name="registry", rich_help_panel="Services", epilog=service_help.REGISTRY_EPILOG)(service_help.registry)
     topics.app.command(name="produce", epilog=produce.EPILOG)(produce.produce)
     topics.app.command(name="consume", epilog=consume.EPILOG)(consume.consume)
     app.add_typer(topics.app, name="topic", rich_help_panel="Tools")

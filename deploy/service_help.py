@@ -1,4 +1,4 @@
-"""`caudal broker` as the full command line sees it: help, and what to say when the arguments are wrong."""
+"""The services as the full command line sees them: help, and what to say when the arguments are wrong."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,22 +15,39 @@ KAFKA_NUM_PARTITIONS=3 caudal broker --config server.properties
 
 All settings, with their meaning: core_broker/SETTINGS.md"""
 
+REGISTRY_EPILOG = """Examples:
 
-def broker(
-    *,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", "-c", help="Properties file, in Kafka's own names.", show_default=False),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="A setting; wins over file and environment. Repeat it for more."
-        ),
-    ] = None,
-) -> None:
+caudal registry
+
+caudal registry --set listeners=http://:8081 --set database.url=sqlite:////var/lib/caudal/registry.db
+
+SCHEMA_REGISTRY_DATABASE_URL=postgresql://user:password@host/schemas caudal registry
+
+All settings, with their meaning: schema_registry/SETTINGS.md"""
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", help="Properties file, in Kafka's and Confluent's own names.", show_default=False),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A setting; wins over file and environment. Repeat it for more."),
+]
+
+
+def broker(*, config: ConfigOption = None, settings: SetOption = None) -> None:
     """Run a broker until Ctrl-C or SIGTERM. Settings: --set, then KAFKA_... variables, then the file, then defaults."""
-    from core_broker.service.commandline import ServiceArguments
-    from deploy import services
+    _start("broker", config, settings)
 
-    raise typer.Exit(services.broker(ServiceArguments(config=config, assignments=tuple(settings or ()))))
+
+def registry(*, config: ConfigOption = None, settings: SetOption = None) -> None:
+    """Run a schema registry until Ctrl-C or SIGTERM. Settings: --set, then SCHEMA_REGISTRY_... variables, then the
+    file, then defaults."""
+    _start("registry", config, settings)
+
+
+def _start(name: str, config: Path | None, settings: list[str] | None) -> None:
+    from core_broker.service.commandline import ServiceArguments
+    from deploy.services import SERVICES
+
+    raise typer.Exit(SERVICES[name](ServiceArguments(config=config, assignments=tuple(settings or ()))))

@@ -7,6 +7,7 @@ from core_broker.service.commandline import ServiceArguments, start
 
 if TYPE_CHECKING:
     from core_broker.settings import BrokerSettings
+    from schema_registry.settings import RegistrySettings
 
 
 def broker(arguments: ServiceArguments) -> int:
@@ -16,12 +17,27 @@ def broker(arguments: ServiceArguments) -> int:
     return start(BrokerSettings, _run_broker, arguments, environment=os.environ, prefix="KAFKA_")
 
 
+def registry(arguments: ServiceArguments) -> int:
+    """Run a schema registry until it is told to stop; returns the exit code."""
+    from schema_registry.settings import RegistrySettings
+
+    return start(RegistrySettings, _run_registry, arguments, environment=os.environ, prefix="SCHEMA_REGISTRY_")
+
+
+# Imported in these, so that wrong settings are told without loading a service.
+
+
 def _run_broker(settings: "BrokerSettings") -> int:
-    # Imported here, so that wrong settings are told without loading a broker.
     from core_broker.__main__ import run
 
     return run(settings)
 
 
-SERVICES = {"broker": broker}
+def _run_registry(settings: "RegistrySettings") -> int:
+    from schema_registry.__main__ import run
+
+    return run(settings)
+
+
+SERVICES = {"broker": broker, "registry": registry}
 """Every service by the name of its command."""

@@ -45,10 +45,13 @@ async def serving(app: Application, settings: WebSettings) -> AsyncIterator[list
 def _bind(listener: str) -> socket.socket:
     parts = urlsplit(listener)
     address = (parts.hostname or "", parts.port or 0)
-    if not address[0] and socket.has_dualstack_ipv6():
-        return socket.create_server(address, family=socket.AF_INET6, dualstack_ipv6=True, backlog=_BACKLOG)
-    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-    return socket.create_server(address, family=family, backlog=_BACKLOG)
+    everywhere = not address[0] and socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if everywhere or ":" in address[0] else socket.AF_INET
+    listening = socket.create_server(address, family=family, dualstack_ipv6=everywhere, backlog=_BACKLOG)
+    # Connections inherit it; asyncio sets it only on sockets that name their protocol. Without it, a head and a body
+    # that are written one after the other wait 40 ms for each other.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def _url(listener: str, listening: socket.socket) -> str:

@@ -62,6 +62,15 @@ if ! command -v kcat >/dev/null 2>&1; then
     fi
 fi
 
+if ! command -v initdb >/dev/null 2>&1 && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
+    if can_install; then
+        install_package postgresql "the database of several registries; tests start one of their own"
+    else
+        say "PostgreSQL is missing: its tests will be skipped. To have them:"
+        how_to_get postgresql postgresql-server postgresql
+    fi
+fi
+
 # --- Python packages --------------------------------------------------------------------------------------------------
 
 if [ ! -x "$venv/bin/python" ]; then
@@ -72,5 +81,5 @@ fi
 say "installing Python packages (requirements.lock)"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --editable .
-"$venv/bin/python" -m compileall -q core_broker deploy # the first start is as quick as the others
+"$venv/bin/python" -m compileall -q core_broker schema_registry deploy # the first start is as quick as the others
 say "ready: $("$venv/bin/python" --version), $venv/bin/caudal"

@@ -14,7 +14,8 @@ from deploy import settings_docs
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DOCUMENTS = sorted([ROOT / "ARCHITECTURE.md", ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("*/README.md")])
-_PATH = re.compile(r"`((?:core_broker|deploy|tests|\.ci)/[\w./*<>-]*|[A-Z]+\.md|Makefile|pyproject\.toml)`")
+PACKAGES = ("core_broker", "schema_registry", "deploy")
+_PATH = re.compile(rf"`((?:{'|'.join(PACKAGES)}|tests|\.ci)/[\w./*<>-]*|[A-Z]+\.md|Makefile|pyproject\.toml)`")
 
 
 @pytest.mark.parametrize("target", PROJECT["project"]["scripts"].values())
@@ -30,11 +31,11 @@ def test_paths_named_in_a_document_exist(document: Path) -> None:
 
 
 def test_every_package_says_what_it_is_for() -> None:
-    assert [name for name in ("core_broker", "deploy") if not (ROOT / name / "README.md").exists()] == []
+    assert [name for name in PACKAGES if not (ROOT / name / "README.md").exists()] == []
 
 
 def test_generated_settings_documentation_is_current() -> None:
-    assert settings_docs.TARGET.read_text() == settings_docs.document()
+    assert [path for path, text in settings_docs.documents().items() if path.read_text() != text] == []
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,11 @@ def test_generated_settings_documentation_is_current() -> None:
         (
             "core_broker.broker",
             {"pydantic", "typer", "rich", "prometheus_client", "confluent_kafka"},
+        ),
+        ("schema_registry.settings", {"pydantic", "fastapi", "sqlalchemy", "typer", "rich"}),
+        (
+            "schema_registry.app",
+            {"alembic", "fastavro", "grpc_tools", "jsonschema", "prometheus_client", "confluent_kafka", "typer"},
         ),
         ("deploy.cli", {"typer", "rich", "confluent_kafka", "asyncio"}),
     ],

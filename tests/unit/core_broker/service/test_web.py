@@ -1,0 +1,189 @@
+"""What every HTTP service answers in the same way, over a real socket."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+import trustme
+from fastapi import Request
+from pydantic import BaseModel
+
+from core_broker.service.metrics import Family
+from core_broker.service.web import RequestCounts, create_app, guarded
+from core_broker.service.web_server import endpoints, serving
+from core_broker.service.web_settings import WebSettings
+
+
+class Refused(Exception):
+    status = 409
+    code = 40901
+    message = "no"
+
+
+class Body(BaseModel):
+    count: int
+
+
+@asynccontextmanager
+async def service(**changes: str) -> AsyncIterator[httpx.AsyncClient]:
+    settings = WebSettings.parse({"listeners": "http://127.0.0.1:0", "shutdown.timeout.ms": "0", **changes})
+    counts = RequestCounts("test")
+    healthy = [True]
+    app = create_app(
+        title="t", description="d", error_type=Refused, collect=counts.families, is_healthy=lambda: healthy[0]
+    )
+
+    @app.get("/things/{number}")
+    def thing(number: int, limit: int = 1) -> int:
+        return number
+
+    @app.post("/things")
+    async def make(body: Body) -> int:
+        return body.count
+
+    @app.post("/bytes")
+    async def read(request: Request) -> int:
+        return len(await request.body())
+
+    @app.get("/refused")
+    def refuse() -> None:
+        raise Refused
+
+    @app.get("/sick")
+    def fall_ill() -> None:
+        healthy[0] = False
+
+    async with serving(guarded(app, settings, counts), settings) as urls:
+        verify: ssl.SSLContext | bool = True
+        if certificate := settings.ssl_certificate_location:
+            verify = ssl.create_default_context(cafile=certificate)
+        async with httpx.AsyncClient(base_url=urls[0], verify=verify) as client:
+            yield client
+
+
+async def test_health_tells_whether_the_service_works() -> None:
+    async with service() as client:
+        assert (await client.get("/health")).json() == {"status": "ok"}
+        await client.get("/sick")
+        assert (await client.get("/health")).status_code == 503
+
+
+async def test_metrics_count_requests_by_route_and_never_by_path() -> None:
+    async with service() as client:
+        for path in ("/things/1", "/things/2", "/nowhere", "/elsewhere"):
+            await client.get(path)
+        text = (await client.get("/metrics")).text
+    assert 'test_http_requests_total{method="GET",route="/things/{number}",status="200"} 2.0' in text
+    assert 'test_http_requests_total{method="GET",route="other",status="404"} 2.0' in text
+    assert "process_resident_memory_bytes" in text
+    assert "nowhere" not in text
+
+
+@pytest.mark.parametrize(
+    "method,path,body,status,code,words",
+    [
+        ("GET", "/refused", None, 409, 40901, "no"),
+        ("GET", "/nowhere", None, 404, 404, "HTTP 404 Not Found"),
+        ("DELETE", "/things/1", None, 405, 405, "HTTP 405 Method Not Allowed"),
+        ("GET", "/things/one", None, 404, 404, "HTTP 404 Not Found"),
+        ("GET", "/things/1?limit=many", None, 400, 400, "Parameter limit 'many': Input should be a valid integer"),
+        ("POST", "/things", b"{", 400, 400, "The body is not valid JSON"),
+        ("POST", "/things", b'{"count": "x"}', 400, 400, "Body count 'x': Input should be a valid integer"),
+        ("POST", "/things", b"{}", 400, 400, "Body count: Field required"),
+        ("POST", "/things", b"", 400, 400, "Field required"),
+        ("POST", "/bytes", b"x" * 2000, 413, 413, "request.max.bytes"),
+    ],
+)
+async def test_failures_come_in_one_envelope(
+    method: str, path: str, body: bytes | None, status: int, code: int, words: str
+) -> None:
+    async with service(**{"request.max.bytes": "1024"}) as client:
+        answer = await client.request(method, path, content=body)
+    assert (answer.status_code, answer.json()["error_code"]) == (status, code)
+    assert words in answer.json()["message"]
+
+
+async def test_a_body_of_unknown_length_is_cut_off_where_it_gets_too_long() -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(1000):
+            yield b"x" * 1000
+
+    async with service(**{"request.max.bytes": "5000"}) as client:
+        try:
+            status = (await client.post("/bytes", content=endless())).status_code
+        except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):
+            status = 413  # the server closed the connection while we were still sending
+    assert status == 413
+
+
+def _send(client: httpx.AsyncClient, data: bytes) -> socket.socket:
+    assert client.base_url.port is not None
+    connection = socket.create_connection(("127.0.0.1", client.base_url.port), timeout=10)
+    connection.sendall(data)
+    return connection
+
+
+async def test_a_client_that_does_not_finish_its_head_is_disconnected() -> None:
+    async with service(**{"request.read.timeout.ms": "100"}) as client:
+        with _send(client, b"GET /health HTTP/1.1\r\nHos") as connection:
+            assert await asyncio.to_thread(connection.recv, 100) == b""
+
+
+async def test_a_client_that_does_not_finish_its_body_is_told() -> None:
+    async with service(**{"request.read.timeout.ms": "100"}) as client:
+        with _send(client, b"POST /bytes HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc") as connection:
+            assert b" 408 " in await asyncio.to_thread(connection.recv, 1000)
+
+
+async def test_an_endless_head_is_refused() -> None:
+    async with service(**{"request.header.max.bytes": "2048"}) as client:
+        with _send(client, b"GET /health HTTP/1.1\r\n") as connection:
+
+            def send_all() -> bytes:
+                try:
+                    for number in range(10_000):
+                        connection.sendall(b"x-%d: %s\r\n" % (number, b"a" * 100))
+                except OSError:
+                    pass
+                try:
+                    return connection.recv(1000)
+                except ConnectionResetError:
+                    return b" 400 "
+
+            assert b" 400 " in await asyncio.to_thread(send_all)
+
+
+async def test_requests_follow_each_other_on_one_connection() -> None:
+    async with service(**{"request.header.max.bytes": "1024"}) as client:
+        for _ in range(50):
+            assert (await client.post("/bytes", content=b"x" * 100)).json() == 100
+
+
+async def test_every_address_is_served_and_told() -> None:
+    settings = WebSettings.parse({"listeners": "http://127.0.0.1:0,http://:0", "shutdown.timeout.ms": "0"})
+    app = create_app(title="t", description="d", error_type=Refused, collect=lambda: [Family(name="x", help="y")])
+    async with serving(app, settings) as urls, httpx.AsyncClient() as client:
+        assert [(await client.get(f"{url}/health")).status_code for url in urls] == [200, 200]
+        assert urls[1].startswith("http://localhost:")
+        assert endpoints(urls) == {"listeners": ",".join(urls), "metrics": f"{urls[0]}/metrics"}
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    path = tmp_path / "server.pem"
+    authority = trustme.CA()
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(path))
+    authority.cert_pem.write_to_path(str(path), append=True)
+    return path
+
+
+async def test_https_is_served_with_a_certificate(certificate: Path) -> None:
+    changes = {"listeners": "https://127.0.0.1:0", "ssl.certificate.location": str(certificate)}
+    async with service(**changes) as client:
+        assert client.base_url.scheme == "https"
+        assert (await client.get("/health")).json() == {"status": "ok"}
