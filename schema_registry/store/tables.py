@@ -53,6 +53,7 @@ schemas = Table(
     Column("schema_text", Text, nullable=False),
     Column("metadata", Text),
     Column("rule_set", Text),
+    Column("has_references", Boolean, nullable=False),
     ForeignKeyConstraint(["context"], ["contexts.name"]),
     Index("schemas_by_content", "context", "content_hash", unique=True),
     Index("schemas_by_meaning", "context", "meaning_hash"),

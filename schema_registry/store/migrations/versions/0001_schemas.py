@@ -19,12 +19,13 @@ def _name(name: str) -> "sa.Column[str]":
 
 
 def _create_schemas() -> None:
-    op.create_table(
+    contexts = op.create_table(
         "contexts",
         _name("name"),
         sa.Column("last_id", sa.Integer, nullable=False),
         sa.PrimaryKeyConstraint("name", name="contexts_key"),
     )
+    op.bulk_insert(contexts, [{"name": ".", "last_id": 0}])
     op.create_table(
         "schemas",
         _name("context"),
@@ -36,6 +37,7 @@ def _create_schemas() -> None:
         sa.Column("schema_text", sa.Text, nullable=False),
         sa.Column("metadata", sa.Text),
         sa.Column("rule_set", sa.Text),
+        sa.Column("has_references", sa.Boolean, nullable=False),
         sa.PrimaryKeyConstraint("context", "id", name="schemas_key"),
         sa.ForeignKeyConstraint(["context"], ["contexts.name"], name="schemas_contexts"),
     )

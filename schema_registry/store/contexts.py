@@ -1,0 +1,63 @@
+"""Contexts: their names and counters of ids."""
+
+from sqlalchemy import Connection, delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from schema_registry.store.tables import configs, contexts, modes
+
+DEFAULT = "."
+
+
+def names(connection: Connection) -> list[str]:
+    """All contexts, the default one first."""
+    found = connection.execute(select(contexts.c.name).order_by(contexts.c.name)).scalars()
+    return [DEFAULT, *(name for name in found if name != DEFAULT)]
+
+
+def others(connection: Connection) -> list[str]:
+    """All contexts but the default one."""
+    return names(connection)[1:]
+
+
+def exists(connection: Connection, context: str) -> bool:
+    """Whether the context is known."""
+    return connection.execute(select(contexts.c.name).where(contexts.c.name == context)).first() is not None
+
+
+def ensure(connection: Connection, context: str) -> None:
+    """Make the context known."""
+    if context == DEFAULT or exists(connection, context):
+        return
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    connection.execute(insert(contexts).values(name=context, last_id=0).on_conflict_do_nothing())
+
+
+def take_id(connection: Connection, context: str) -> int:
+    """The next id. The counter's row stays locked until the commit: take it last."""
+    statement = (
+        update(contexts)
+        .where(contexts.c.name == context)
+        .values(last_id=contexts.c.last_id + 1)
+        .returning(contexts.c.last_id)
+    )
+    taken: int = connection.execute(statement).scalar_one()
+    return taken
+
+
+def raise_last_id(connection: Connection, context: str, schema_id: int) -> None:
+    """Keep the counter beyond an id that was not taken from it."""
+    statement = update(contexts).where(contexts.c.name == context, contexts.c.last_id < schema_id)
+    connection.execute(statement.values(last_id=schema_id))
+
+
+def last_id(connection: Connection, context: str) -> int:
+    """The highest id given so far; 0 for none."""
+    found = connection.execute(select(contexts.c.last_id).where(contexts.c.name == context)).scalar()
+    return found or 0
+
+
+def remove(connection: Connection, context: str) -> None:
+    """Forget an empty context with what was set for it and in it."""
+    connection.execute(delete(configs).where(configs.c.context == context))
+    connection.execute(delete(modes).where(modes.c.context == context))
+    connection.execute(delete(contexts).where(contexts.c.name == context))

@@ -1,0 +1,14 @@
+"""Lists in pieces."""
+
+from typing import Any, TypeVar
+
+from sqlalchemy import Select
+
+S = TypeVar("S", bound=Select[Any])
+
+
+def page(statement: S, *, offset: int, limit: int) -> S:
+    """A part of a list: `limit` rows after the first `offset`; a negative limit means all."""
+    if limit >= 0:
+        statement = statement.limit(limit)
+    return statement.offset(offset) if offset > 0 else statement

@@ -1,0 +1,165 @@
+"""Contents of schemas by id, hash and guid."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, exists, insert, select
+
+from schema_registry.store.tables import schema_references, schemas, versions
+
+
+class StoredReference(msgspec.Struct, frozen=True, kw_only=True):
+    """A mention of another schema's version."""
+
+    name: str
+    subject: str
+    """As the client wrote it, with or without a context."""
+    version: int
+    context: str
+    """The context that the mention leads to."""
+    target: str
+    """The subject in that context."""
+
+
+class StoredSchema(msgspec.Struct, frozen=True, kw_only=True):
+    """What an id stands for in a context."""
+
+    context: str
+    id: int
+    guid: str
+    content_hash: str
+    meaning_hash: str
+    schema_type: str
+    text: str
+    metadata: str | None
+    rule_set: str | None
+    references: tuple[StoredReference, ...] = ()
+
+
+COLUMNS = (
+    schemas.c.guid,
+    schemas.c.content_hash,
+    schemas.c.meaning_hash,
+    schemas.c.schema_type,
+    schemas.c.schema_text,
+    schemas.c.metadata,
+    schemas.c.rule_set,
+    schemas.c.has_references,
+)
+"""What a statement selects, beside context and id, for `from_row`."""
+
+
+def by_id(connection: Connection, context: str, schema_id: int) -> StoredSchema | None:
+    """The schema of that id."""
+    found = select(schemas.c.context, schemas.c.id, *COLUMNS)
+    return _one(connection, connection.execute(found.where(_key(context, schema_id))).first())
+
+
+def by_content(connection: Connection, context: str, content_hash: str) -> StoredSchema | None:
+    """The schema of exactly that content."""
+    found = select(schemas.c.context, schemas.c.id, *COLUMNS)
+    same = and_(schemas.c.context == context, schemas.c.content_hash == content_hash)
+    return _one(connection, connection.execute(found.where(same)).first())
+
+
+def ids_by_guid(connection: Connection, guid: str) -> list[tuple[str, int]]:
+    """Contexts and ids of the content with that guid."""
+    found = select(schemas.c.context, schemas.c.id).where(schemas.c.guid == guid)
+    return [(row.context, row.id) for row in connection.execute(found.order_by(schemas.c.context, schemas.c.id))]
+
+
+def add(connection: Connection, schema: StoredSchema) -> None:
+    """Store a content with its references; a race for the same content or id fails and is run again."""
+    values = {
+        "context": schema.context,
+        "id": schema.id,
+        "guid": schema.guid,
+        "content_hash": schema.content_hash,
+        "meaning_hash": schema.meaning_hash,
+        "schema_type": schema.schema_type,
+        "schema_text": schema.text,
+        "metadata": schema.metadata,
+        "rule_set": schema.rule_set,
+        "has_references": bool(schema.references),
+    }
+    connection.execute(insert(schemas), values)
+    if schema.references:
+        connection.execute(insert(schema_references), [*_reference_rows(schema)])
+
+
+def remove_unused(connection: Connection, context: str, schema_ids: Iterable[int]) -> None:
+    """Forget those contents that no version has any more."""
+    for schema_id in sorted(set(schema_ids)):
+        used = exists().where(versions.c.context == context, versions.c.schema_id == schema_id)
+        connection.execute(delete(schemas).where(_key(context, schema_id), ~used))
+
+
+def from_rows(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredSchema]:
+    """Schemas from rows that hold `context`, `id` and COLUMNS; references are read for all of them at once."""
+    wanted: dict[str, list[int]] = {}
+    for row in rows:
+        if row.has_references:
+            wanted.setdefault(row.context, []).append(row.id)
+    found = {context: _references(connection, context, ids) for context, ids in wanted.items()}
+    return [_from_row(row, found.get(row.context, {}).get(row.id, ())) for row in rows]
+
+
+def _one(connection: Connection, row: Row[Any] | None) -> StoredSchema | None:
+    return from_rows(connection, [row])[0] if row is not None else None
+
+
+def _from_row(row: Row[Any], references: tuple[StoredReference, ...]) -> StoredSchema:
+    return StoredSchema(
+        context=row.context,
+        id=row.id,
+        guid=row.guid,
+        content_hash=row.content_hash,
+        meaning_hash=row.meaning_hash,
+        schema_type=row.schema_type,
+        text=row.schema_text,
+        metadata=row.metadata,
+        rule_set=row.rule_set,
+        references=references,
+    )
+
+
+def _references(connection: Connection, context: str, schema_ids: list[int]) -> dict[int, tuple[StoredReference, ...]]:
+    table = schema_references.c
+    found: dict[int, list[StoredReference]] = {}
+    for start in range(0, len(schema_ids), 500):
+        some = schema_ids[start : start + 500]
+        rows = connection.execute(
+            select(schema_references)
+            .where(table.context == context, table.schema_id.in_(some))
+            .order_by(table.schema_id, table.position)
+        )
+        for row in rows:
+            found.setdefault(row.schema_id, []).append(
+                StoredReference(
+                    name=row.name,
+                    subject=row.subject_as_given,
+                    version=row.referenced_version,
+                    context=row.referenced_context,
+                    target=row.referenced_subject,
+                )
+            )
+    return {schema_id: tuple(references) for schema_id, references in found.items()}
+
+
+def _reference_rows(schema: StoredSchema) -> Iterable[dict[str, object]]:
+    for position, reference in enumerate(schema.references):
+        yield {
+            "context": schema.context,
+            "schema_id": schema.id,
+            "position": position,
+            "name": reference.name,
+            "subject_as_given": reference.subject,
+            "referenced_context": reference.context,
+            "referenced_subject": reference.target,
+            "referenced_version": reference.version,
+        }
+
+
+def _key(context: str, schema_id: int) -> ColumnElement[bool]:
+    return and_(schemas.c.context == context, schemas.c.id == schema_id)

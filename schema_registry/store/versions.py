@@ -1,0 +1,222 @@
+"""Versions of subjects, with the schemas that they are."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, select, update
+
+from schema_registry.store import schemas as contents
+from schema_registry.store.contexts import DEFAULT
+from schema_registry.store.paging import page
+from schema_registry.store.schemas import StoredSchema
+from schema_registry.store.subjects import Kind, Name, in_range, qualified_name
+from schema_registry.store.tables import schemas, subjects, versions
+
+BATCH = 100
+"""How many versions are read at once where a caller may stop at any."""
+
+
+class StoredVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """One version of a subject."""
+
+    context: str
+    subject: str
+    version: int
+    is_deleted: bool
+    created_ms: int
+    schema: StoredSchema
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a schema is a version of a subject."""
+
+    subject: str
+    version: int
+    is_deleted: bool
+
+
+class Search:
+    """What `search` finds, read as far as it is needed."""
+
+    def __init__(self, connection: Connection, statement: Select[Any]) -> None:
+        self._connection = connection
+        self._statement = statement
+
+    def having_rules(self) -> "Search":
+        """Only versions that come with rules."""
+        return Search(self._connection, self._statement.where(schemas.c.rule_set.is_not(None)))
+
+    def part(self, *, offset: int, limit: int) -> list[StoredVersion]:
+        """Some of them."""
+        return _all(self._connection, page(self._statement, offset=offset, limit=limit))
+
+    def each(self) -> Iterator[StoredVersion]:
+        """All of them, in batches."""
+        offset = 0
+        while some := self.part(offset=offset, limit=BATCH):
+            yield from some
+            offset += BATCH
+
+
+def one(connection: Connection, context: str, subject: str, version: int) -> StoredVersion | None:
+    """A version, deleted or not."""
+    return _first(connection, _joined().where(_of(context, subject), versions.c.version == version))
+
+
+def latest(connection: Connection, context: str, subject: str) -> StoredVersion | None:
+    """The newest version that is not deleted."""
+    newest = (
+        select(subjects.c.latest_version)
+        .where(subjects.c.context == context, subjects.c.name == subject)
+        .scalar_subquery()
+    )
+    return _first(connection, _joined().where(_of(context, subject), versions.c.version == newest))
+
+
+def newest_number(connection: Connection, context: str, subject: str) -> int:
+    """The highest version number, of deleted versions too; 0 for none."""
+    found = select(func.max(versions.c.version)).where(_of(context, subject))
+    return connection.execute(found).scalar() or 0
+
+
+def numbers(
+    connection: Connection, context: str, subject: str, *, kind: Kind, offset: int = 0, limit: int = -1
+) -> list[tuple[int, bool]]:
+    """Version numbers and whether each is deleted, oldest first."""
+    found = select(versions.c.version, versions.c.is_deleted).where(_of(context, subject), *_of_kind(kind))
+    rows = connection.execute(page(found.order_by(versions.c.version), offset=offset, limit=limit))
+    return [(row.version, row.is_deleted) for row in rows]
+
+
+def newest_first(connection: Connection, context: str, subject: str, *, kind: Kind) -> Iterator[StoredVersion]:
+    """The versions of a subject, read in batches as they are asked for."""
+    before: int | None = None
+    while True:
+        found = _joined().where(_of(context, subject), *_of_kind(kind))
+        if before is not None:
+            found = found.where(versions.c.version < before)
+        some = _all(connection, found.order_by(versions.c.version.desc()).limit(BATCH))
+        yield from some
+        if len(some) < BATCH:
+            return
+        before = some[-1].version
+
+
+def with_meaning(
+    connection: Connection, context: str, subject: str, meaning_hash: str, *, kind: Kind
+) -> list[StoredVersion]:
+    """The versions that say the same in other words, newest first."""
+    found = _joined().where(_of(context, subject), schemas.c.meaning_hash == meaning_hash, *_of_kind(kind))
+    # The schemas of one meaning are few; beginning with them keeps the subject's size out of it.
+    return _all(connection, found.order_by(versions.c.version.desc()).limit(BATCH))
+
+
+def using(
+    connection: Connection, context: str, schema_id: int, *, subject: str | None = None, kind: Kind = Kind.ALL
+) -> list[Usage]:
+    """Where a schema is used, by subject and version."""
+    found = select(versions.c.subject, versions.c.version, versions.c.is_deleted).where(
+        versions.c.context == context, versions.c.schema_id == schema_id, *_of_kind(kind)
+    )
+    if subject is not None:
+        found = found.where(versions.c.subject == subject)
+    rows = connection.execute(found.order_by(versions.c.subject, versions.c.version))
+    return [Usage(subject=row.subject, version=row.version, is_deleted=row.is_deleted) for row in rows]
+
+
+def add(connection: Connection, context: str, subject: str, *, version: int, schema_id: int, created_ms: int) -> None:
+    """Make a schema a version of a subject whose lock is held."""
+    values = {"context": context, "subject": subject, "version": version, "schema_id": schema_id}
+    connection.execute(insert(versions), values | {"is_deleted": False, "created_ms": created_ms})
+    is_newer = subjects.c.latest_version.is_(None) | (subjects.c.latest_version < version)
+    here = and_(subjects.c.context == context, subjects.c.name == subject)
+    connection.execute(update(subjects).where(here, is_newer).values(latest_version=version))
+
+
+def mark_deleted(connection: Connection, context: str, subject: str, version: int | None) -> None:
+    """Hide one version, or with None all, of a subject whose lock is held; `subjects.refresh` must follow."""
+    statement = update(versions).where(_of(context, subject), *_only(version))
+    connection.execute(statement.values(is_deleted=True))
+
+
+def remove(connection: Connection, context: str, subject: str, version: int | None) -> None:
+    """Forget one version, or with None all, with contents that are used no more; `subjects.refresh` must follow."""
+    statement = delete(versions).where(_of(context, subject), *_only(version)).returning(versions.c.schema_id)
+    contents.remove_unused(connection, context, connection.execute(statement).scalars().all())
+
+
+def search(connection: Connection, contexts: Sequence[str], prefix: str, *, deleted: bool, latest_only: bool) -> Search:
+    """Versions of the subjects of some contexts that begin with `prefix`, by qualified name and version."""
+    found = _joined().join(
+        subjects, and_(subjects.c.context == versions.c.context, subjects.c.name == versions.c.subject)
+    )
+    found = found.where(*in_range(contexts, prefix), *_of_kind(Kind.of(deleted=deleted)))
+    if latest_only:
+        found = found.where(versions.c.version == (_highest() if deleted else subjects.c.latest_version))
+    if list(contexts) == [DEFAULT]:
+        found = found.order_by(subjects.c.name, versions.c.version)
+    else:
+        found = found.order_by(qualified_name(subjects.c.context, subjects.c.name), versions.c.version)
+    return Search(connection, found)
+
+
+def of_subject(connection: Connection, name: Name, *, deleted: bool, latest_only: bool) -> list[StoredVersion]:
+    """All versions of one subject, oldest first, or the newest alone."""
+    found = _joined().where(_of(*name), *_of_kind(Kind.of(deleted=deleted)))
+    if latest_only:
+        return _all(connection, found.order_by(versions.c.version.desc()).limit(1))
+    return _all(connection, found.order_by(versions.c.version))
+
+
+def _joined() -> Select[Any]:
+    same = and_(schemas.c.context == versions.c.context, schemas.c.id == versions.c.schema_id)
+    return select(
+        versions.c.context,
+        versions.c.subject,
+        versions.c.version,
+        versions.c.is_deleted,
+        versions.c.created_ms,
+        schemas.c.id,
+        *contents.COLUMNS,
+    ).join_from(versions, schemas, same)
+
+
+def _highest() -> Any:
+    of_same = versions.alias()
+    same = and_(of_same.c.context == subjects.c.context, of_same.c.subject == subjects.c.name)
+    return select(func.max(of_same.c.version)).where(same).correlate(subjects).scalar_subquery()
+
+
+def _first(connection: Connection, statement: Select[Any]) -> StoredVersion | None:
+    found = _all(connection, statement.limit(1))
+    return found[0] if found else None
+
+
+def _all(connection: Connection, statement: Select[Any]) -> list[StoredVersion]:
+    rows: Sequence[Row[Any]] = connection.execute(statement).all()
+    return [
+        StoredVersion(
+            context=row.context,
+            subject=row.subject,
+            version=row.version,
+            is_deleted=row.is_deleted,
+            created_ms=row.created_ms,
+            schema=schema,
+        )
+        for row, schema in zip(rows, contents.from_rows(connection, rows), strict=True)
+    ]
+
+
+def _of(context: str, subject: str) -> ColumnElement[bool]:
+    return and_(versions.c.context == context, versions.c.subject == subject)
+
+
+def _only(version: int | None) -> list[ColumnElement[bool]]:
+    return [] if version is None else [versions.c.version == version]
+
+
+def _of_kind(kind: Kind) -> list[ColumnElement[bool]]:
+    if kind is Kind.ALL:
+        return []
+    return [versions.c.is_deleted if kind is Kind.DELETED else ~versions.c.is_deleted]
