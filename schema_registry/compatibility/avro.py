@@ -1,0 +1,165 @@
+"""What keeps a reader with this Avro schema from reading what was written with that one.
+
+The rules, names, places and words are those of Java's SchemaCompatibility and of Confluent's registry.
+"""
+
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+from schema_registry.compatibility.avro_readable import (
+    PAIRS_MAX,
+    Readable,
+    TooManyPairs,
+    is_same_name,
+    key_of,
+    matching,
+    missing_symbols,
+    promotes,
+)
+from schema_registry.compatibility.difference import Difference
+from schema_registry.formats.avro import AvroSchema
+from schema_registry.formats.avro_types import Array, Enum, Field, Fixed, Map, Named, Primitive, Record, Type, Union
+
+_Place: TypeAlias = tuple[Type, Type, str]
+"""A reader's type, a writer's, and the path to them."""
+_Step: TypeAlias = Difference | _Place
+
+_DESCRIPTIONS: Final = {
+    "FIXED_SIZE_MISMATCH": (
+        "The size of FIXED type field at path '{path}' in the {reader} schema does not match with the {writer} schema"
+    ),
+    "TYPE_MISMATCH": (
+        "The type (path '{path}') of a field in the {reader} schema does not match with the {writer} schema"
+    ),
+    "NAME_MISMATCH": "The name of the schema has changed (path '{path}')",
+    "MISSING_ENUM_SYMBOLS": (
+        "The {reader} schema is missing enum symbols '{detail}' at path '{path}' in the {writer} schema"
+    ),
+    "MISSING_UNION_BRANCH": (
+        "The {reader} schema is missing a type inside a union field at path '{path}' in the {writer} schema"
+    ),
+    "READER_FIELD_MISSING_DEFAULT_VALUE": (
+        "The field '{detail}' at path '{path}' in the {reader} schema has no default value"
+        " and is missing in the {writer} schema"
+    ),
+    # The last two are ours: Java gives up with an exception, and with time.
+    "AMBIGUOUS_ALIASES": (
+        "The field at path '{path}' in the {reader} schema matches several fields of the {writer} schema,"
+        " by its name and its aliases: {detail}"
+    ),
+    "TOO_COMPLEX": "The {reader} schema and the {writer} schema are too intricate to compare: {detail}",
+}
+
+
+def compare(reader: AvroSchema, writer: AvroSchema) -> list[Difference]:
+    """All incompatibilities, in the order of the reader's schema; none when everything written can be read."""
+    readable = Readable()
+    try:
+        if readable(reader.root, writer.root):
+            return []
+        return list(_differences(readable, reader.root, writer.root))
+    except TooManyPairs:
+        return [_difference("TOO_COMPLEX", "", f"more than {PAIRS_MAX} pairs of types in unions")]
+
+
+def _differences(readable: Readable, reader: Type, writer: Type) -> Iterator[Difference]:
+    """Walk both schemas; each pair of named types is told of once, where it comes first."""
+    told = {key_of((reader, writer))}
+    stack = [_steps(readable, reader, writer, "")]
+    while stack:
+        step = next(stack[-1], None)
+        if step is None:
+            stack.pop()
+        elif isinstance(step, Difference):
+            yield step
+        else:
+            inner_reader, inner_writer, path = step
+            key = key_of((inner_reader, inner_writer))
+            if key not in told:
+                stack.append(_steps(readable, inner_reader, inner_writer, path))
+            if isinstance(inner_reader, Named) and isinstance(inner_writer, Named):
+                told.add(key)
+
+
+def _steps(readable: Readable, reader: Type, writer: Type, path: str) -> Iterator[_Step]:
+    """The differences at one place, and the places below it, in order."""
+    match reader, writer:
+        case (Union(), _) | (_, Union()):
+            yield from _union_steps(readable, reader, writer, path)
+        case Array(), Array():
+            yield reader.items, writer.items, f"{path}/items"
+        case Map(), Map():
+            yield reader.values, writer.values, f"{path}/values"
+        case Record(), Record():
+            yield from _name_steps(reader, writer, path)
+            yield from _field_steps(reader, writer, f"{path}/fields")
+        case Enum(), Enum():
+            yield from _name_steps(reader, writer, path)
+            if missing := missing_symbols(reader, writer):
+                yield _difference("MISSING_ENUM_SYMBOLS", f"{path}/symbols", f"[{', '.join(missing)}]")
+        case Fixed(), Fixed():
+            yield from _name_steps(reader, writer, path)
+            if reader.size != writer.size:
+                detail = f"expected: {writer.size}, found: {reader.size}"
+                yield _difference("FIXED_SIZE_MISMATCH", f"{path}/size", detail)
+        case _:
+            yield from _other_steps(reader, writer, path)
+
+
+def _union_steps(readable: Readable, reader: Type, writer: Type, path: str) -> Iterator[_Step]:
+    branches = writer.branches if isinstance(writer, Union) else ()
+    if not isinstance(reader, Union):
+        for index, branch in enumerate(branches):
+            yield reader, branch, f"{path}/{index}"
+    elif isinstance(writer, Union):
+        for index, branch in enumerate(branches):
+            if not readable(reader, branch):
+                yield _missing_branch(branch, f"{path}/{index}")
+    elif not readable(reader, writer):
+        yield _missing_branch(writer, path)
+
+
+def _name_steps(reader: Named, writer: Named, path: str) -> Iterator[_Step]:
+    if not is_same_name(reader, writer):
+        yield _difference("NAME_MISMATCH", f"{path}/name", f"expected: {writer.name.full}")
+
+
+def _field_steps(reader: Record, writer: Record, path: str) -> Iterator[_Step]:
+    written = {field.name: field for field in writer.fields}
+    for index, field in enumerate(reader.fields):
+        where = f"{path}/{index}"
+        match matching(field, written):
+            case []:
+                if not field.has_default:
+                    yield _missing_field(field, writer, where)
+            case [found]:
+                yield field.type, found.type, f"{where}/type"
+            case several:
+                yield _difference("AMBIGUOUS_ALIASES", where, f"[{', '.join(found.name for found in several)}]")
+
+
+def _other_steps(reader: Type, writer: Type, path: str) -> Iterator[_Step]:
+    if not (isinstance(reader, Primitive) and isinstance(writer, Primitive) and promotes(reader, writer)):
+        yield _type_mismatch(reader, writer, path)
+
+
+def _missing_field(field: Field, writer: Record, path: str) -> Difference:
+    if isinstance(field.type, Enum) and field.type.default is not None:
+        # Java compares the enum with the writer's whole record here, and so tells of another difference.
+        return _type_mismatch(field.type, writer, f"{path}/type")
+    return _difference("READER_FIELD_MISSING_DEFAULT_VALUE", path, field.name)
+
+
+def _missing_branch(writer: Type, path: str) -> Difference:
+    return _difference("MISSING_UNION_BRANCH", path, f"reader union lacking writer type: {writer.kind.upper()}")
+
+
+def _type_mismatch(reader: Type, writer: Type, path: str) -> Difference:
+    detail = f"reader type: {reader.kind.upper()} not compatible with writer type: {writer.kind.upper()}"
+    return _difference("TYPE_MISMATCH", path, detail)
+
+
+def _difference(type_: str, path: str, detail: str) -> Difference:
+    path = path or "/"
+    description = _DESCRIPTIONS[type_].replace("{path}", path).replace("{detail}", detail)
+    return Difference(type=type_, path=path, is_compatible=False, description=description, detail=detail)
