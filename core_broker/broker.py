@@ -25,6 +25,7 @@ from core_broker.handlers.fetch_sessions import FetchSessions
 from core_broker.handlers.table import advertised_versions
 from core_broker.log.store import LogStore
 from core_broker.metrics import BrokerMetrics
+from core_broker.schema_guard.guard import SchemaGuard
 from core_broker.server.metrics_page import families
 from core_broker.server.server import Server
 from core_broker.service import lifecycle, logs
@@ -96,6 +97,8 @@ async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) 
     transactions = _transaction_coordinator(settings, clock, metadata, controller, partitions, groups)
     _follow_metadata(metadata, partitions, groups, transactions)
     logs_on_disk.remove_strays({name: topic.topic_id for name, topic in metadata.image.topics.items()})
+    schema_guard = SchemaGuard(settings, clock=clock, metrics=metrics)
+    stack.push_async_callback(schema_guard.close)
     services = Services(
         settings=settings,
         clock=clock,
@@ -105,6 +108,7 @@ async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) 
         logs=logs_on_disk,
         groups=groups,
         transactions=transactions,
+        schema_guard=schema_guard,
         fetch_sessions=FetchSessions(clock, slots_max=settings.max_incremental_fetch_session_cache_slots),
         metrics=metrics,
         api_versions=advertised_versions(),

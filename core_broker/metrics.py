@@ -13,6 +13,7 @@ class TopicTraffic(msgspec.Struct, gc=False):
     fetch_requests: int = 0
     failed_produce_requests: int = 0
     failed_fetch_requests: int = 0
+    unregistered_records: int = 0
 
 
 class RequestStats(msgspec.Struct, gc=False):
@@ -34,6 +35,8 @@ class BrokerMetrics:
         self.connections_accepted = 0
         self.connections_refused = 0
         self.frames_refused = 0
+        self.registry_questions = 0
+        self.registry_failures = 0
 
     def topic(self, name: str) -> TopicTraffic:
         """The counters of one topic, made at first use."""
@@ -47,6 +50,12 @@ class BrokerMetrics:
         traffic = self.topics.get(name)
         if traffic is not None:
             traffic.failed_produce_requests += 1
+
+    def topic_unregistered_records(self, name: str, count: int) -> None:
+        """Count records that name no registered schema, by the same rule."""
+        traffic = self.topics.get(name)
+        if traffic is not None:
+            traffic.unregistered_records += count
 
     def topic_failed_fetch(self, name: str) -> None:
         """Count a refused fetch, by the same rule."""

@@ -158,7 +158,7 @@ def _check_configs(
     """
     kind, name = resource
     if kind == ResourceType.TOPIC:
-        TopicSettings.resolve(new, broker_settings(image, settings))
+        TopicSettings.resolve_change(new, broker_settings(image, settings))
     elif kind == ResourceType.GROUP:
         GroupSettings.resolve(new, broker_settings(image, settings))
     elif kind == ResourceType.BROKER:

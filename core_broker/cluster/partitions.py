@@ -44,6 +44,8 @@ class Partitions:
         self._partitions: dict[tuple[str, int], Partition] = {}
         self._offline: dict[tuple[str, int], BrokerError] = {}
         self._names: dict[bytes, str] = {}
+        self.guarded: dict[str, TopicSettings] = {}
+        """Settings of the topics whose records must carry registered schema ids; the others are not in here."""
         self.on_leadership: list[LeadershipListener] = []
         """Called when this broker becomes the leader of a partition in a new epoch."""
         self.on_removed: list[LeadershipListener] = []
@@ -125,7 +127,7 @@ class Partitions:
                 is_new_epoch = description.leader_epoch != partition.leader_epoch
                 partition.update(description)
             else:
-                settings = settings or topic_settings(image, topic.name, self._settings)
+                settings = settings or self._settings_of(image, topic.name)
                 partition_log = self._open_log(topic, index, settings)
                 if partition_log is None:
                     continue
@@ -161,14 +163,24 @@ class Partitions:
             partition.retire()
             self._logs.delete(*key)
         self._offline = {key: error for key, error in self._offline.items() if key[0] != name}
+        self.guarded.pop(name, None)
         self._metrics.forget_topic(name)
         for listener in self.on_topics_removed:
             listener([name])
 
+    def _settings_of(self, image: MetadataImage, topic: str) -> TopicSettings:
+        """The settings in force for a topic; from here on it is guarded or not, as they say."""
+        settings = topic_settings(image, topic, self._settings)
+        if settings.is_guarded:
+            self.guarded[topic] = settings
+        else:
+            self.guarded.pop(topic, None)
+        return settings
+
     def _reconfigure(self, image: MetadataImage, topic: str) -> None:
         if topic not in image.topics:
             return
-        settings = topic_settings(image, topic, self._settings)
+        settings = self._settings_of(image, topic)
         for index in image.topics[topic].partitions:
             partition = self._partitions.get((topic, index))
             if partition is not None:

@@ -244,7 +244,7 @@ def _checked_configs(topic: NewTopic, settings: BrokerSettings) -> dict[str, str
         if value is None:
             raise BrokerError(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {key}")
         configs[key] = value
-    TopicSettings.resolve(configs, settings)
+    TopicSettings.resolve_change(configs, settings)
     return configs
 
 

@@ -9,6 +9,7 @@ from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.handlers.fetch_sessions import FetchSessions
 from core_broker.log.store import LogStore
 from core_broker.metrics import BrokerMetrics
+from core_broker.schema_guard.guard import SchemaGuard
 from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings
 from core_broker.transactions.coordinator import TransactionCoordinator
@@ -25,6 +26,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     logs: LogStore
     groups: GroupCoordinator
     transactions: TransactionCoordinator
+    schema_guard: SchemaGuard
     fetch_sessions: FetchSessions
     metrics: BrokerMetrics
     api_versions: tuple[tuple[int, int, int], ...]

@@ -2,7 +2,8 @@
 
 Supported: acks 0, 1 and all; idempotence and transactions; several topics and partitions in one request, each with an
 answer of its own. A batch that opens a transaction on a partition is accepted only if the transaction coordinator knows
-the partition (KIP-890 part 1); from version 12 on it is added on the way (part 2).
+the partition (KIP-890 part 1); from version 12 on it is added on the way (part 2). Records of guarded topics must carry
+registered schema ids; no other topic's records are opened for that.
 Ignored: nothing.
 
 Versions: 5 log start offset; 8 errors of single records (KIP-467); 9 flexible; 10 current leader (KIP-951);
@@ -22,6 +23,7 @@ from core_broker.handlers.produce_wire import (
     TOPIC_IDS_SINCE,
     PartitionResult,
     ProduceCall,
+    TopicRecords,
     TopicResult,
     read_request,
     refused,
@@ -29,6 +31,7 @@ from core_broker.handlers.produce_wire import (
 )
 from core_broker.log.producer_state import VerificationGuard
 from core_broker.protocol.records import HEADER_BYTES, CorruptBatch, parse_header
+from core_broker.schema_guard.guard import Inspection, RecordsRefused
 
 _ACKS_ALL: Final = -1
 _ACKS_NONE: Final = 0
@@ -61,12 +64,19 @@ def handle(
         return _respond(call, refused(call, ErrorCode.UNSUPPORTED_VERSION), context)
     if not -1 <= call.acks <= 1:
         return _respond(call, refused(call, ErrorCode.INVALID_REQUIRED_ACKS), context)
+    refusals: Refusals | None = None
+    # The frame belongs to the connection and is only ours until the first pause: whoever pauses works on a copy.
+    if context.services.partitions.guarded:
+        inspections = _inspect(call, context)
+        if any(inspection.claims for _, inspection in inspections):
+            copy = memoryview(bytearray(frame))
+            return _settle_then_append(read_request(copy, body, context.api_version), context, inspections)
+        refusals = _refusals(inspections, context)
     if call.transactional_id is not None and any(True for _ in _unverified(call, context)):
-        # The frame belongs to the connection and is only ours until the first pause.
         copy = memoryview(bytearray(frame))
-        return _verify_then_append(read_request(copy, body, context.api_version), context)
+        return _verify_then_append(read_request(copy, body, context.api_version), context, refusals)
     pending: list[_Pending] = []
-    results = _append_all(call, context, pending)
+    results = _append_all(call, context, pending, refusals)
     if pending:
         return _finish_later(call, results, pending, context)
     return _respond(call, results, context)
@@ -80,26 +90,35 @@ class _Pending(msgspec.Struct, gc=False):
     last_offset: int
 
 
-Refusals = dict[tuple[str, int], ErrorCode]
+Refusals = dict[tuple[str, int], BrokerError]
+"""What producers are told about partitions that nothing is appended to."""
+
+
+def _name_of(topic: TopicRecords, context: RequestContext) -> str:
+    """The name of a topic, empty when its id is not known."""
+    if context.api_version >= TOPIC_IDS_SINCE:
+        return context.services.partitions.topic_name(topic.key) or ""
+    return topic.name
 
 
 def _append_all(
-    call: ProduceCall, context: RequestContext, pending: list[_Pending], refusals: Refusals | None = None
+    call: ProduceCall, context: RequestContext, pending: list[_Pending], refusals: Refusals | None
 ) -> list[TopicResult]:
     results = []
     for topic in call.topics:
         name = topic.name
         if context.api_version >= TOPIC_IDS_SINCE:
-            name = context.services.partitions.topic_name(topic.key) or ""
+            name = _name_of(topic, context)
         answers = []
         for part in topic.partitions:
             try:
                 if refusals and (name, part.index) in refusals:
-                    raise BrokerError(refusals[name, part.index])
+                    raise refusals[name, part.index]
                 answers.append(_append(name, part.index, part.records, call, context, pending))
             except BrokerError as error:
                 context.services.metrics.topic_failed_produce(name)
-                answers.append(PartitionResult(part.index, error.code, message=error.message))
+                single = error.records if isinstance(error, RecordsRefused) else ()
+                answers.append(PartitionResult(part.index, error.code, message=error.message, record_errors=single))
         results.append(TopicResult(topic.key, answers))
     return results
 
@@ -165,9 +184,7 @@ def _unverified(call: ProduceCall, context: RequestContext) -> Iterator[tuple[Pa
     """Partition, producer id and epoch of the batches that the coordinator must be asked about."""
     services = context.services
     for topic in call.topics:
-        name = topic.name
-        if context.api_version >= TOPIC_IDS_SINCE:
-            name = services.partitions.topic_name(topic.key) or ""
+        name = _name_of(topic, context)
         for part in topic.partitions:
             partition = services.partitions.find(name, part.index)
             producer = _transactional_producer(part.records)
@@ -191,11 +208,15 @@ def _transactional_producer(records: memoryview | None) -> tuple[int, int] | Non
     return header.producer_id, header.producer_epoch
 
 
-async def _verify_then_append(call: ProduceCall, context: RequestContext) -> bytearray | None:
+async def _verify_then_append(
+    call: ProduceCall, context: RequestContext, refusals: Refusals | None
+) -> bytearray | None:
     """Ask the coordinator about each partition that joins a transaction, then append."""
-    refusals: Refusals = {}
+    refusals = {} if refusals is None else refusals
     guards: list[tuple[Partition, int, VerificationGuard]] = []
     for partition, producer_id, producer_epoch in list(_unverified(call, context)):
+        if (partition.topic, partition.index) in refusals:
+            continue
         guards.append((partition, producer_id, partition.log.producers.begin_verification(producer_id)))
         error = await context.services.transactions.verify_or_add_partition(
             call.transactional_id or "",
@@ -207,13 +228,61 @@ async def _verify_then_append(call: ProduceCall, context: RequestContext) -> byt
             knows_abortable=context.api_version >= _ABORTABLE_SINCE,
         )
         if error != ErrorCode.NONE:
-            refusals[partition.topic, partition.index] = ErrorCode.NOT_ENOUGH_REPLICAS if error in _TRY_AGAIN else error
+            code = ErrorCode.NOT_ENOUGH_REPLICAS if error in _TRY_AGAIN else error
+            refusals[partition.topic, partition.index] = BrokerError(code)
     for partition, producer_id, guard in guards:
         # A marker that was written while we asked has ended the transaction that we asked about.
         if not partition.log.producers.is_verified(producer_id, guard):
-            refusals.setdefault((partition.topic, partition.index), ErrorCode.NOT_ENOUGH_REPLICAS)
+            refusals.setdefault((partition.topic, partition.index), BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS))
+    return await _append_now(call, context, refusals)
+
+
+async def _append_now(call: ProduceCall, context: RequestContext, refusals: Refusals) -> bytearray | None:
     pending: list[_Pending] = []
     results = _append_all(call, context, pending, refusals)
     if pending:
         return await _finish_later(call, results, pending, context)
     return _respond(call, results, context)
+
+
+# --- guarded topics ---------------------------------------------------------------------------------------------------
+
+Inspections = list[tuple[tuple[str, int], Inspection]]
+
+
+def _inspect(call: ProduceCall, context: RequestContext) -> Inspections:
+    """Look at the schema ids of the records for guarded topics that this broker could append to."""
+    partitions = context.services.partitions
+    found: Inspections = []
+    for topic in call.topics:
+        name = _name_of(topic, context)
+        settings = partitions.guarded.get(name)
+        if settings is None:
+            continue
+        for part in topic.partitions:
+            partition = partitions.find(name, part.index)
+            if partition is None or not partition.is_leader or part.records is None or len(part.records) < HEADER_BYTES:
+                continue
+            records = partition.log.open_records(part.records)
+            found.append(((name, part.index), context.services.schema_guard.inspect(name, settings, records)))
+    return found
+
+
+def _refusals(inspections: Inspections, context: RequestContext) -> Refusals:
+    refusals: Refusals = {}
+    for (topic, index), inspection in inspections:
+        refusal = inspection.refusal
+        if isinstance(refusal, RecordsRefused):
+            context.services.metrics.topic_unregistered_records(topic, refusal.count)
+        if refusal is not None:
+            refusals.setdefault((topic, index), refusal)
+    return refusals
+
+
+async def _settle_then_append(call: ProduceCall, context: RequestContext, inspections: Inspections) -> bytearray | None:
+    """Have the registry asked about what is new, then append. Requests after this one wait, so order is kept."""
+    await context.services.schema_guard.settle([inspection for _, inspection in inspections])
+    refusals = _refusals(inspections, context)
+    if call.transactional_id is not None:
+        return await _verify_then_append(call, context, refusals)
+    return await _append_now(call, context, refusals)

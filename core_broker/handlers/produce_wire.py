@@ -4,7 +4,7 @@ The codec could do both; here nothing is built that nobody looks at. The tests h
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -69,6 +69,8 @@ class PartitionResult(msgspec.Struct, gc=False):
     append_time_ms: int = -1
     start_offset: int = -1
     message: str | None = None
+    record_errors: Sequence[tuple[int, str]] = ()
+    """Index within the batch and what is wrong, of single records. A message comes with them."""
 
 
 class TopicResult(msgspec.Struct, gc=False):
@@ -230,17 +232,22 @@ def _write_result(out: bytearray, result: PartitionResult, version: int, *, flex
     else:
         out += _pack_oldest(result.index, result.error, result.base_offset)
     if version >= 8:
-        out += _message(result.message, flexible=flexible)
+        errors = result.record_errors
+        out += uvarint(len(errors) + 1) if flexible else _pack_int32(len(errors))
+        for batch_index, message in errors:
+            out += _pack_int32(batch_index)
+            out += _text_and_tags(message, flexible=flexible)
+        out += _text_and_tags(result.message, flexible=flexible)
 
 
-def _message(message: str | None, *, flexible: bool) -> bytes:
-    """No errors of single records, the message, and no tagged fields."""
-    if message is None:
-        return _NO_RECORD_ERRORS_NO_MESSAGE_NO_TAGS if flexible else b"\0\0\0\0\xff\xff"
-    raw = message.encode()
+def _text_and_tags(text: str | None, *, flexible: bool) -> bytes:
+    """A text or none, and no tagged fields after it."""
+    if text is None:
+        return b"\x00\x00" if flexible else b"\xff\xff"
+    raw = text.encode()
     if flexible:
-        return b"\x01" + uvarint(len(raw) + 1) + raw + b"\x00"
-    return b"\0\0\0\0" + _pack_int16(len(raw)) + raw
+        return uvarint(len(raw) + 1) + raw + b"\x00"
+    return _pack_int16(len(raw)) + raw
 
 
 def refused(call: ProduceCall, error: ErrorCode) -> list[TopicResult]:

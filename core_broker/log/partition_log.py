@@ -33,6 +33,7 @@ from core_broker.protocol.records import (
     LENGTH_BYTES,
     BatchHeader,
     CorruptBatch,
+    Record,
     check_crc,
     stamp,
 )
@@ -203,6 +204,10 @@ class PartitionLog:
             next_offset += header.last_offset_delta + 1
         self._write(view, headers)
         return AppendResult(first_offset, next_offset - 1, append_time_ms, self.start_offset, False)
+
+    def open_records(self, buffer: memoryview) -> Iterator[Record]:
+        """The records of batches that a producer wants to append; raises BrokerError where `append` would."""
+        return self._rules.open_records(buffer)
 
     def append_as_follower(self, buffer: memoryview | bytearray) -> None:
         """Append batches that a leader has given offsets to; raises BrokerError when they do not go on from here."""

@@ -5,7 +5,7 @@ where a topic's settings ask for it: keys on a compacted topic, a limit on how o
 header is sound but whose records are garbage can therefore get in; whoever opens it later must expect that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from crc32c import crc32c
@@ -27,6 +27,7 @@ from core_broker.protocol.records import (
     TRANSACTIONAL_BIT,
     BatchHeader,
     CorruptBatch,
+    Record,
     change_codec,
     iterate_records,
     parse_batches,
@@ -145,29 +146,38 @@ class AppendRules:
                 f"which message.timestamp.after.max.ms={self._after_max_ms} allows",
             )
 
-    def _check_records(self, view: memoryview, header: BatchHeader) -> None:
-        if header.attributes & CONTROL_BIT:
-            return
+    def open_records(self, view: memoryview) -> Iterator[Record]:
+        """The records of a producer's batches, whose headers are checked as for an append; raises BrokerError."""
+        for header in split(view):
+            self._check(view, header, Origin.CLIENT)
+            yield from self._open(view, header)
+
+    def _open(self, view: memoryview, header: BatchHeader) -> Iterator[Record]:
         if header.record_count > OPENED_RECORDS_MAX:
             raise BrokerError(
                 ErrorCode.INVALID_RECORD,
                 f"batch has {header.record_count} records; where records are checked {OPENED_RECORDS_MAX} are allowed",
             )
+        try:
+            yield from iterate_records(view, header, max_bytes=self.decompressed_bytes_max)
+        except CorruptBatch as error:
+            raise BrokerError(ErrorCode.INVALID_RECORD, f"records cannot be read: {error}") from error
+
+    def _check_records(self, view: memoryview, header: BatchHeader) -> None:
+        if header.attributes & CONTROL_BIT:
+            return
         earliest = NO_TIMESTAMP
         if not self._stamps_append_time and self._before_max_ms < NO_LIMIT:
             earliest = self._clock.now_ms() - self._before_max_ms
-        try:
-            for record in iterate_records(view, header, max_bytes=self.decompressed_bytes_max):
-                if self._needs_keys and record.key is None:
-                    raise BrokerError(ErrorCode.INVALID_RECORD, "a record of a compacted topic must have a key")
-                if NO_TIMESTAMP != record.timestamp < earliest:
-                    raise BrokerError(
-                        ErrorCode.INVALID_TIMESTAMP,
-                        f"timestamp {record.timestamp} is earlier than {earliest}, "
-                        f"which message.timestamp.before.max.ms={self._before_max_ms} allows",
-                    )
-        except CorruptBatch as error:
-            raise BrokerError(ErrorCode.INVALID_RECORD, f"records cannot be read: {error}") from error
+        for record in self._open(view, header):
+            if self._needs_keys and record.key is None:
+                raise BrokerError(ErrorCode.INVALID_RECORD, "a record of a compacted topic must have a key")
+            if NO_TIMESTAMP != record.timestamp < earliest:
+                raise BrokerError(
+                    ErrorCode.INVALID_TIMESTAMP,
+                    f"timestamp {record.timestamp} is earlier than {earliest}, "
+                    f"which message.timestamp.before.max.ms={self._before_max_ms} allows",
+                )
 
     def _recompress(self, view: memoryview, headers: list[BatchHeader]) -> tuple[memoryview, list[BatchHeader]]:
         """Bring all batches to the topic's own compression.type."""

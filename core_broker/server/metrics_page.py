@@ -13,6 +13,7 @@ def families(services: Services) -> Iterator[Family]:
     yield from _topic_families(services.metrics)
     yield from _request_families(services.metrics)
     yield from _connection_families(services.metrics)
+    yield from _registry_families(services.metrics)
     partitions = list(services.partitions)
     yield from _cluster_families(services, partitions)
     yield from _log_families(partitions)
@@ -27,6 +28,7 @@ _TOPIC_COUNTERS: tuple[tuple[str, str, Callable[[TopicTraffic], int]], ...] = (
     ("totalfetchrequests", "Fetches answered", lambda t: t.fetch_requests),
     ("failedproducerequests", "Produce requests refused", lambda t: t.failed_produce_requests),
     ("failedfetchrequests", "Fetches refused", lambda t: t.failed_fetch_requests),
+    ("invalidschemaidrecords", "Records refused for their schema id", lambda t: t.unregistered_records),
 )
 
 
@@ -76,6 +78,14 @@ def _connection_families(metrics: BrokerMetrics) -> Iterator[Family]:
         yield Family(
             name=f"kafka_server_socket_server_metrics_{name}", help=help_text, kind="counter", samples=[((), value)]
         )
+
+
+def _registry_families(metrics: BrokerMetrics) -> Iterator[Family]:
+    for name, help_text, value in (
+        ("questions_total", "Questions about schema ids to the registry", metrics.registry_questions),
+        ("failures_total", "Questions that no registry answered", metrics.registry_failures),
+    ):
+        yield Family(name=f"caudal_schema_guard_registry_{name}", help=help_text, kind="counter", samples=[((), value)])
 
 
 def _cluster_families(services: Services, partitions: list[Partition]) -> Iterator[Family]:

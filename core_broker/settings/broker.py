@@ -11,12 +11,20 @@ from core_broker.settings.coordinators import GroupCoordinatorSettings, Transact
 from core_broker.settings.listeners import Listener
 from core_broker.settings.log import LogSettings
 from core_broker.settings.network import PROTOCOLS, NetworkSettings
+from core_broker.settings.schema_guard import SchemaGuardSettings
 
 _THREADS = "one event loop serves all requests"
 _SECURITY = "security is not built yet: only PLAINTEXT listeners, without authorisation"
 
 
-class BrokerSettings(ClusterSettings, NetworkSettings, LogSettings, GroupCoordinatorSettings, TransactionSettings):
+class BrokerSettings(
+    ClusterSettings,
+    NetworkSettings,
+    LogSettings,
+    GroupCoordinatorSettings,
+    TransactionSettings,
+    SchemaGuardSettings,
+):
     """What an operator may change about a broker."""
 
     IGNORED: ClassVar[dict[str, str]] = {
@@ -76,6 +84,7 @@ class BrokerSettings(ClusterSettings, NetworkSettings, LogSettings, GroupCoordin
     def problems(self) -> Iterable[Problem]:
         """Rules between keys."""
         yield from self._listener_problems()
+        yield from self._registry_problems()
         yield from self._range_problems("group.{}.session.timeout.ms")
         yield from self._range_problems("group.consumer.{}.session.timeout.ms")
         yield from self._range_problems("group.consumer.{}.heartbeat.interval.ms")
@@ -103,6 +112,11 @@ class BrokerSettings(ClusterSettings, NetworkSettings, LogSettings, GroupCoordin
             yield self._problem("listener.security.protocol.map", f"protocols are {', '.join(PROTOCOLS)}")
         elif protocol != "PLAINTEXT":
             yield self._problem("listeners", f"{listener.name} would speak {protocol}, but {_SECURITY}")
+
+    def _registry_problems(self) -> Iterator[Problem]:
+        if self.confluent_basic_auth_credentials_source == "USER_INFO" and not self.confluent_basic_auth_user_info:
+            reason = "confluent.basic.auth.user.info must hold user:password"
+            yield self._problem("confluent.basic.auth.credentials.source", reason)
 
     def _range_problems(self, pattern: str) -> Iterator[Problem]:
         low, high = pattern.format("min"), pattern.format("max")

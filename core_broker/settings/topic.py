@@ -31,6 +31,7 @@ from core_broker.settings.log import (
     TIMESTAMP_TYPES,
     WEEK_HOURS,
 )
+from core_broker.settings.schema_guard import STRATEGY, TOPIC_NAME
 
 _ONLY_FALSE = Check(accepts=lambda value: value is False, allowed="false (tiered storage is not offered)")
 
@@ -180,8 +181,33 @@ class TopicSettings(Settings):
     """Stop copying under tiered storage. Without effect."""
     remote_log_delete_on_disable: bool = setting(BOOLEAN, default=False, dynamic=True)
     """Delete what was copied under tiered storage. Without effect."""
+    confluent_key_schema_validation: bool = setting(BOOLEAN, default=False, dynamic=True)
+    """Refuse records whose key does not carry the id of a schema that is registered for the topic."""
+    confluent_value_schema_validation: bool = setting(BOOLEAN, default=False, dynamic=True)
+    """Refuse records whose value does not carry the id of a schema that is registered for the topic."""
+    confluent_key_subject_name_strategy: str = setting(STRATEGY, default=TOPIC_NAME, dynamic=True)
+    """Which subject the schema of a key must be registered under: named after the topic, the record, or both."""
+    confluent_value_subject_name_strategy: str = setting(STRATEGY, default=TOPIC_NAME, dynamic=True)
+    """Which subject the schema of a value must be registered under: named after the topic, the record, or both."""
 
     _MILLISECONDS: ClassVar[dict[str, int]] = {"hours": HOUR_MS, "minutes": 60_000}
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether the schema ids of records are looked at before they are appended."""
+        return self.confluent_key_schema_validation or self.confluent_value_schema_validation
+
+    @classmethod
+    def resolve_change(cls, overrides: Mapping[str, str], broker: BrokerSettings) -> Self:
+        """As `resolve`, for settings that somebody wants to have: they must also be possible on this broker."""
+        settings = cls.resolve(overrides, broker)
+        if settings.is_guarded and not broker.confluent_schema_registry_url:
+            side = "key" if settings.confluent_key_schema_validation else "value"
+            text = (
+                f"confluent.{side}.schema.validation=true: the broker must be given confluent.schema.registry.url first"
+            )
+            raise BrokerError(ErrorCode.INVALID_CONFIG, text)
+        return settings
 
     @classmethod
     def resolve(cls, overrides: Mapping[str, str], broker: BrokerSettings) -> Self:

@@ -19,6 +19,7 @@ from core_broker.log.store import LogStore
 from core_broker.metrics import BrokerMetrics
 from core_broker.protocol.fields import Message, decode
 from core_broker.protocol.records import Record, build_batch
+from core_broker.schema_guard.guard import SchemaGuard
 from core_broker.server.client import Client
 from core_broker.server.dispatch import dispatch
 from core_broker.service.clock import ManualClock
@@ -66,6 +67,7 @@ class HandlerWorld:
             logs=self.logs,
             groups=_NOT_HERE,
             transactions=_NOT_HERE,
+            schema_guard=SchemaGuard(settings, clock=clock, metrics=metrics),
             fetch_sessions=FetchSessions(clock, slots_max=10),
             metrics=metrics,
             api_versions=advertised_versions(),
@@ -78,6 +80,7 @@ class HandlerWorld:
 
     async def close(self) -> None:
         """Close the logs."""
+        await self.services.schema_guard.close()
         await self.quorum.close()
         self.logs.close()
 

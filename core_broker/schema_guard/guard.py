@@ -1,0 +1,216 @@
+"""The guard of topics whose records must carry registered schema ids.
+
+A batch is opened, the schemas that its records name are gathered, and each is asked about once. What is remembered is
+decided on the spot, so a batch waits only when it brings something new. Nothing here appends; the caller is told
+what is wrong with a batch and refuses it as a whole.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final, TypeAlias
+from uuid import UUID
+
+import msgspec
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.metrics import BrokerMetrics
+from core_broker.protocol.records import Record
+from core_broker.schema_guard.framing import BadFraming, Side, read_framing
+from core_broker.schema_guard.registry import Registry, RegistryUnavailable
+from core_broker.schema_guard.remembered_answers import Lifetimes, RememberedAnswers
+from core_broker.service.clock import Clock
+from core_broker.settings import BrokerSettings, TopicSettings
+from core_broker.settings.schema_guard import RECORD_NAME, TOPIC_NAME
+
+_QUESTIONS_PER_ROUND: Final = 32
+"""Asked at a time; and a batch of a million invented ids is refused after so many of them."""
+_REPORTED_MAX: Final = 1000
+
+Question: TypeAlias = Callable[[], asyncio.Task[None]]
+
+
+class RecordsRefused(BrokerError):
+    """Records that name no registered schema: index within the batch, and what is wrong."""
+
+    def __init__(self, bad: dict[int, str]) -> None:
+        self.count = len(bad)
+        self.records = sorted(bad.items())[:_REPORTED_MAX]
+        first, reason = self.records[0]
+        others = f" (and {self.count - 1} more)" if self.count > 1 else ""
+        super().__init__(ErrorCode.INVALID_RECORD, f"record {first}: {reason}{others}; nothing of the batch was kept")
+
+
+class _Claim(msgspec.Struct):
+    """Records of a batch that name the same schema."""
+
+    side: Side
+    strategy: str
+    schema: int | bytes
+    records: list[tuple[int, bytes]]
+    """Index, and the bytes after the schema's id where they matter."""
+
+
+class Inspection(msgspec.Struct):
+    """A batch that is being looked at."""
+
+    topic: str
+    claims: list[_Claim] = []
+    """Those that are not decided yet."""
+    bad: dict[int, str] = {}
+    """What is wrong, by the record's index."""
+    failure: BrokerError | None = None
+    """Why the records could not be looked at."""
+
+    @property
+    def refusal(self) -> BrokerError | None:
+        """What the producer is told; None when the batch may be appended."""
+        return RecordsRefused(self.bad) if self.bad else self.failure
+
+
+class SchemaGuard:
+    """Knows which schema ids are registered for which topic, and asks the registry about the others."""
+
+    def __init__(self, settings: BrokerSettings, *, clock: Clock, metrics: BrokerMetrics) -> None:
+        self._timeout_s = settings.confluent_schema_validator_timeout_ms / 1000
+        self._registry = registry = Registry(settings, clock=clock, metrics=metrics)
+        lifetimes = Lifetimes(
+            size_max=settings.confluent_schema_validator_cache_size,
+            found_s=settings.confluent_schema_validator_cache_ttl_ms / 1000,
+            missing_s=settings.confluent_schema_validator_missing_ttl_ms / 1000,
+        )
+        self._registered = RememberedAnswers(registry.is_registered, lifetimes=lifetimes, clock=clock)
+        self._ids = RememberedAnswers(registry.id_of, lifetimes=lifetimes, clock=clock)
+        self._names = RememberedAnswers(registry.record_name_of, lifetimes=lifetimes, clock=clock)
+
+    async def close(self) -> None:
+        """Stop asking."""
+        for answers in (self._registered, self._ids, self._names):
+            await answers.close()
+        await self._registry.close()
+
+    def inspect(self, topic: str, settings: TopicSettings, records: Iterable[Record]) -> Inspection:
+        """Look at all records of a batch and decide what can be decided at once; the rest are its open claims."""
+        inspection = Inspection(topic)
+        try:
+            _gather(inspection, _guarded_sides(settings), records)
+        except BrokerError as error:  # the records cannot be read
+            inspection.claims = []
+            inspection.failure = error
+        self._decide(inspection)
+        return inspection
+
+    async def settle(self, inspections: Iterable[Inspection]) -> None:
+        """Ask until everything is decided; a batch that cannot be decided in time is refused for now."""
+        await asyncio.gather(*(self._settle(inspection) for inspection in inspections if inspection.claims))
+
+    async def _settle(self, inspection: Inspection) -> None:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                asked = 0
+                while questions := self._decide(inspection)[:_QUESTIONS_PER_ROUND]:
+                    if inspection.bad and asked >= _QUESTIONS_PER_ROUND:
+                        return  # refused in any case: the fate of the others need not be known
+                    await _answered([ask() for ask in questions])
+                    asked += len(questions)
+        except TimeoutError:
+            inspection.failure = RegistryUnavailable("the registry takes too long")
+        except RegistryUnavailable as error:
+            inspection.failure = error
+
+    def _decide(self, inspection: Inspection) -> list[Question]:
+        """Settle the claims that are known to be right or wrong; returns what must be asked about the others."""
+        questions: list[Question] = []
+        undecided = []
+        for claim in inspection.claims:
+            asked = self._judge(claim, inspection)
+            if asked:
+                undecided.append(claim)
+                questions += asked
+        inspection.claims = undecided
+        return questions
+
+    def _judge(self, claim: _Claim, inspection: Inspection) -> list[Question]:
+        schema = claim.schema
+        if isinstance(schema, bytes):
+            known = self._ids.recall(schema)
+            if known is None:
+                return [partial(self._ids.ask, schema)]
+            if known.value is None:
+                return _refuse(claim, inspection, f"no schema has the GUID {UUID(bytes=schema)}")
+            schema = known.value
+        if claim.strategy == TOPIC_NAME:
+            return self._judge_subject(claim, inspection, schema, f"{inspection.topic}-{claim.side}", claim.records)
+        name = self._names.recall(schema)
+        if name is None:
+            return [partial(self._names.ask, schema)]
+        if name.value is None:
+            return _refuse(claim, inspection, f"schema {schema} is not registered")
+        prefix = "" if claim.strategy == RECORD_NAME else f"{inspection.topic}-"
+        by_subject: dict[str, list[tuple[int, bytes]]] = {}
+        for index, tail in claim.records:
+            try:
+                by_subject.setdefault(prefix + name.value(tail), []).append((index, tail))
+            except BadFraming as error:
+                inspection.bad[index] = f"{claim.side}: schema {schema}: {error}"
+        return [
+            question
+            for subject, records in by_subject.items()
+            for question in self._judge_subject(claim, inspection, schema, subject, records)
+        ]
+
+    def _judge_subject(
+        self, claim: _Claim, inspection: Inspection, schema: int, subject: str, records: list[tuple[int, bytes]]
+    ) -> list[Question]:
+        known = self._registered.recall((schema, subject))
+        if known is None:
+            return [partial(self._registered.ask, (schema, subject))]
+        if known.value is None:
+            for index, _ in records:
+                inspection.bad[index] = f"{claim.side}: schema {schema} is not registered under subject {subject}"
+        return []
+
+
+def _guarded_sides(settings: TopicSettings) -> list[tuple[Side, str]]:
+    """Which sides of a record are looked at, and how their subjects are named."""
+    sides = []
+    if settings.confluent_key_schema_validation:
+        sides.append((Side.KEY, settings.confluent_key_subject_name_strategy))
+    if settings.confluent_value_schema_validation:
+        sides.append((Side.VALUE, settings.confluent_value_subject_name_strategy))
+    return sides
+
+
+def _gather(inspection: Inspection, sides: list[tuple[Side, str]], records: Iterable[Record]) -> None:
+    """Put records together that name the same schema. Without a key or a value there is nothing to look at."""
+    claims: dict[tuple[Side, int | bytes], _Claim] = {}
+    for index, record in enumerate(records):
+        for side, strategy in sides:
+            data = record.key if side is Side.KEY else record.value
+            if data is None:
+                continue
+            try:
+                framing = read_framing(side, data, record.headers)
+            except BadFraming as error:
+                inspection.bad[index] = str(error)
+                continue
+            claim = claims.get((side, framing.schema))
+            if claim is None:
+                claim = claims[side, framing.schema] = _Claim(side, strategy, framing.schema, [])
+            claim.records.append((index, framing.tail if strategy != TOPIC_NAME else b""))
+    inspection.claims = list(claims.values())
+
+
+def _refuse(claim: _Claim, inspection: Inspection, reason: str) -> list[Question]:
+    for index, _ in claim.records:
+        inspection.bad[index] = f"{claim.side}: {reason}"
+    return []
+
+
+async def _answered(tasks: list[asyncio.Task[None]]) -> None:
+    """Wait for all; raises what one of them failed with. Others may wait for them too: they are not cancelled."""
+    await asyncio.wait(tasks)
+    for task in tasks:
+        if task.cancelled():
+            raise RegistryUnavailable("the broker stops")
+        task.result()

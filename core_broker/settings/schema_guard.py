@@ -1,0 +1,74 @@
+"""Settings of guarded topics: which registry a broker asks about schema ids, and how subjects are named."""
+
+from typing import Final
+
+from core_broker.service.settings import (
+    INT,
+    LIST,
+    LONG,
+    PASSWORD,
+    STRING,
+    Check,
+    Kind,
+    Settings,
+    at_least,
+    between,
+    one_of,
+    optional,
+    setting,
+)
+
+TOPIC_NAME: Final = "TopicNameStrategy"
+RECORD_NAME: Final = "RecordNameStrategy"
+TOPIC_RECORD_NAME: Final = "TopicRecordNameStrategy"
+_STRATEGIES: Final = (TOPIC_NAME, RECORD_NAME, TOPIC_RECORD_NAME)
+_JAVA_PACKAGE: Final = "io.confluent.kafka.serializers.subject."
+
+
+def _strategy(text: str) -> str:
+    name = text.removeprefix(_JAVA_PACKAGE)
+    if name not in _STRATEGIES:
+        allowed = ", ".join(_JAVA_PACKAGE + known for known in _STRATEGIES)
+        raise ValueError(f"must be one of {allowed}, or the last word of one")
+    return name
+
+
+STRATEGY: Final = Kind(
+    name="string",
+    wire=2,
+    read=_strategy,
+    write=lambda name: _JAVA_PACKAGE + name,
+    allowed=f"one of {', '.join(_STRATEGIES)}",
+)
+_URLS: Final = Check(
+    accepts=lambda urls: all(url.startswith(("http://", "https://")) for url in urls),
+    allowed="addresses that begin with http:// or https://, separated by commas",
+)
+_USER_INFO: Final = Check(accepts=lambda text: ":" in text, allowed="user:password")
+
+
+class SchemaGuardSettings(Settings):
+    """How a broker asks a schema registry about the ids that records of guarded topics carry."""
+
+    confluent_schema_registry_url: tuple[str, ...] = setting(LIST, default=(), check=_URLS)
+    """Addresses of the schema registry, tried in order. Topics can be guarded only where one is given."""
+    confluent_basic_auth_credentials_source: str = setting(STRING, default="URL", check=one_of("URL", "USER_INFO"))
+    """Where the registry's user and password stand: in the address itself or in confluent.basic.auth.user.info."""
+    confluent_basic_auth_user_info: str | None = setting(
+        optional(PASSWORD), default=None, check=_USER_INFO, sensitive=True
+    )
+    """User and password for the registry, as user:password."""
+    confluent_ssl_truststore_location: str | None = setting(optional(STRING), default=None)
+    """PEM file of the authorities that may sign the registry's certificate. Not set: those that the system trusts."""
+    confluent_schema_validator_request_timeout_ms: int = setting(INT, default=3000, check=between(1, 60_000))
+    """Longest wait for one answer of one registry address."""
+    confluent_schema_validator_timeout_ms: int = setting(INT, default=10_000, check=between(1, 60_000))
+    """Longest wait of one batch for all answers it needs; then its producer is told to send it again."""
+    confluent_schema_validator_connections_max: int = setting(INT, default=8, check=between(1, 256))
+    """Questions to the registry that are on their way at the same time."""
+    confluent_schema_validator_cache_size: int = setting(INT, default=10_000, check=at_least(1000))
+    """Answers of the registry that are remembered, of each kind."""
+    confluent_schema_validator_cache_ttl_ms: int = setting(LONG, default=300_000, check=at_least(1000))
+    """How long "yes" is remembered: a deleted schema is refused after at most this time."""
+    confluent_schema_validator_missing_ttl_ms: int = setting(LONG, default=1000, check=at_least(100))
+    """How long "no" is remembered, and how long a registry that did not answer is left alone."""
