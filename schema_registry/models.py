@@ -78,6 +78,20 @@ class RuleSet(Model):
     enable_at: str | None = None
 
 
+class SchemaEntity(Model):
+    """A record, message or field inside of a schema."""
+
+    entity_path: str
+    entity_type: str
+
+
+class SchemaTags(Model):
+    """Tags of one thing inside of a schema."""
+
+    schema_entity: SchemaEntity
+    tags: list[str]
+
+
 class SchemaBody(Model):
     """A schema as a client sends it, to register it, look it up or check it."""
 
@@ -88,8 +102,23 @@ class SchemaBody(Model):
     rule_set: RuleSet | None = None
     version: int | None = None
     id: int | None = None
+    schema_tags_to_add: list[SchemaTags] | None = None
+    schema_tags_to_remove: list[SchemaTags] | None = None
+    propagate_schema_tags: bool = False
 
     model_config = ConfigDict(alias_generator=lambda name: "schema" if name == "schema_" else to_camel(name))
+
+
+class TagBody(Model):
+    """Tags to write into a registered schema or to take out of it; the result becomes a new version."""
+
+    new_version: int | None = None
+    tags_to_add: list[SchemaTags] | None = None
+    tags_to_remove: list[SchemaTags] | None = None
+    metadata: Metadata | None = None
+    rule_set: RuleSet | None = None
+    rules_to_merge: RuleSet | None = None
+    rules_to_remove: list[str] | None = None
 
 
 class SchemaAnswer(Model):
@@ -108,6 +137,7 @@ class SchemaAnswer(Model):
     ts: int | None = None
     deleted: bool | None = None
     max_id: int | None = None
+    aliases: list[str] | None = None
 
     model_config = ConfigDict(alias_generator=lambda name: "schema" if name == "schema_" else to_camel(name))
 
@@ -163,9 +193,9 @@ class ConfigUpdate(Model):
 
 
 class ModeBody(Model):
-    """A mode, asked for or told."""
+    """A mode, asked for or told; none means that it is inherited."""
 
-    mode: str
+    mode: str | None = None
 
 
 class Compatibility(Model):

@@ -56,11 +56,11 @@ def by_id(connection: Connection, context: str, schema_id: int) -> StoredSchema 
     return _one(connection, connection.execute(found.where(_key(context, schema_id))).first())
 
 
-def by_content(connection: Connection, context: str, content_hash: str) -> StoredSchema | None:
-    """The schema of exactly that content."""
-    found = select(schemas.c.context, schemas.c.id, *COLUMNS)
+def by_content(connection: Connection, context: str, content_hash: str) -> list[StoredSchema]:
+    """The schemas of exactly that content: one, unless imports brought it with several ids."""
+    found = select(schemas.c.context, schemas.c.id, *COLUMNS).order_by(schemas.c.imported_copy)
     same = and_(schemas.c.context == context, schemas.c.content_hash == content_hash)
-    return _one(connection, connection.execute(found.where(same)).first())
+    return from_rows(connection, connection.execute(found.where(same)).all())
 
 
 def ids_by_guid(connection: Connection, guid: str) -> list[tuple[str, int]]:
@@ -69,13 +69,14 @@ def ids_by_guid(connection: Connection, guid: str) -> list[tuple[str, int]]:
     return [(row.context, row.id) for row in connection.execute(found.order_by(schemas.c.context, schemas.c.id))]
 
 
-def add(connection: Connection, schema: StoredSchema) -> None:
+def add(connection: Connection, schema: StoredSchema, *, is_copy: bool = False) -> None:
     """Store a content with its references; a race for the same content or id fails and is run again."""
     values = {
         "context": schema.context,
         "id": schema.id,
         "guid": schema.guid,
         "content_hash": schema.content_hash,
+        "imported_copy": schema.id if is_copy else 0,
         "meaning_hash": schema.meaning_hash,
         "schema_type": schema.schema_type,
         "schema_text": schema.text,
@@ -95,7 +96,7 @@ def remove_unused(connection: Connection, context: str, schema_ids: Iterable[int
         connection.execute(delete(schemas).where(_key(context, schema_id), ~used))
 
 
-def from_rows(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredSchema]:
+def from_rows(connection: Connection, rows: Sequence[Row[*tuple[Any, ...]]]) -> list[StoredSchema]:
     """Schemas from rows that hold `context`, `id` and COLUMNS; references are read for all of them at once."""
     wanted: dict[str, list[int]] = {}
     for row in rows:
@@ -105,11 +106,11 @@ def from_rows(connection: Connection, rows: Sequence[Row[Any]]) -> list[StoredSc
     return [_from_row(row, found.get(row.context, {}).get(row.id, ())) for row in rows]
 
 
-def _one(connection: Connection, row: Row[Any] | None) -> StoredSchema | None:
+def _one(connection: Connection, row: Row[*tuple[Any, ...]] | None) -> StoredSchema | None:
     return from_rows(connection, [row])[0] if row is not None else None
 
 
-def _from_row(row: Row[Any], references: tuple[StoredReference, ...]) -> StoredSchema:
+def _from_row(row: Row[*tuple[Any, ...]], references: tuple[StoredReference, ...]) -> StoredSchema:
     return StoredSchema(
         context=row.context,
         id=row.id,

@@ -48,6 +48,7 @@ schemas = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("guid", String(36), nullable=False),
     Column("content_hash", String(64), nullable=False),
+    Column("imported_copy", Integer, nullable=False),
     Column("meaning_hash", String(64), nullable=False),
     Column("schema_type", String(8), nullable=False),
     Column("schema_text", Text, nullable=False),
@@ -55,14 +56,15 @@ schemas = Table(
     Column("rule_set", Text),
     Column("has_references", Boolean, nullable=False),
     ForeignKeyConstraint(["context"], ["contexts.name"]),
-    Index("schemas_by_content", "context", "content_hash", unique=True),
+    Index("schemas_by_content", "context", "content_hash", "imported_copy", unique=True),
     Index("schemas_by_meaning", "context", "meaning_hash"),
     Index("schemas_by_guid", "guid"),
 )
 """Contents: what an id stands for. Never changed, only added and, with their last version, removed.
 
-`content_hash` covers all that makes a schema another schema; `meaning_hash` leaves out what a look-up may overlook
-(references that are written inline, `confluent:version`).
+`content_hash` covers all that makes a schema another schema, and one content has one id: only an import, which brings
+its own ids, may store it again (`imported_copy` is that id then, else 0). `meaning_hash` leaves out what a look-up may
+overlook (references that are written inline, `confluent:version`).
 """
 
 schema_references = Table(

@@ -32,6 +32,7 @@ def _create_schemas() -> None:
         sa.Column("id", sa.Integer, nullable=False, autoincrement=False),
         sa.Column("guid", sa.String(36), nullable=False),
         sa.Column("content_hash", sa.String(64), nullable=False),
+        sa.Column("imported_copy", sa.Integer, nullable=False),
         sa.Column("meaning_hash", sa.String(64), nullable=False),
         sa.Column("schema_type", sa.String(8), nullable=False),
         sa.Column("schema_text", sa.Text, nullable=False),
@@ -41,7 +42,7 @@ def _create_schemas() -> None:
         sa.PrimaryKeyConstraint("context", "id", name="schemas_key"),
         sa.ForeignKeyConstraint(["context"], ["contexts.name"], name="schemas_contexts"),
     )
-    op.create_index("schemas_by_content", "schemas", ["context", "content_hash"], unique=True)
+    op.create_index("schemas_by_content", "schemas", ["context", "content_hash", "imported_copy"], unique=True)
     op.create_index("schemas_by_meaning", "schemas", ["context", "meaning_hash"])
     op.create_index("schemas_by_guid", "schemas", ["guid"])
     op.create_table(

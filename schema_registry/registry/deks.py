@@ -1,0 +1,271 @@
+"""The key registry: keys that encrypt records (DEKs), wrapped by keys of a key management service (KEKs).
+
+A KEK that is shared may be used by the registry itself: it makes DEKs and tells their plain form. Deleting is in two
+steps, as with schemas: the first can be undone.
+"""
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+from sqlalchemy import Connection
+
+from core_broker.service.clock import Clock
+from schema_registry.errors import RegistryError
+from schema_registry.models_deks import Dek, DekAlgorithm, DekCreation
+from schema_registry.registry.dek_rules import (
+    already_exists,
+    checked_algorithm,
+    checked_name,
+    checked_subject,
+    checked_text,
+    checked_version,
+    invalid,
+    not_found,
+    not_soft_deleted,
+    soft_deleted,
+    too_many,
+)
+from schema_registry.registry.keks import Keks, locked_kek
+from schema_registry.registry.key_wrapping import KeyWrapping
+from schema_registry.registry.kms import LOCAL, KmsDriver, LocalKms, new_key
+from schema_registry.store import deks as store
+from schema_registry.store.database import Database
+from schema_registry.store.deks import DekId, StoredDek, StoredKek
+
+_LATEST = -1
+_FIRST = 1
+_ATTEMPTS = 10
+
+
+class Deks:
+    """The key registry. All methods may be called from several threads at once."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        *,
+        drivers: Mapping[str, KmsDriver] | None = None,
+        max_keys: int = 10_000,
+        is_importing: Callable[[str], bool] = lambda _subject: False,
+    ) -> None:
+        """`drivers` by type of service; `is_importing` tells whether a subject is in mode IMPORT."""
+        self._database = database
+        self._clock = clock
+        self._wrapping = KeyWrapping({LOCAL: LocalKms()} if drivers is None else drivers)
+        self._max_keys = max_keys
+        self._is_importing = is_importing
+        self.keks = Keks(database, clock, wrapping=self._wrapping, max_keys=max_keys)
+
+    def subjects(self, kek_name: str, *, deleted: bool = False) -> list[str]:
+        """Subjects with a key that this one wraps, in order."""
+        self.keks.find(kek_name, deleted=deleted)
+        with self._database.read() as connection:
+            return store.dek_subjects(connection, kek_name, with_deleted=deleted)
+
+    def versions(
+        self, kek_name: str, subject: str, *, algorithm: str | None = None, deleted: bool = False
+    ) -> list[int]:
+        """Versions of a subject's key, in order."""
+        checked_subject(subject)
+        used = checked_algorithm(algorithm)
+        self.keks.find(kek_name, deleted=deleted)
+        with self._database.read() as connection:
+            found = store.deks_of_subject(connection, kek_name, subject, algorithm=used, with_deleted=deleted)
+        return [dek.id.version for dek in found]
+
+    def get(
+        self,
+        kek_name: str,
+        subject: str,
+        *,
+        version: str | int = _FIRST,
+        algorithm: str | None = None,
+        deleted: bool = False,
+    ) -> Dek:
+        """One key, in plain form as well when its KEK is shared; `latest` and -1 stand for the highest version."""
+        wanted = _wanted(kek_name, subject, version=version, algorithm=algorithm)
+        kek = self.keks.find(kek_name, deleted=deleted)
+        with self._database.read() as connection:
+            found = _find(connection, wanted, with_deleted=deleted)
+        return self._told(kek, found)
+
+    def create(self, kek_name: str, asked: DekCreation, *, rewrap: bool = False) -> Dek:
+        """Add a key, bring back the same one that was deleted, or (`rewrap`) wrap an existing one anew.
+
+        Without key material the registry makes a key itself, which needs a shared KEK.
+        """
+        dek_id = _wanted(kek_name, asked.subject, version=asked.version, algorithm=asked.algorithm)
+        checked_text("encryptedKeyMaterial", asked.encrypted_key_material)
+        for _ in range(_ATTEMPTS):
+            try:
+                kek, dek = self._create_once(dek_id, asked, rewrap=rewrap)
+            except _ChangedMeanwhileError:
+                continue
+            if kek.is_shared and not self._is_importing(dek_id.subject):
+                return self._told(kek, dek)
+            return _plain(dek)
+        raise RegistryError(50002, f"Key '{dek_id.subject}' is being changed by others all the time")
+
+    def delete_all(self, kek_name: str, subject: str, *, algorithm: str | None = None, permanent: bool = False) -> None:
+        """Delete all versions of a subject's key: for now, or (after that) for good."""
+        wanted = _wanted(kek_name, subject, version=_LATEST, algorithm=algorithm)
+
+        def work(connection: Connection) -> None:
+            locked_kek(connection, kek_name)
+            self._delete(connection, _all_versions(connection, wanted), permanent=permanent)
+
+        self._database.write(work)
+
+    def delete(
+        self,
+        kek_name: str,
+        subject: str,
+        *,
+        version: str | int,
+        algorithm: str | None = None,
+        permanent: bool = False,
+    ) -> None:
+        """Delete one version of a subject's key: for now, or (after that) for good."""
+        wanted = _wanted(kek_name, subject, version=version, algorithm=algorithm)
+
+        def work(connection: Connection) -> None:
+            locked_kek(connection, kek_name)
+            self._delete(connection, [_find(connection, wanted, with_deleted=True)], permanent=permanent)
+
+        self._database.write(work)
+
+    def undelete_all(self, kek_name: str, subject: str, *, algorithm: str | None = None) -> None:
+        """Bring all deleted versions of a subject's key back."""
+        wanted = _wanted(kek_name, subject, version=_LATEST, algorithm=algorithm)
+        self._undelete(wanted, lambda connection: _all_versions(connection, wanted))
+
+    def undelete(self, kek_name: str, subject: str, *, version: str | int, algorithm: str | None = None) -> None:
+        """Bring one deleted version of a subject's key back."""
+        wanted = _wanted(kek_name, subject, version=version, algorithm=algorithm)
+        self._undelete(wanted, lambda connection: [_find(connection, wanted, with_deleted=True)])
+
+    def _create_once(self, dek_id: DekId, asked: DekCreation, *, rewrap: bool) -> tuple[StoredKek, StoredDek]:
+        """Wraps outside of the transaction, which must not wait for a service; checks inside that nothing changed."""
+        with self._database.read() as connection:
+            kek, old = _creatable(connection, dek_id, asked, rewrap=rewrap)
+        dek = StoredDek(
+            id=dek_id,
+            encrypted_key_material=asked.encrypted_key_material or self._new_material(dek_id, kek, old),
+            is_deleted=bool(asked.deleted),
+            updated_ms=self._clock.now_ms(),
+        )
+
+        def work(connection: Connection) -> StoredDek:
+            locked_kek(connection, dek_id.kek_name)
+            if _creatable(connection, dek_id, asked, rewrap=rewrap) != (kek, old):
+                raise _ChangedMeanwhileError
+            if old is None and store.count_deks(connection) >= self._max_keys:
+                raise too_many(self._max_keys)
+            store.put_dek(connection, dek)
+            return dek
+
+        return kek, self._database.write(work)
+
+    def _new_material(self, dek_id: DekId, kek: StoredKek, old: StoredDek | None) -> str:
+        if not kek.is_shared:
+            raise invalid("encryptedKeyMaterial")
+        key = new_key(DekAlgorithm(dek_id.algorithm)) if old is None else self._wrapping.unwrap(kek, old)
+        return self._wrapping.wrap(kek, dek_id.subject, key)
+
+    def _delete(self, connection: Connection, found: Sequence[StoredDek], *, permanent: bool) -> None:
+        if permanent and any(not dek.is_deleted for dek in found):
+            raise not_soft_deleted(found[0].id.subject)
+        for dek in found:
+            if permanent:
+                store.remove_dek(connection, dek.id)
+            else:
+                self._mark_dek(connection, dek, is_deleted=True)
+
+    def _undelete(self, wanted: DekId, find: Callable[[Connection], Sequence[StoredDek]]) -> None:
+        def work(connection: Connection) -> None:
+            kek = locked_kek(connection, wanted.kek_name)
+            found = find(connection)
+            if kek.is_deleted:
+                raise soft_deleted(kek.name)
+            for dek in found:
+                self._mark_dek(connection, dek, is_deleted=False)
+
+        self._database.write(work)
+
+    def _mark_dek(self, connection: Connection, dek: StoredDek, *, is_deleted: bool) -> None:
+        if dek.is_deleted is not is_deleted:
+            marked = msgspec.structs.replace(dek, is_deleted=is_deleted, updated_ms=self._clock.now_ms())
+            store.put_dek(connection, marked)
+
+    def _told(self, kek: StoredKek, dek: StoredDek) -> Dek:
+        if not kek.is_shared:
+            return _plain(dek)
+        key = base64.b64encode(self._wrapping.unwrap(kek, dek)).decode()
+        return _plain(dek).model_copy(update={"key_material": key})
+
+
+class _ChangedMeanwhileError(Exception):
+    """What was read before the transaction is not so any more."""
+
+
+def _wanted(kek_name: str, subject: str | None, *, version: str | int | None, algorithm: str | None) -> DekId:
+    return DekId(
+        kek_name=checked_name(kek_name),
+        subject=checked_subject(subject),
+        algorithm=checked_algorithm(algorithm),
+        version=_FIRST if version is None else checked_version(version),
+    )
+
+
+def _all_versions(connection: Connection, wanted: DekId) -> list[StoredDek]:
+    found = store.deks_of_subject(
+        connection, wanted.kek_name, wanted.subject, algorithm=wanted.algorithm, with_deleted=True
+    )
+    if not found:
+        raise not_found(wanted.subject)
+    return found
+
+
+def _find(connection: Connection, wanted: DekId, *, with_deleted: bool) -> StoredDek:
+    if wanted.version == _LATEST:
+        found = store.deks_of_subject(
+            connection, wanted.kek_name, wanted.subject, algorithm=wanted.algorithm, with_deleted=with_deleted
+        )
+        dek = found[-1] if found else None
+    else:
+        dek = store.find_dek(connection, wanted)
+    if dek is None or (dek.is_deleted and not with_deleted):
+        raise not_found(wanted.subject)
+    return dek
+
+
+def _creatable(
+    connection: Connection, dek_id: DekId, asked: DekCreation, *, rewrap: bool
+) -> tuple[StoredKek, StoredDek | None]:
+    """The KEK and the key that is there already; raises when the key may not be created."""
+    kek = store.find_kek(connection, dek_id.kek_name)
+    if kek is None or (kek.is_deleted and not asked.deleted):
+        raise not_found(dek_id.kek_name)
+    old = store.find_dek(connection, dek_id)
+    if old is None:
+        return kek, None
+    material = asked.encrypted_key_material
+    is_same = material is None or material == old.encrypted_key_material
+    may_replace = rewrap or (bool(asked.deleted) is not old.is_deleted and is_same)
+    if not may_replace or (kek.is_shared and material is not None):
+        raise already_exists(dek_id.subject)
+    return kek, old
+
+
+def _plain(dek: StoredDek) -> Dek:
+    return Dek(
+        kek_name=dek.id.kek_name,
+        subject=dek.id.subject,
+        version=dek.id.version,
+        algorithm=DekAlgorithm(dek.id.algorithm),
+        encrypted_key_material=dek.encrypted_key_material,
+        ts=dek.updated_ms,
+        deleted=dek.is_deleted or None,
+    )

@@ -1,0 +1,90 @@
+"""Key management services: what wraps and unwraps keys for a registry that may do so itself (shared keys).
+
+Only `local-kms` is here, as Confluent's clients have it: a key that is derived from a secret. Its format is Tink's: a
+nonce of 12 bytes, the ciphertext and a tag of 16, without a prefix. What a service wraps is Tink's form of a key as
+well: a Protobuf message with the key's bytes in one field.
+"""
+
+import secrets
+from collections.abc import Mapping
+from typing import Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from schema_registry.models_deks import DekAlgorithm
+
+LOCAL = "local-kms"
+_NONCE_BYTES = 12
+_TAG_BYTES = 16
+_KEY_BYTES = {DekAlgorithm.AES128_GCM: 16, DekAlgorithm.AES256_GCM: 32, DekAlgorithm.AES256_SIV: 64}
+_AES_GCM_KEY_FIELD = b"\x1a"
+_AES_SIV_KEY_FIELD = b"\x12"
+
+
+class KmsError(Exception):
+    """The service could not wrap or unwrap a key; the message is for the client and holds no secret."""
+
+
+class KmsAccessDenied(KmsError):
+    """The service knows the registry, but does not let it use the key."""
+
+
+class Wrapper(Protocol):
+    """One key of a service."""
+
+    def wrap(self, key: bytes) -> bytes:
+        """Encrypt a key; raises KmsError."""
+        ...
+
+    def unwrap(self, wrapped: bytes) -> bytes:
+        """Decrypt a key; raises KmsError."""
+        ...
+
+
+class KmsDriver(Protocol):
+    """How the keys of one kind of service are reached."""
+
+    def __call__(self, key_id: str, properties: Mapping[str, str], /) -> Wrapper:
+        """The key that a service knows by this id; raises KmsError."""
+        ...
+
+
+class LocalKms:
+    """Keys that are derived from a secret: the one of the key's own properties, or the registry's."""
+
+    def __init__(self, secret: str | None = None) -> None:
+        self._secret = secret
+
+    def __call__(self, _key_id: str, properties: Mapping[str, str]) -> Wrapper:
+        """The key for a secret; the id plays no part."""
+        secret = properties.get("secret") or self._secret
+        if not secret:
+            raise KmsError("cannot load secret: local-kms needs the property 'secret', or a secret of the registry")
+        return _DerivedKey(secret)
+
+
+class _DerivedKey:
+    def __init__(self, secret: str) -> None:
+        self._cipher = AESGCM(HKDF(SHA256(), length=16, salt=None, info=b"").derive(secret.encode()))
+
+    def wrap(self, key: bytes) -> bytes:
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, key, None)
+
+    def unwrap(self, wrapped: bytes) -> bytes:
+        if len(wrapped) < _NONCE_BYTES + _TAG_BYTES:
+            raise KmsError("ciphertext too short")
+        try:
+            return self._cipher.decrypt(wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], None)
+        except InvalidTag:
+            raise KmsError("decryption failed: the key was wrapped with another secret") from None
+
+
+def new_key(algorithm: DekAlgorithm) -> bytes:
+    """A random key for records, in the form that Tink reads: version 0 (left out), then the key's bytes."""
+    key = secrets.token_bytes(_KEY_BYTES[algorithm])
+    field = _AES_SIV_KEY_FIELD if algorithm is DekAlgorithm.AES256_SIV else _AES_GCM_KEY_FIELD
+    return field + bytes([len(key)]) + key
