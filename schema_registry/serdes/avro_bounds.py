@@ -1,0 +1,105 @@
+"""What Avro data may ask of whoever reads it: hostile bytes must not exhaust memory, time or the stack.
+
+A few bytes can stand for very much where values take no bytes at all (an array of a billion nulls, records of records
+of nothing), and fastavro's compiled reader recurses on the machine's stack as deep as the bytes say: 5 kB of a
+recursive type end the process. The first is refused by the schema, the second by the size of the data.
+"""
+
+from collections.abc import Iterator
+
+from schema_registry.formats.avro_types import Array, Fixed, Map, Primitive, Record, Type, Union
+from schema_registry.serdes.errors import UnusableSchema
+
+MAX_DEPTH = 500
+"""Levels of a recursive type that compiled code may be trusted with; the stack of a thread holds over 1200."""
+MAX_FREE_VALUES = 100_000
+"""Values that a schema may conjure up without a byte."""
+
+_SMALLEST_BYTES = {"null": 0, "float": 4, "double": 8}
+
+
+def check(root: Type) -> None:
+    """Raise UnusableSchema where a few bytes could stand for any number of values."""
+    sizes: dict[int, int] = {}
+    weights: dict[int, int] = {}
+    for type_ in _all_types(root):
+        if isinstance(type_, Array) and smallest_bytes(type_.items, sizes) == 0:
+            raise UnusableSchema("an array whose items take no bytes may have any number of them")
+        if _weight(type_, weights) > MAX_FREE_VALUES:
+            raise UnusableSchema(f"a single value of this schema has more than {MAX_FREE_VALUES} parts")
+
+
+def safe_bytes(root: Type) -> int | None:
+    """How many bytes of data cannot nest too deep for compiled code; None if none can."""
+    recursive = [record for record in _all_types(root) if isinstance(record, Record) and _mentions_itself(record)]
+    if not recursive:
+        return None
+    sizes: dict[int, int] = {}
+    return MAX_DEPTH * max(1, min(smallest_bytes(record, sizes) for record in recursive))
+
+
+def nests_deeper(value: object, limit: int) -> bool:
+    """Whether lists and dicts are nested deeper than a limit."""
+    level = [value]
+    for _ in range(limit):
+        level = [part for outer in level for part in _parts(outer)]
+        if not level:
+            return False
+    return True
+
+
+def smallest_bytes(type_: Type, known: dict[int, int]) -> int:
+    """A number of bytes that no value of the type can go below."""
+    if isinstance(type_, Fixed):
+        return type_.size
+    if isinstance(type_, Primitive):
+        return _SMALLEST_BYTES.get(type_.kind, 1)
+    if not isinstance(type_, Record):
+        return 1
+    if id(type_) not in known:
+        known[id(type_)] = 0  # a record within itself: at least nothing
+        known[id(type_)] = sum(smallest_bytes(field.type, known) for field in type_.fields)
+    return known[id(type_)]
+
+
+def _weight(type_: Type, known: dict[int, int]) -> int:
+    """How many values one value brings along without a choice or a length before them, each of which takes a byte."""
+    if not isinstance(type_, Record):
+        return 1
+    if id(type_) not in known:
+        known[id(type_)] = MAX_FREE_VALUES + 1  # a record that always holds itself has no end
+        known[id(type_)] = 1 + sum(_weight(field.type, known) for field in type_.fields)
+    return known[id(type_)]
+
+
+def _all_types(root: Type) -> Iterator[Type]:
+    """Every type of a schema once."""
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        type_ = stack.pop()
+        if id(type_) not in seen:
+            seen.add(id(type_))
+            yield type_
+            stack.extend(_children(type_))
+
+
+def _children(type_: Type) -> list[Type]:
+    if isinstance(type_, Record):
+        return [field.type for field in type_.fields]
+    if isinstance(type_, Array):
+        return [type_.items]
+    if isinstance(type_, Map):
+        return [type_.values]
+    return list(type_.branches) if isinstance(type_, Union) else []
+
+
+def _mentions_itself(record: Record) -> bool:
+    below = (type_ for child in _children(record) for type_ in _all_types(child))
+    return any(type_ is record for type_ in below)
+
+
+def _parts(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return list(value) if isinstance(value, list | tuple) else []

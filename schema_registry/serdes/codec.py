@@ -1,0 +1,28 @@
+"""What the three formats share: values and their JSON view to bytes and back, by one schema."""
+
+from typing import Any, Protocol
+
+Value = Any
+"""Python data as the format's own library makes it."""
+JsonView = Any
+"""The same data as JSON can tell it: None, bool, int, float, str, list and dict."""
+
+
+class Codec(Protocol):
+    """Reads and writes data of one schema, without any framing; raises InvalidData. Safe for any number of threads."""
+
+    def encode(self, value: Value) -> bytes:
+        """The bytes of a value."""
+        ...
+
+    def decode(self, data: bytes, start: int = 0) -> Value:
+        """The value of bytes, from `start` on."""
+        ...
+
+    def encode_json(self, view: JsonView) -> bytes:
+        """The bytes of a value that is told as JSON."""
+        ...
+
+    def decode_json(self, data: bytes, start: int = 0) -> JsonView:
+        """The value of bytes, told as JSON."""
+        ...

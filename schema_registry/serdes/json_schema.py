@@ -1,0 +1,65 @@
+"""JSON documents, checked against one JSON Schema.
+
+Confluent's JSONSerializer writes the same documents with spaces between their parts, and none of its JSON is read
+differently; it is not used here because it resolves the subject with every record and matches patterns by backtracking.
+Documents are written compactly in UTF-8, as Confluent's Java serializer does. Numbers that JSON does not have (NaN) are
+refused, and integers of any size are kept: hence the standard library writes, and msgspec, which does the same, reads.
+"""
+
+import json
+from typing import Any
+
+import msgspec
+from jsonschema.exceptions import best_match
+
+from schema_registry.formats.json_schema import JsonSchema
+from schema_registry.serdes.codec import JsonView, Value
+from schema_registry.serdes.errors import InvalidData
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False).encode
+_MAX_SHOWN = 300
+
+
+class JsonCodec:
+    """Reads and writes documents of one JSON Schema; both check, unless told not to."""
+
+    def __init__(self, schema: JsonSchema, *, validates_reads: bool = True) -> None:
+        self._validator = schema.validator
+        self._validates_reads = validates_reads
+
+    def encode(self, value: Value) -> bytes:
+        """The bytes of a document."""
+        try:
+            data = _encode(value).encode()  # before the check, because this knows how deep is too deep
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidData(f"the value cannot be written as JSON: {error}") from error
+        self._check(value)
+        return data
+
+    def decode(self, data: bytes, start: int = 0) -> Value:
+        """The document of bytes."""
+        try:
+            value = msgspec.json.decode(memoryview(data)[start:] if start else data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise InvalidData(f"the data is no JSON: {error}") from error
+        if self._validates_reads:
+            self._check(value)
+        return value
+
+    def encode_json(self, view: JsonView) -> bytes:
+        """The bytes of a document: JSON is its own view."""
+        return self.encode(view)
+
+    def decode_json(self, data: bytes, start: int = 0) -> JsonView:
+        """The document of bytes: JSON is its own view."""
+        return self.decode(data, start)
+
+    def _check(self, value: Value) -> None:
+        validator: Any = self._validator
+        try:
+            error = best_match(validator.iter_errors(value))
+        except RecursionError:
+            raise InvalidData("the document nests too deep to be checked against its JSON Schema") from None
+        if error is not None:
+            place = "/".join(str(part) for part in error.absolute_path)
+            raise InvalidData(f"the document does not fit its JSON Schema: /{place}: {error.message[:_MAX_SHOWN]}")

@@ -1,0 +1,30 @@
+"""From a schema's text to what reads and writes its data."""
+
+from schema_registry.client.models import SchemaDefinition
+from schema_registry.client.registry_client import RegistryClient
+from schema_registry.formats import avro, json_schema, protobuf
+from schema_registry.formats.avro import AvroSchema
+from schema_registry.formats.json_schema import JsonSchema
+from schema_registry.formats.protobuf import ProtobufSchema
+from schema_registry.formats.schema import InvalidSchema, SchemaType
+from schema_registry.serdes.errors import UnusableSchema
+
+ParsedSchema = AvroSchema | JsonSchema | ProtobufSchema
+
+
+def parse(definition: SchemaDefinition, client: RegistryClient) -> ParsedSchema:
+    """The schema with its references, which may be asked for; raises UnusableSchema.
+
+    What a registry accepted once is not judged again: only what it means is asked.
+    """
+    references = client.references(definition)
+    try:
+        match definition.schema_type:
+            case SchemaType.AVRO:
+                return avro.parse(definition.text, references, strict=False)
+            case SchemaType.JSON:
+                return json_schema.parse(definition.text, references, strict=False)
+            case SchemaType.PROTOBUF:
+                return protobuf.parse(definition.text, references, strict=False)
+    except InvalidSchema as error:
+        raise UnusableSchema(f"the {definition.schema_type} schema cannot be used: {error}") from error

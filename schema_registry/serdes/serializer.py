@@ -1,0 +1,181 @@
+"""Values as bytes of a topic, with the schema that they are written by."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core_broker.service.clock import Clock, SystemClock
+from schema_registry.client.cache import BoundedCache
+from schema_registry.client.models import RegisteredSchema, SchemaDefinition
+from schema_registry.client.registry_client import RegistryClient
+from schema_registry.formats.avro import AvroSchema
+from schema_registry.formats.json_schema import JsonSchema
+from schema_registry.serdes.avro import AvroCodec
+from schema_registry.serdes.codec import Codec, JsonView, Value
+from schema_registry.serdes.errors import UnusableSchema
+from schema_registry.serdes.framing import Header, guid_header, header_name, id_prefix
+from schema_registry.serdes.json_schema import JsonCodec
+from schema_registry.serdes.protobuf import ProtobufCodec
+from schema_registry.serdes.schemas import ParsedSchema, parse
+from schema_registry.serdes.subject_names import SubjectNameStrategy
+
+
+class IdPlace(StrEnum):
+    """Where the schema of a record is named."""
+
+    PREFIX = "PREFIX"
+    """Its id, before the data."""
+    HEADER = "HEADER"
+    """Its guid, in a header of the record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SerializerSettings:
+    """How schemas get to the registry, and how records name them; Confluent's key is behind each."""
+
+    strategy: SubjectNameStrategy = SubjectNameStrategy.TOPIC_NAME
+    """`key.subject.name.strategy`, `value.subject.name.strategy`"""
+    auto_register: bool = True
+    """`auto.register.schemas`: register what is not there; otherwise it must be there."""
+    use_latest_version: bool = False
+    """`use.latest.version`: write by the subject's latest schema, whatever schema was given."""
+    schema_id: int | None = None
+    """`use.schema.id`: write by this schema, whatever schema was given."""
+    normalize: bool = False
+    """`normalize.schemas`"""
+    id_place: IdPlace = IdPlace.PREFIX
+    """`value.schema.id.serializer`, as a choice."""
+    message: str | None = None
+    """The full name of the Protobuf message to write; the schema's first one when it is not given."""
+
+
+class Writer:
+    """Writes data of one schema to one topic, framed."""
+
+    def __init__(self, registered: RegisteredSchema, schema: ParsedSchema, codec: Codec) -> None:
+        self.registered = registered
+        self.schema = schema
+        self.codec = codec
+        self._indexes = codec.message_indexes if isinstance(codec, ProtobufCodec) else None
+        self.prefix = id_prefix(registered.id or 0, self._indexes)
+        """What stands before the data where the id is there."""
+
+    def header(self, *, is_key: bool) -> Header:
+        """What names the schema where a header does."""
+        if self.registered.guid is None:
+            raise UnusableSchema("the registry tells no guids, so headers cannot name a schema")
+        return header_name(is_key=is_key), guid_header(self.registered.guid, self._indexes)
+
+
+class Serializer:
+    """Writes keys and values of any topic; raises SerdeError, or ClientError where the registry must be asked.
+
+    Only the first record of a topic and schema asks the registry. `definition` is the schema to write by; a call may
+    name another. Rules that a schema brings along (encryption and the like) are not carried out, so nothing is written
+    by the latest schema of a subject if that asks for them. Safe for any number of threads.
+    """
+
+    def __init__(
+        self,
+        client: RegistryClient,
+        definition: SchemaDefinition | None = None,
+        *,
+        settings: SerializerSettings | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._client = client
+        self._definition = definition
+        self._settings = settings or SerializerSettings()
+        is_fixed = not self._settings.use_latest_version
+        self._writers: BoundedCache[tuple[str, bool, SchemaDefinition | None], Writer] = BoundedCache(
+            client.settings.cache_capacity,
+            clock=clock or SystemClock(),
+            ttl_seconds=None if is_fixed else client.settings.latest_ttl_seconds,
+        )
+
+    def serialize(
+        self,
+        topic: str,
+        value: Value,
+        *,
+        is_key: bool = False,
+        headers: list[Header] | None = None,
+        definition: SchemaDefinition | None = None,
+    ) -> bytes | None:
+        """The bytes of a key or value; None stays None. Where headers name the schema, `headers` gets one more."""
+        if value is None:
+            return None
+        writer = self.writer(topic, is_key=is_key, definition=definition)
+        return self._framed(writer, writer.codec.encode(value), is_key, headers)
+
+    def serialize_json(
+        self,
+        topic: str,
+        view: JsonView,
+        *,
+        is_key: bool = False,
+        headers: list[Header] | None = None,
+        definition: SchemaDefinition | None = None,
+    ) -> bytes:
+        """The same from JSON; null is a value like any other here, so that who asks decides what it means."""
+        writer = self.writer(topic, is_key=is_key, definition=definition)
+        return self._framed(writer, writer.codec.encode_json(view), is_key, headers)
+
+    def is_ready(self, topic: str, *, is_key: bool = False, definition: SchemaDefinition | None = None) -> bool:
+        """Whether data can be written without asking the registry; never blocks."""
+        return self._writers.get((topic, is_key, definition or self._definition)) is not None
+
+    def writer(self, topic: str, *, is_key: bool = False, definition: SchemaDefinition | None = None) -> Writer:
+        """What writes data to a topic; for many records, hold on to it."""
+        key = (topic, is_key, definition or self._definition)
+        return self._writers.get(key) or self._writers.put(key, self._new_writer(*key))
+
+    def _framed(self, writer: Writer, data: bytes, is_key: bool, headers: list[Header] | None) -> bytes:
+        if self._settings.id_place is IdPlace.PREFIX:
+            return writer.prefix + data
+        if headers is None:
+            raise UnusableSchema("the schema shall be named in a header, but the record has no headers to add it to")
+        headers.append(writer.header(is_key=is_key))
+        return data
+
+    def _new_writer(self, topic: str, is_key: bool, definition: SchemaDefinition | None) -> Writer:
+        schema = None if definition is None else parse(definition, self._client)
+        registered = self._registered(topic, is_key, definition, schema)
+        # The registry may have another text for the schema that was given, but not another meaning.
+        is_given = not self._settings.use_latest_version and self._settings.schema_id is None
+        if schema is None or not is_given:
+            schema = parse(registered.definition, self._client)
+        return Writer(registered, schema, self._codec(schema))
+
+    def _registered(
+        self, topic: str, is_key: bool, definition: SchemaDefinition | None, schema: ParsedSchema | None
+    ) -> RegisteredSchema:
+        settings = self._settings
+        if settings.schema_id is not None:
+            return _without_rules(self._client.by_id(settings.schema_id))
+        name = settings.message or (schema.name if schema is not None else None)
+        subject = settings.strategy.subject(topic, is_key=is_key, record_name=name)
+        if settings.use_latest_version:
+            return _without_rules(self._client.latest(subject))
+        if definition is None:
+            raise UnusableSchema(f"no schema was given to write {subject} by, nor is the latest one to be used")
+        if settings.auto_register:
+            registered = self._client.register(subject, definition, normalize=settings.normalize)
+            if settings.id_place is IdPlace.PREFIX or registered.guid is not None:
+                return registered
+        return self._client.lookup(subject, definition, normalize=settings.normalize)
+
+    def _codec(self, schema: ParsedSchema) -> Codec:
+        if isinstance(schema, AvroSchema):
+            return AvroCodec(schema)
+        if isinstance(schema, JsonSchema):
+            return JsonCodec(schema)
+        return ProtobufCodec(schema, message=self._settings.message)
+
+
+def _without_rules(registered: RegisteredSchema) -> RegisteredSchema:
+    """Refuse a schema whose data must be changed or checked before it is written: silence could leak secrets."""
+    rules = registered.rule_set or {}
+    for rule in [*(rules.get("domainRules") or ()), *(rules.get("encodingRules") or ())]:
+        if not rule.get("disabled") and rule.get("mode") in ("WRITE", "WRITEREAD"):
+            raise UnusableSchema(f"the schema has a rule {rule.get('name')!r} for writers, which is not supported here")
+    return registered
