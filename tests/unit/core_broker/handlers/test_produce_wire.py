@@ -17,6 +17,7 @@ from core_broker.handlers.produce_wire import (
 )
 from core_broker.protocol.fields import decode, encode
 from core_broker.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -63,17 +64,28 @@ def test_a_request_is_read_as_the_codec_reads_it(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("message", [None, "the batch is too large" * 20])
-def test_a_response_is_written_as_the_codec_writes_it(version: int, message: str | None) -> None:
+@pytest.mark.parametrize(
+    ("message", "single"),
+    [
+        (None, []),
+        ("the batch is too large" * 20, []),
+        ("two are bad", [(1, "no schema id"), (300, "not registered" * 20)]),
+        ("many are bad", [(index, "ä") for index in range(200)]),
+    ],
+)
+def test_a_response_is_written_as_the_codec_writes_it(
+    version: int, message: str | None, single: list[tuple[int, str]]
+) -> None:
     key = TOPIC_ID if version >= 13 else b"orders"
-    results = [TopicResult(key, [PartitionResult(3, 10, 77, 88, 99, message), PartitionResult(4)])]
+    results = [TopicResult(key, [PartitionResult(3, 10, 77, 88, 99, message, single), PartitionResult(4)])]
+    errors = [BatchIndexAndErrorMessage(index, text) for index, text in single]
     expected = ProduceResponse(
         [
             TopicProduceResponse(
                 "" if version >= 13 else "orders",
                 TOPIC_ID if version >= 13 else bytes(16),
                 [
-                    PartitionProduceResponse(3, 10, 77, 88, 99, error_message=message),
+                    PartitionProduceResponse(3, 10, 77, 88, 99, errors, error_message=message),
                     PartitionProduceResponse(4, 0, -1, -1, -1),
                 ],
             )

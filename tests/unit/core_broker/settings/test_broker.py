@@ -98,3 +98,15 @@ def test_listeners_are_read(text: str, expected: list[Listener]) -> None:
 )
 def test_wrong_listeners_and_contradictions_are_refused(values: dict[str, str], reason: str) -> None:
     assert reason in reasons(**values)
+
+
+def test_addresses_of_registries_are_checked() -> None:
+    assert "http://" in reasons(confluent_schema_registry_url="localhost:8081")
+    settings = BrokerSettings.parse({"confluent.schema.registry.url": "http://a:8081, https://b:8081/"})
+    assert settings.confluent_schema_registry_url == ("http://a:8081", "https://b:8081/")
+
+
+def test_credentials_for_the_registry_must_be_there_and_are_never_told() -> None:
+    assert "user:password" in reasons(confluent_basic_auth_credentials_source="USER_INFO")
+    assert "******" in reasons(confluent_basic_auth_user_info="no-colon")
+    assert "s3cret" not in repr(BrokerSettings.parse({"confluent.basic.auth.user.info": "broker:s3cret"}))

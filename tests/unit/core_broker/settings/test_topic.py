@@ -72,3 +72,29 @@ def test_minimum_lag_above_maximum_lag_is_refused() -> None:
 
 def test_internal_segment_bytes_allows_tiny_segments_for_tests() -> None:
     assert TopicSettings.resolve({"internal.segment.bytes": "500"}, BrokerSettings()).segment_bytes == 500
+
+
+@pytest.mark.parametrize("package", ["", "io.confluent.kafka.serializers.subject."])
+@pytest.mark.parametrize("name", ["TopicNameStrategy", "RecordNameStrategy", "TopicRecordNameStrategy"])
+def test_subject_strategies_go_by_their_java_class_or_its_last_word(package: str, name: str) -> None:
+    settings = TopicSettings.resolve({"confluent.value.subject.name.strategy": package + name}, BrokerSettings())
+    assert settings.confluent_value_subject_name_strategy == name
+    text = settings.text_of("confluent.value.subject.name.strategy")
+    assert text == f"io.confluent.kafka.serializers.subject.{name}"
+
+
+def test_an_unknown_subject_strategy_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(BrokerError, match="TopicNameStrategy.*RecordNameStrategy.*TopicRecordNameStrategy") as refusal:
+        TopicSettings.resolve({"confluent.key.subject.name.strategy": "org.example.Mine"}, BrokerSettings())
+    assert refusal.value.code is ErrorCode.INVALID_CONFIG
+
+
+@pytest.mark.parametrize("side", ["key", "value"])
+def test_guarding_a_topic_needs_a_registry(side: str) -> None:
+    overrides = {f"confluent.{side}.schema.validation": "true"}
+    with pytest.raises(BrokerError, match=r"confluent\.schema\.registry\.url") as refusal:
+        TopicSettings.resolve_change(overrides, BrokerSettings())
+    assert refusal.value.code is ErrorCode.INVALID_CONFIG
+    broker = BrokerSettings(confluent_schema_registry_url=("http://localhost:8081",))
+    assert TopicSettings.resolve_change(overrides, broker).is_guarded
+    assert not TopicSettings.resolve_change({}, BrokerSettings()).is_guarded
