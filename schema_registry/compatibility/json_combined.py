@@ -1,0 +1,86 @@
+"""Differences between alternatives and conjunctions: allOf, anyOf, oneOf, several types, and `not`."""
+
+from schema_registry.compatibility.json_comparison import Comparison
+from schema_registry.compatibility.json_findings import Findings
+from schema_registry.compatibility.json_matching import maximum_matching
+from schema_registry.compatibility.json_shapes import Kind, Shape
+from schema_registry.formats.json_references import Node
+
+
+def compare_combined(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
+    """Two combinations: their parts are paired so that as many as possible are compatible."""
+    if original.criterion != update.criterion:
+        widened = _is_wider_criterion(original, update)
+        found.add("COMBINED_TYPE_EXTENDED" if widened else "COMBINED_TYPE_CHANGED")
+        if not widened:
+            return
+    old, new = _distinct_parts(comparison, original), _distinct_parts(comparison, update)
+    if len(old) < len(new):
+        found.add("PRODUCT_TYPE_EXTENDED" if update.criterion == "allOf" else "SUM_TYPE_EXTENDED")
+    elif len(old) > len(new):
+        found.add("PRODUCT_TYPE_NARROWED" if original.criterion == "allOf" else "SUM_TYPE_NARROWED")
+    _pair_parts(comparison, old, new, found, criterion=original.criterion)
+
+
+def compare_with_parts(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> bool:
+    """One combination and one plain schema: whether a single part is enough to call them compatible."""
+    pairs: list[tuple[Shape | Node, Shape | Node]]
+    if update.kind is Kind.COMBINED:
+        pairs = [(original, part) for part in update.parts]
+        is_enough, change = update.criterion in {"anyOf", "oneOf"}, "SUM_TYPE_EXTENDED"
+    else:
+        pairs = [(part, update) for part in original.parts]
+        is_enough, change = original.criterion == "allOf", "PRODUCT_TYPE_NARROWED"
+    if len(pairs) > 1 and not is_enough:
+        return False
+    for old, new in pairs:
+        inside = comparison.compare(old, new)
+        if inside.is_compatible:
+            found.include(inside)
+            if len(pairs) > 1:
+                found.add(change)
+            return True
+    return False
+
+
+def compare_negations(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
+    """What must not match may only become less."""
+    is_less = comparison.compare_reversed(original.keywords["not"], update.keywords["not"])
+    found.add("NOT_TYPE_NARROWED" if is_less else "NOT_TYPE_EXTENDED", "not")
+
+
+def _is_wider_criterion(original: Shape, update: Shape) -> bool:
+    if update.criterion == "anyOf" or (len(original.parts) == 1 and len(update.parts) == 1):
+        return True
+    if update.criterion == "oneOf":
+        return len(original.parts) == 1 or (original.criterion == "allOf" and len(update.parts) == 1)
+    return False
+
+
+def _distinct_parts(comparison: Comparison, shape: Shape) -> list[Shape | Node]:
+    """The parts without those that say the same as one before."""
+    comparison.work.spend(len(shape.parts))
+    distinct: dict[object, Shape | Node] = {}
+    for part in shape.parts:
+        distinct.setdefault(id(part) if isinstance(part, Shape) else comparison.equality.key(part), part)
+    return list(distinct.values())
+
+
+def _pair_parts(
+    comparison: Comparison,
+    old: list[Shape | Node],
+    new: list[Shape | Node],
+    found: Findings,
+    *,
+    criterion: str,
+) -> None:
+    compatible: dict[int, dict[int, Findings]] = {}
+    for index, part in enumerate(old):
+        insides = ((place, comparison.compare(part, candidate)) for place, candidate in enumerate(new))
+        compatible[index] = {place: inside for place, inside in insides if inside.is_compatible}
+    comparison.work.spend(sum(map(len, compatible.values())))
+    matching = maximum_matching({index: list(places) for index, places in compatible.items()})
+    for index, place in matching.items():
+        found.include(compatible[index][place], f"{criterion}/{index}")
+    if len(matching) < min(len(old), len(new)):
+        found.add("COMBINED_TYPE_SUBSCHEMAS_CHANGED")

@@ -1,0 +1,134 @@
+"""The kinds of difference between JSON Schemas: Confluent's names, which are compatible, and how each is told."""
+
+from schema_registry.compatibility.policy import Policy
+
+TOO_COMPLEX = "TOO_COMPLEX"
+"""Ours: the comparison was given up, so nobody knows whether the schemas are compatible."""
+
+_COMPATIBLE = frozenset(
+    {"ID_CHANGED", "DESCRIPTION_CHANGED", "TITLE_CHANGED", "DEFAULT_CHANGED", "SCHEMA_REMOVED", "TYPE_EXTENDED"}
+    | {"MAX_LENGTH_INCREASED", "MAX_LENGTH_REMOVED", "MIN_LENGTH_DECREASED", "MIN_LENGTH_REMOVED", "PATTERN_REMOVED"}
+    | {"MAXIMUM_INCREASED", "MAXIMUM_REMOVED", "MINIMUM_DECREASED", "MINIMUM_REMOVED"}
+    | {"EXCLUSIVE_MAXIMUM_INCREASED", "EXCLUSIVE_MAXIMUM_REMOVED"}
+    | {"EXCLUSIVE_MINIMUM_DECREASED", "EXCLUSIVE_MINIMUM_REMOVED"}
+    | {"MULTIPLE_OF_REDUCED", "MULTIPLE_OF_REMOVED"}
+    | {"REQUIRED_ATTRIBUTE_WITH_DEFAULT_ADDED", "REQUIRED_ATTRIBUTE_REMOVED"}
+    | {"DEPENDENCY_ARRAY_NARROWED", "DEPENDENCY_ARRAY_REMOVED", "DEPENDENCY_SCHEMA_REMOVED"}
+    | {"MAX_PROPERTIES_INCREASED", "MAX_PROPERTIES_REMOVED", "MIN_PROPERTIES_DECREASED", "MIN_PROPERTIES_REMOVED"}
+    | {"ADDITIONAL_PROPERTIES_ADDED", "ADDITIONAL_PROPERTIES_EXTENDED"}
+    | {"UNEVALUATED_PROPERTIES_ADDED", "UNEVALUATED_PROPERTIES_EXTENDED"}
+    | {"PROPERTY_WITH_EMPTY_SCHEMA_ADDED_TO_OPEN_CONTENT_MODEL"}
+    | {"REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_UNOPEN_CONTENT_MODEL"}
+    | {"OPTIONAL_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL", "PROPERTY_WITH_FALSE_REMOVED_FROM_CLOSED_CONTENT_MODEL"}
+    | {"PROPERTY_REMOVED_FROM_OPEN_CONTENT_MODEL", "PROPERTY_ADDED_IS_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL"}
+    | {"PROPERTY_REMOVED_IS_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL"}
+    | {"MAX_ITEMS_INCREASED", "MAX_ITEMS_REMOVED", "MIN_ITEMS_DECREASED", "MIN_ITEMS_REMOVED"}
+    | {"MAX_CONTAINS_INCREASED", "MAX_CONTAINS_REMOVED", "MIN_CONTAINS_DECREASED", "MIN_CONTAINS_REMOVED"}
+    | {"UNIQUE_ITEMS_REMOVED", "ADDITIONAL_ITEMS_ADDED", "ADDITIONAL_ITEMS_EXTENDED"}
+    | {"UNEVALUATED_ITEMS_ADDED", "UNEVALUATED_ITEMS_EXTENDED"}
+    | {"ITEM_WITH_EMPTY_SCHEMA_ADDED_TO_OPEN_CONTENT_MODEL", "ITEM_ADDED_TO_CLOSED_CONTENT_MODEL"}
+    | {"ITEM_WITH_FALSE_REMOVED_FROM_CLOSED_CONTENT_MODEL", "ITEM_REMOVED_FROM_OPEN_CONTENT_MODEL"}
+    | {"ITEM_ADDED_IS_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL"}
+    | {"ITEM_REMOVED_IS_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL"}
+    | {"ENUM_ARRAY_EXTENDED", "COMBINED_TYPE_EXTENDED", "PRODUCT_TYPE_NARROWED", "SUM_TYPE_EXTENDED"}
+    | {"NOT_TYPE_NARROWED"}
+)
+_COMPATIBLE_IF_LENIENT = frozenset(
+    {"ADDITIONAL_PROPERTIES_NARROWED", "ADDITIONAL_PROPERTIES_REMOVED"}
+    | {"UNEVALUATED_PROPERTIES_NARROWED", "UNEVALUATED_PROPERTIES_REMOVED"}
+    | {"REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL", "OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL"}
+    | {"PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL"}
+    | {"PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL"}
+    | {"PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL"}
+)
+
+
+def compatible_types(policy: Policy) -> frozenset[str]:
+    """The kinds of difference that a policy lets pass."""
+    return _COMPATIBLE | _COMPATIBLE_IF_LENIENT if policy is Policy.LENIENT else _COMPATIBLE
+
+
+def describe(kind: str, path: str) -> str:
+    """What a person reads about one difference; `{reader}` and `{writer}` stand for new and old."""
+    text = _sentence(kind).replace("{path}", path)
+    if kind in _COMPATIBLE_IF_LENIENT:
+        text += f". {_REASONS.get(kind, '')}compatibilityPolicy LENIENT would let this pass"
+    return text
+
+
+_REASONS = {
+    "OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL": (
+        "The {writer} schema allows any other property (additionalProperties is not false), so data may already have "
+        "this property with values that the {reader} schema refuses. "
+    ),
+    "REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL": (
+        "The {writer} schema allows any other property (additionalProperties is not false), so data may already have "
+        "this property with values that the {reader} schema refuses. "
+    ),
+}
+_KEYWORD = "The keyword at path '{path}' in the {reader} schema is not present in the {writer} schema"
+_MORE = "The value at path '{path}' in the {reader} schema is more than its value in the {writer} schema"
+_LESS = "The value at path '{path}' in the {reader} schema is less than its value in the {writer} schema"
+_OTHER = "The value at path '{path}' is different between the {reader} and {writer} schema"
+_FEWER = "An array or combined type at path '{path}' has fewer elements in the {reader} schema than the {writer} schema"
+_MORE_ELEMENTS = (
+    "An array or combined type at path '{path}' has more elements in the {reader} schema than the {writer} schema"
+)
+_TYPE = "A type at path '{path}' is different between the {reader} schema and the {writer} schema"
+_GONE = "The {writer} schema says something at path '{path}' that the {reader} schema does not say"
+
+_SENTENCES = {
+    "TYPE_NARROWED": _TYPE,
+    "TYPE_CHANGED": _TYPE,
+    "COMBINED_TYPE_CHANGED": _TYPE,
+    "COMBINED_TYPE_SUBSCHEMAS_CHANGED": _TYPE,
+    "ENUM_ARRAY_CHANGED": _TYPE,
+    "SCHEMA_ADDED": _KEYWORD,
+    "PRODUCT_TYPE_EXTENDED": _MORE_ELEMENTS,
+    "SUM_TYPE_EXTENDED": _MORE_ELEMENTS,
+    "NOT_TYPE_EXTENDED": _MORE_ELEMENTS,
+    "DEPENDENCY_ARRAY_EXTENDED": _MORE_ELEMENTS,
+    "MULTIPLE_OF_EXPANDED": _MORE,
+    "ADDITIONAL_PROPERTIES_REMOVED": _KEYWORD,
+    "ADDITIONAL_ITEMS_REMOVED": _KEYWORD,
+    "UNEVALUATED_PROPERTIES_REMOVED": _KEYWORD,
+    "UNEVALUATED_ITEMS_REMOVED": _KEYWORD,
+    "REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL": (
+        "The {reader} schema has an unopen content model and has a required property at path '{path}' which is "
+        "missing in the {writer} schema"
+    ),
+    TOO_COMPLEX: "The {reader} and the {writer} schema have too many alternatives and references to be compared",
+}
+_SENTENCES_BY_ENDING = {
+    "ADDED_TO_OPEN_CONTENT_MODEL": (
+        "The {reader} schema has an open content model and has a property or item at path '{path}' which is missing in "
+        "the {writer} schema"
+    ),
+    "REMOVED_FROM_CLOSED_CONTENT_MODEL": (
+        "The {reader} schema has a closed content model and is missing a property or item present at path '{path}' in "
+        "the {writer} schema"
+    ),
+    "REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL": (
+        "A property or item is missing in the {reader} schema but present at path '{path}' in the {writer} schema and "
+        "is not covered by its partially open content model"
+    ),
+    "ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL": (
+        "The {reader} schema has a property or item at path '{path}' which is missing in the {writer} schema and is "
+        "not covered by its partially open content model"
+    ),
+    "_ADDED": _KEYWORD,
+    "_INCREASED": _MORE,
+    "_DECREASED": _LESS,
+    "_NARROWED": _FEWER,
+    "_CHANGED": _OTHER,
+    "_REMOVED": _GONE,
+}
+
+
+def _sentence(kind: str) -> str:
+    if kind in _SENTENCES:
+        return _SENTENCES[kind]
+    for ending, sentence in _SENTENCES_BY_ENDING.items():
+        if kind.endswith(ending):
+            return sentence
+    return "The {reader} and the {writer} schema differ at path '{path}'"

@@ -1,0 +1,190 @@
+"""Differences between objects: properties, what else they may have, dependencies, sizes.
+
+A content model is open if any other property is allowed, partially open if other properties must follow a schema,
+closed if there are none. Adding is judged by the original's model, removing by the update's.
+"""
+
+from schema_registry.compatibility.json_comparison import Comparison
+from schema_registry.compatibility.json_findings import Findings, step
+from schema_registry.compatibility.json_scalars import compare_limits
+from schema_registry.compatibility.json_shapes import Shape
+from schema_registry.compatibility.json_unevaluated import compare_unevaluated
+from schema_registry.formats.json_patterns import matches
+from schema_registry.formats.json_references import Node
+from schema_registry.formats.json_text import JsonObject
+
+_NO_PROPERTIES: JsonObject = {}
+
+
+def compare_objects(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
+    """All that objects can say."""
+    _compare_required(original, update, found)
+    _compare_properties(comparison, original, update, found)
+    _compare_dependencies(comparison, original, update, found)
+    _compare_additional(comparison, original.keywords, update.keywords, found)
+    compare_unevaluated(comparison, original, update, found, keyword="unevaluatedProperties")
+    limits = {"maxProperties": "MAX_PROPERTIES", "minProperties": "MIN_PROPERTIES"}
+    compare_limits(found, original, update, keywords=limits)
+
+
+def _compare_required(original: Shape, update: Shape, found: Findings) -> None:
+    """Properties that both schemas name; those of one only are judged as added or removed."""
+    old, new = _required(original), _required(update)
+    if old == new:
+        return
+    properties = update.keywords.get("properties", _NO_PROPERTIES)
+    for name in original.keywords.get("properties", _NO_PROPERTIES):
+        if name not in properties or (name in old) == (name in new):
+            continue
+        if name in old:
+            change = "REQUIRED_ATTRIBUTE_REMOVED"
+        elif _has_default(properties[name]):
+            change = "REQUIRED_ATTRIBUTE_WITH_DEFAULT_ADDED"
+        else:
+            change = "REQUIRED_ATTRIBUTE_ADDED"
+        found.add(change, f"required/{step(name)}")
+
+
+def _compare_properties(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
+    old, new = original.keywords.get("properties", _NO_PROPERTIES), update.keywords.get("properties", _NO_PROPERTIES)
+    comparison.work.spend(len(old) + len(new))
+    for name in sorted(old.keys() | new.keys()):
+        path = f"properties/{step(name)}"
+        if name not in new:
+            _judge_removed(comparison, old[name], update, found, name=name, path=path)
+        elif name not in old:
+            _judge_added(comparison, original, update, found, name=name, path=path)
+        else:
+            found.include(comparison.compare(old[name], new[name]), path)
+
+
+def _judge_removed(
+    comparison: Comparison, removed: Node, update: Shape, found: Findings, *, name: str, path: str
+) -> None:
+    if _is_open(comparison, update, of_update=True):
+        found.add("PROPERTY_REMOVED_FROM_OPEN_CONTENT_MODEL", path)
+        return
+    covering = _covering(comparison, update, name=name, of_update=True)
+    if covering is not None:
+        inside = comparison.compare(removed, covering)
+        found.include(inside, path)
+        verdict = "IS" if inside.is_compatible else "NOT"
+        found.add(f"PROPERTY_REMOVED_{verdict}_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", path)
+    elif removed is False:
+        found.add("PROPERTY_WITH_FALSE_REMOVED_FROM_CLOSED_CONTENT_MODEL", path)
+    else:
+        found.add("PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL", path)
+
+
+def _judge_added(
+    comparison: Comparison, original: Shape, update: Shape, found: Findings, *, name: str, path: str
+) -> None:
+    added: Node = update.keywords["properties"][name]
+    model = "UNOPEN"
+    if _is_open(comparison, original, of_update=False):
+        if comparison.is_anything(added, of_update=True) and name not in _required(update):
+            found.add("PROPERTY_WITH_EMPTY_SCHEMA_ADDED_TO_OPEN_CONTENT_MODEL", path)
+            return
+        model = "OPEN"
+    else:
+        covering = _covering(comparison, original, name=name, of_update=False)
+        if covering is not None:
+            inside = comparison.compare(covering, added)
+            found.include(inside, path)
+            verdict = "IS" if inside.is_compatible else "NOT"
+            found.add(f"PROPERTY_ADDED_{verdict}_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", path)
+    found.add(f"{_demand(update, name)}_ADDED_TO_{model}_CONTENT_MODEL", path)
+
+
+def _demand(update: Shape, name: str) -> str:
+    if name not in _required(update):
+        return "OPTIONAL_PROPERTY"
+    has_default = _has_default(update.keywords["properties"][name])
+    return "REQUIRED_PROPERTY_WITH_DEFAULT" if has_default else "REQUIRED_PROPERTY"
+
+
+def _required(shape: Shape) -> frozenset[str]:
+    if shape.members is None:
+        shape.members = frozenset(shape.keywords.get("required", ()))
+    return shape.members
+
+
+def _has_default(schema: Node) -> bool:
+    return isinstance(schema, dict) and "default" in schema
+
+
+def _is_open(comparison: Comparison, shape: Shape, *, of_update: bool) -> bool:
+    keywords = shape.keywords
+    if keywords.get("patternProperties"):
+        return False
+    if "additionalProperties" in keywords:
+        return keywords["additionalProperties"] is True
+    unevaluated = keywords.get("unevaluatedProperties")
+    return unevaluated is None or comparison.is_anything(unevaluated, of_update=of_update)
+
+
+def _covering(comparison: Comparison, shape: Shape, *, name: str, of_update: bool) -> Node | None:
+    """The schema that a property of this name must follow although no property is called so."""
+    keywords = shape.keywords
+    patterns: JsonObject = keywords.get("patternProperties", _NO_PROPERTIES)
+    comparison.work.spend(len(patterns))
+    for pattern, schema in patterns.items():
+        is_match = matches(pattern, name)
+        # Where nobody can tell, expect the worse: old data may have followed the pattern, new data may not.
+        if is_match or (is_match is None and not of_update):
+            node: Node = schema
+            return node
+    additional = keywords.get("additionalProperties")
+    if additional is None and not patterns:
+        additional = keywords.get("unevaluatedProperties")
+    return additional if isinstance(additional, dict) else None
+
+
+def _compare_additional(comparison: Comparison, original: JsonObject, update: JsonObject, found: Findings) -> None:
+    path = "additionalProperties"
+    old, new = original.get(path, True), update.get(path, True)
+    if (old is False) != (new is False):
+        found.add("ADDITIONAL_PROPERTIES_ADDED" if old is False else "ADDITIONAL_PROPERTIES_REMOVED", path)
+    elif isinstance(old, dict) and isinstance(new, dict):
+        found.include(comparison.compare(old, new), path)
+    elif isinstance(new, dict):
+        found.add("ADDITIONAL_PROPERTIES_NARROWED", path)
+    elif isinstance(old, dict):
+        found.add("ADDITIONAL_PROPERTIES_EXTENDED", path)
+
+
+def _compare_dependencies(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
+    old, new = _dependencies(original.keywords), _dependencies(update.keywords)
+    comparison.work.spend(len(old) + len(new))
+    for (name, is_names), path in _dependency_paths(old | new):
+        before, after = old.get((name, is_names)), new.get((name, is_names))
+        kind = "DEPENDENCY_ARRAY" if is_names else "DEPENDENCY_SCHEMA"
+        if before is None or after is None:
+            found.add(f"{kind}_{'ADDED' if before is None else 'REMOVED'}", path)
+        elif isinstance(before, list) and isinstance(after, list):
+            _compare_names(set(before), set(after), found, path)
+        elif not isinstance(before, list) and not isinstance(after, list):
+            found.include(comparison.compare(before, after), path)
+
+
+def _dependency_paths(
+    dependencies: dict[tuple[str, bool], Node | list[str]],
+) -> list[tuple[tuple[str, bool], str]]:
+    """Arrays of names first, each kind in the order of the names."""
+    ordered = sorted(dependencies, key=lambda key: (not key[1], key[0]))
+    return [(key, f"dependencies/{step(key[0])}") for key in ordered]
+
+
+def _dependencies(keywords: JsonObject) -> dict[tuple[str, bool], Node | list[str]]:
+    """What each property entails, by its name and whether it is a list of names; old and new spellings alike."""
+    collected: dict[tuple[str, bool], Node | list[str]] = {}
+    for keyword in ("dependencies", "dependentRequired", "dependentSchemas"):
+        for name, entailed in keywords.get(keyword, _NO_PROPERTIES).items():
+            collected[name, isinstance(entailed, list)] = entailed
+    return collected
+
+
+def _compare_names(old: set[str], new: set[str], found: Findings, path: str) -> None:
+    if old != new:
+        change = "EXTENDED" if new > old else "NARROWED" if new < old else "CHANGED"
+        found.add(f"DEPENDENCY_ARRAY_{change}", path)

@@ -1,0 +1,57 @@
+"""The drafts of JSON Schema, and which one a document speaks."""
+
+from enum import Enum
+
+from referencing import Specification
+from referencing.jsonschema import DRAFT4, DRAFT6, DRAFT7, DRAFT201909, DRAFT202012
+
+from schema_registry.formats.json_text import JsonObject, JsonValue
+
+Dialect = Specification[JsonObject | bool]
+
+
+class Draft(Enum):
+    """A draft, by the URI that `$schema` gives; in order of their dates."""
+
+    DRAFT_4 = "http://json-schema.org/draft-04/schema"
+    DRAFT_6 = "http://json-schema.org/draft-06/schema"
+    DRAFT_7 = "http://json-schema.org/draft-07/schema"
+    DRAFT_2019_09 = "https://json-schema.org/draft/2019-09/schema"
+    DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
+
+    @property
+    def dialect(self) -> Dialect:
+        """How `referencing` finds ids, anchors and subschemas in it."""
+        return _DIALECTS[self]
+
+    @property
+    def id_keyword(self) -> str:
+        """The keyword that names a schema."""
+        return "id" if self is Draft.DRAFT_4 else "$id"
+
+    @property
+    def is_modern(self) -> bool:
+        """Whether keywords beside `$ref` count."""
+        return self in {Draft.DRAFT_2019_09, Draft.DRAFT_2020_12}
+
+
+def draft_of(document: JsonValue, default: Draft = Draft.DRAFT_7) -> Draft:
+    """The draft that `$schema` names; unknown and absent ones are read as the default, as Confluent does."""
+    uri = document.get("$schema") if isinstance(document, dict) else None
+    if not isinstance(uri, str):
+        return default
+    return _BY_ADDRESS.get(_address(uri), default)
+
+
+def _address(uri: str) -> str:
+    return uri.removesuffix("#").removeprefix("https://").removeprefix("http://")
+
+
+_DIALECTS: dict[Draft, Dialect] = {
+    Draft.DRAFT_4: DRAFT4,
+    Draft.DRAFT_6: DRAFT6,
+    Draft.DRAFT_7: DRAFT7,
+    Draft.DRAFT_2019_09: DRAFT201909,
+    Draft.DRAFT_2020_12: DRAFT202012,
+}
+_BY_ADDRESS = {_address(draft.value): draft for draft in Draft}

@@ -1,0 +1,105 @@
+"""JSON Schema: texts of drafts 4, 6, 7, 2019-09 and 2020-12 as checked documents.
+
+Where Confluent's registry is laxer (duplicate keys, NaN, text after the document, numbers beyond a double, half
+surrogates, references that lead nowhere), ours refuses: no client could use what was registered.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, cast
+
+from jsonschema.protocols import Validator
+from referencing import Registry
+
+from schema_registry.formats.json_drafts import Draft, draft_of
+from schema_registry.formats.json_references import Node, SchemaGraph, Targets
+from schema_registry.formats.json_text import JsonValue, read, write
+from schema_registry.formats.json_validators import validator_class
+from schema_registry.formats.schema import DEFAULT_LIMITS, InvalidSchema, Limits, References, SchemaType
+
+RESERVED_PREFIX = "$$"
+
+
+def parse(
+    text: str, references: References = (), *, limits: Limits = DEFAULT_LIMITS, strict: bool = True
+) -> "JsonSchema":
+    """Parse and check one schema; `strict` also refuses what only new schemas must not have.
+
+    That is an object with a key twice, and properties whose names begin with `$$`.
+    """
+    document = _node(read(text, limits=limits, strict=strict))
+    draft = draft_of(document)
+    named = {reference.name: _referenced(reference.name, reference.text, limits) for reference in references}
+    schema = JsonSchema(document, draft, graph=SchemaGraph(document, draft, named))
+    try:
+        schema.canonical.encode()
+    except UnicodeEncodeError:
+        raise InvalidSchema("half of a surrogate pair, which UTF-8 cannot hold") from None
+    if strict:
+        _refuse_reserved_names(document)
+    return schema
+
+
+class JsonSchema:
+    """One parsed JSON Schema. Immutable; equality is identity."""
+
+    def __init__(self, document: Node, draft: Draft, *, graph: SchemaGraph) -> None:
+        self.document = document
+        self.draft = draft
+        self._graph = graph
+
+    @property
+    def schema_type(self) -> SchemaType:
+        """The format."""
+        return SchemaType.JSON
+
+    @cached_property
+    def canonical(self) -> str:
+        """The document written compactly, keys in the order given, numbers as they were spelt."""
+        return write(self.document)
+
+    @cached_property
+    def normalized(self) -> str:
+        """The canonical text with the keys of every object sorted."""
+        return write(self.document, sort_keys=True)
+
+    @property
+    def name(self) -> str | None:
+        """The title."""
+        title = self.document.get("title") if isinstance(self.document, dict) else None
+        return title if isinstance(title, str) else None
+
+    def formatted(self, style: str) -> str:  # noqa: ARG002 - JSON Schema has one style
+        """The canonical text: JSON Schema has no other style."""
+        return self.canonical
+
+    @property
+    def targets(self) -> Targets:
+        """Where every reference leads; the drafts' rules of `$id` and anchors are applied already."""
+        return self._graph.targets
+
+    @cached_property
+    def validator(self) -> Validator:
+        """Checks documents against the schema."""
+        make = validator_class(self.draft)
+        return make(self.document, registry=cast("Registry[bool | Mapping[str, Any]]", self._graph.registry))
+
+
+def _node(value: JsonValue) -> Node:
+    if isinstance(value, bool | dict):
+        return value
+    raise InvalidSchema("a JSON Schema is an object, true or false")
+
+
+def _referenced(name: str, text: str, limits: Limits) -> Node:
+    try:
+        return _node(read(text, limits=limits, strict=False))
+    except InvalidSchema as error:
+        raise InvalidSchema(f"the reference {name!r}: {error}") from None
+
+
+def _refuse_reserved_names(document: Node) -> None:
+    properties = document.get("properties", {}) if isinstance(document, dict) else {}
+    for name in properties:
+        if name.startswith(RESERVED_PREFIX):
+            raise InvalidSchema(f"#/properties/{name}: names of properties cannot start with {RESERVED_PREFIX}")

@@ -1,0 +1,134 @@
+"""JSON texts as values that can be written back: key order and the spelling of numbers survive."""
+
+import json
+import math
+import re
+from decimal import Decimal
+from json.encoder import encode_basestring
+from typing import Any, NoReturn, Self
+
+from schema_registry.formats.schema import InvalidSchema, Limits
+
+JsonObject = dict[str, Any]
+JsonValue = None | bool | int | float | str | list[Any] | JsonObject
+
+_ESCAPED = re.compile(r"\\(u[0-9a-f]{4}|.)")
+
+
+class SpelledNumber(float):
+    """A number with a fraction or an exponent, which remembers how it was written: 1.50 is not 1.5 to a reader."""
+
+    __slots__ = ("spelling",)
+    spelling: str
+
+    def __new__(cls, text: str) -> Self:
+        """Read a number; one that no double can hold is refused, because no client could use it."""
+        number = super().__new__(cls, text)
+        exact = Decimal(text)
+        if math.isinf(number) or (not number and exact):
+            raise ValueError(f"the number {text[:50]} does not fit a double")
+        number.spelling = str(exact)
+        return number
+
+
+def read(text: str, *, limits: Limits, strict: bool = True) -> JsonValue:
+    """Parse one JSON text; `strict` refuses an object that names a key twice, otherwise the last one counts."""
+    decoder = _STRICT_DECODER if strict else _LENIENT_DECODER
+    try:
+        value: JsonValue = decoder.decode(text)
+    except json.JSONDecodeError as error:
+        raise InvalidSchema(f"not JSON: {error}") from None
+    except RecursionError:
+        raise InvalidSchema(f"nested deeper than {limits.max_depth} levels") from None
+    except ValueError as error:
+        too_long = "integer string conversion" in str(error)
+        raise InvalidSchema(f"not JSON: {'a number has too many digits' if too_long else error}") from None
+    _check_size(value, limits)
+    return value
+
+
+def write(value: JsonValue, *, sort_keys: bool = False) -> str:
+    """Write a value compactly; `sort_keys` orders the keys of every object."""
+    parts: list[str] = []
+    _write(value, parts, sort_keys)
+    return "".join(parts)
+
+
+def _write(value: JsonValue, parts: list[str], sort_keys: bool) -> None:
+    if isinstance(value, str):
+        parts.append(_quoted(value))
+    elif isinstance(value, dict):
+        separator = "{"
+        for key in sorted(value) if sort_keys else value:
+            parts.append(f"{separator}{_quoted(key)}:")
+            _write(value[key], parts, sort_keys)
+            separator = ","
+        parts.append("}" if value else "{}")
+    elif isinstance(value, list):
+        separator = "["
+        for item in value:
+            parts.append(separator)
+            _write(item, parts, sort_keys)
+            separator = ","
+        parts.append("]" if value else "[]")
+    else:
+        parts.append(_literal(value))
+
+
+def _literal(value: float | bool | None) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.spelling if isinstance(value, SpelledNumber) else repr(value)
+
+
+def _quoted(text: str) -> str:
+    quoted = encode_basestring(text)
+    # Java writes the digits of an escape in capitals; ids of equal schemas should not depend on who wrote them.
+    return _ESCAPED.sub(_capital_escape, quoted) if "\\u" in quoted else quoted
+
+
+def _capital_escape(match: re.Match[str]) -> str:
+    escape = match.group(1)
+    return f"\\u{escape[1:].upper()}" if len(escape) > 1 else match.group(0)
+
+
+def _check_size(value: JsonValue, limits: Limits) -> None:
+    """Count values level by level, so that no text can exhaust the stack of whoever reads it next."""
+    elements = 1
+    level: list[Any] = [value]
+    for _ in range(limits.max_depth):
+        if not level:
+            return
+        children: list[Any] = []
+        for container in level:
+            if isinstance(container, dict):
+                children.extend(container.values())
+            elif isinstance(container, list):
+                children.extend(container)
+        elements += len(children)
+        if elements > limits.max_elements:
+            raise InvalidSchema(f"more than {limits.max_elements} values")
+        level = children
+    if any(isinstance(leaf, dict | list) for leaf in level):
+        raise InvalidSchema(f"nested deeper than {limits.max_depth} levels")
+
+
+def _distinct_keys(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice[:100]!r} is there twice in one object")
+    return members
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+_STRICT_DECODER = json.JSONDecoder(
+    object_pairs_hook=_distinct_keys, parse_float=SpelledNumber, parse_constant=_refuse_constant
+)
+_LENIENT_DECODER = json.JSONDecoder(parse_float=SpelledNumber, parse_constant=_refuse_constant)
