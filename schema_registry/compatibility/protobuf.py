@@ -1,0 +1,211 @@
+"""What changed between two Protobuf schemas, by Confluent's names, and whether old records can still be read.
+
+Messages are matched by name and fields by number, as records know only numbers. Confluent's "original" is the writer
+here, and its "update" the reader.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from google.protobuf.descriptor_pb2 import DescriptorProto, EnumDescriptorProto, FieldDescriptorProto
+
+from schema_registry.compatibility.difference import Difference
+from schema_registry.compatibility.protobuf_changes import Changes, Trail
+from schema_registry.compatibility.protobuf_types import (
+    Kind,
+    Member,
+    Types,
+    by_name,
+    kind_of,
+    members,
+    real_oneofs,
+    scalar_group,
+)
+from schema_registry.formats.protobuf import ProtobufSchema
+
+MAX_NESTED_COMPARISONS = 50
+"""Imported types are compared where they are used, and past this depth on their own."""
+
+
+def compare(reader: ProtobufSchema, writer: ProtobufSchema) -> list[Difference]:
+    """Every difference that a reader (Confluent's update) meets in what the writer (its original) wrote."""
+    comparison = _Comparison(Types(reader), Types(writer))
+    if reader.descriptor.package != writer.descriptor.package:
+        comparison.changes.add("PACKAGE_CHANGED", ())
+    comparison.messages(reader.descriptor.message_type, writer.descriptor.message_type, trail=())
+    comparison.enums(reader.descriptor.enum_type, writer.descriptor.enum_type, trail=())
+    comparison.finish()
+    return comparison.changes.differences
+
+
+class _Comparison:
+    def __init__(self, reader: Types, writer: Types) -> None:
+        self.changes = Changes()
+        self._reader = reader
+        self._writer = writer
+        self._seen: dict[tuple[str, str], bool] = {}
+        """Pairs of imported types that were compared, or are being compared, and whether they fit."""
+        self._postponed: list[tuple[str, str]] = []
+        self._depth = 0
+
+    def finish(self) -> None:
+        """Compare what lies too deep to be compared on the way."""
+        while self._postponed:
+            self._imported(*self._postponed.pop())
+
+    def messages(self, reader: Sequence[DescriptorProto], writer: Sequence[DescriptorProto], *, trail: Trail) -> None:
+        new, old = by_name(reader), by_name(writer)
+        for name in dict.fromkeys([*old, *new]):
+            here = (*trail, name)
+            if name not in new:
+                self.changes.add("MESSAGE_REMOVED", here)
+            elif name not in old:
+                self.changes.add("MESSAGE_ADDED", here)
+            else:
+                self._message(new[name][1], old[name][1], here)
+                if new[name][0] != old[name][0]:
+                    self.changes.add("MESSAGE_MOVED", here)
+
+    def enums(
+        self, reader: Sequence[EnumDescriptorProto], writer: Sequence[EnumDescriptorProto], *, trail: Trail
+    ) -> None:
+        new, old = {enum.name: enum for enum in reader}, {enum.name: enum for enum in writer}
+        for name in dict.fromkeys([*old, *new]):
+            here = (*trail, name)
+            if name not in new:
+                self.changes.add("ENUM_REMOVED", here)
+            elif name not in old:
+                self.changes.add("ENUM_ADDED", here)
+            else:
+                self._enum(new[name], old[name], here)
+
+    def _enum(self, reader: EnumDescriptorProto, writer: EnumDescriptorProto, trail: Trail) -> None:
+        new = {value.number: value.name for value in reader.value}
+        old = {value.number: value.name for value in writer.value}
+        for number in sorted({*new, *old}):
+            here = (*trail, str(number))
+            if number not in new:
+                self.changes.add("ENUM_CONST_REMOVED", here)
+            elif number not in old:
+                self.changes.add("ENUM_CONST_ADDED", here)
+            elif new[number] != old[number]:
+                self.changes.add("ENUM_CONST_CHANGED", here)
+
+    def _message(self, reader: DescriptorProto, writer: DescriptorProto, trail: Trail) -> None:
+        new, old = members(reader), members(writer)
+        self._oneofs(reader, writer, trail=trail)
+        lost = _lost_oneofs(reader, writer)
+        for number in sorted({*new, *old}):
+            if number not in new:
+                self._removed(old[number], lost, trail)
+            elif number not in old:
+                self._added(new[number], trail)
+            else:
+                self._kept(new[number], old[number], trail)
+        self.messages(reader.nested_type, writer.nested_type, trail=trail)
+        self.enums(reader.enum_type, writer.enum_type, trail=trail)
+
+    def _oneofs(self, reader: DescriptorProto, writer: DescriptorProto, *, trail: Trail) -> None:
+        new, old = real_oneofs(reader), real_oneofs(writer)
+        before = members(writer)
+        for name, numbers in new.items():
+            self._moved_into(name, [before[number] for number in numbers if number in before], trail)
+        for name in sorted({*new, *old}):
+            if name not in new:
+                self.changes.add("ONEOF_REMOVED", (*trail, name))
+            elif name not in old:
+                self.changes.add("ONEOF_ADDED", (*trail, name))
+
+    def _moved_into(self, oneof: str, before: Sequence[Member], trail: Trail) -> None:
+        """Fields that could be set together and now exclude each other lose data."""
+        origins = {member.oneof or member.field.number for member in before}
+        if len(origins) < 2:
+            return
+        were_free = sum(member.oneof is None for member in before)
+        kind = "MULTIPLE_FIELDS_MOVED_TO_ONEOF" if were_free > 1 else "FIELD_MOVED_TO_EXISTING_ONEOF"
+        self.changes.add(kind, (*trail, oneof))
+
+    def _removed(self, old: Member, lost: frozenset[str], trail: Trail) -> None:
+        if old.oneof is None:
+            kind = "REQUIRED_FIELD_REMOVED" if _is_required(old.field) else "FIELD_REMOVED"
+            self.changes.add(kind, old.trail(trail))
+        elif old.oneof not in lost:
+            self.changes.add("ONEOF_FIELD_REMOVED", old.trail(trail))
+
+    def _added(self, new: Member, trail: Trail) -> None:
+        if new.oneof is not None:
+            kind = "ONEOF_FIELD_ADDED"
+        else:
+            kind = "REQUIRED_FIELD_ADDED" if _is_required(new.field) else "FIELD_ADDED"
+        self.changes.add(kind, new.trail(trail))
+
+    def _kept(self, new: Member, old: Member, trail: Trail) -> None:
+        here = new.trail(trail)
+        if old.oneof is not None and new.oneof is None:
+            self.changes.add("ONEOF_FIELD_MOVED_TO_TOP_LEVEL", here)
+        if new.field.name != old.field.name:
+            self.changes.add("FIELD_NAME_CHANGED", here)
+        self._types(new.field, old.field, here)
+
+    def _types(self, new: FieldDescriptorProto, old: FieldDescriptorProto, here: Trail) -> None:
+        new_entry, old_entry = self._reader.map_entry(new), self._writer.map_entry(old)
+        kind = kind_of(new, is_map=new_entry is not None)
+        if kind != kind_of(old, is_map=old_entry is not None):
+            self.changes.add("FIELD_KIND_CHANGED", here)
+        elif kind is Kind.SCALAR:
+            self._scalars(new, old, here)
+        elif kind is Kind.MESSAGE:
+            self._references(new.type_name, old.type_name, here)
+        elif new_entry is not None and old_entry is not None:
+            for part in (0, 1):
+                self._types(new_entry.field[part], old_entry.field[part], here)
+
+    def _scalars(self, new: FieldDescriptorProto, old: FieldDescriptorProto, here: Trail) -> None:
+        group = scalar_group(new)
+        if group != scalar_group(old):
+            self.changes.add("FIELD_SCALAR_KIND_CHANGED", here)
+            return
+        new_label, old_label = self._reader.label(new), self._writer.label(old)
+        if new_label and old_label and new_label != old_label:
+            is_text = group == "string or bytes"
+            self.changes.add("FIELD_STRING_OR_BYTES_LABEL_CHANGED" if is_text else "FIELD_NUMERIC_LABEL_CHANGED", here)
+
+    def _references(self, new: str, old: str, here: Trail) -> None:
+        is_renamed = self._reader.local_name(new) != self._writer.local_name(old)
+        # Types of the schema itself are compared with it, and one version of a reference is the same on both sides.
+        is_elsewhere = self._reader.origin(new) != self._writer.origin(old)
+        if is_renamed or (is_elsewhere and not self._imported(new, old)):
+            self.changes.add("FIELD_NAMED_TYPE_CHANGED", here)
+
+    def _imported(self, new: str, old: str) -> bool:
+        """Whether two types fit that come from different files."""
+        pair = (new, old)
+        if pair in self._seen:
+            return self._seen[pair]
+        if self._depth >= MAX_NESTED_COMPARISONS:
+            self._postponed.append(pair)
+            return True
+        # Assumed while it lasts: types may mention each other.
+        self._seen[pair] = True
+        self._depth += 1
+        before = self.changes.incompatible
+        with self._reader.within(new), self._writer.within(old):
+            trail = tuple(self._reader.local_name(new).split("."))
+            self._message(self._reader.message(new), self._writer.message(old), trail)
+        self._depth -= 1
+        self._seen[pair] = self.changes.incompatible == before
+        return self._seen[pair]
+
+
+def _is_required(field: FieldDescriptorProto) -> bool:
+    return field.label == FieldDescriptorProto.LABEL_REQUIRED
+
+
+def _lost_oneofs(reader: DescriptorProto, writer: DescriptorProto) -> frozenset[str]:
+    """Oneofs that are gone with all their members, which is allowed."""
+    kept: Mapping[int, Member] = members(reader)
+    new = real_oneofs(reader)
+    return frozenset(
+        name
+        for name, numbers in real_oneofs(writer).items()
+        if name not in new and not any(number in kept for number in numbers)
+    )

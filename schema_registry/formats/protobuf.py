@@ -1,0 +1,297 @@
+"""Protobuf schemas: .proto text, or the base64 of a FileDescriptorProto, that protoc accepts."""
+
+import base64
+import binascii
+import re
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+
+from google.protobuf.descriptor import Descriptor
+from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, FileDescriptorSet
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
+
+from schema_registry.formats import protobuf_limits
+from schema_registry.formats.protobuf_builtin import is_builtin
+from schema_registry.formats.protobuf_compiler import compile_text
+from schema_registry.formats.protobuf_fields import default_json_name
+from schema_registry.formats.protobuf_options import quoted
+from schema_registry.formats.protobuf_text import print_file
+from schema_registry.formats.protobuf_written import Path, Written, position_of
+from schema_registry.formats.schema import (
+    DEFAULT_LIMITS,
+    InvalidSchema,
+    Limits,
+    References,
+    ResolvedReference,
+    SchemaType,
+)
+
+FILE_NAME = "default"
+"""What the file of a schema is called, where Confluent's clients look for it."""
+_CACHED_SCHEMAS = 512
+_CACHED_CHARACTERS = 32_768
+"""Longer texts, references included, have a small cache of their own."""
+_BASE64 = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*", re.ASCII)
+_EXPLICIT_MAP_ENTRY = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;", re.ASCII)
+_MAP_ENTRY_ERROR = "map_entry should not be set explicitly"
+
+
+class ProtobufSchema:
+    """One compiled .proto file with all that it imports."""
+
+    schema_type = SchemaType.PROTOBUF
+
+    def __init__(
+        self,
+        file: FileDescriptorProto,
+        *,
+        dependencies: Sequence[FileDescriptorProto],
+        references: References,
+        written: Written | None = None,
+    ) -> None:
+        self.descriptor = file
+        """The file, named as Confluent's clients expect, without positions and comments."""
+        self.dependencies = tuple(dependencies)
+        """Everything that is imported, bundled files included, each before whatever imports it."""
+        self.references = tuple(references)
+        self.canonical = print_file(file, self.pool, written=written)
+        """The text in Confluent's layout: names and order as written, comments dropped."""
+
+    @cached_property
+    def normalized(self) -> str:
+        """The text with full names and everything sorted but messages, whose order records depend on."""
+        return print_file(self.descriptor, self.pool, normalized=True)
+
+    @property
+    def name(self) -> str | None:
+        """The full name of the first message."""
+        return self._full_name(self.descriptor.message_type[0].name) if self.descriptor.message_type else None
+
+    def formatted(self, style: str) -> str:
+        """`serialized`: base64 of the FileDescriptorProto; `ignore_extensions`: without custom options."""
+        if style == "serialized":
+            return base64.b64encode(self.descriptor.SerializeToString(deterministic=True)).decode()
+        if style == "ignore_extensions":
+            return print_file(self.descriptor, self.pool, ignore_extensions=True)
+        return self.canonical
+
+    @property
+    def descriptor_set(self) -> FileDescriptorSet:
+        """The file after everything that it imports."""
+        return FileDescriptorSet(file=[*self.dependencies, self.descriptor])
+
+    @cached_property
+    def pool(self) -> DescriptorPool:
+        """A pool of this schema's own, so that two versions of a message can live in one process."""
+        return _pool([*self.dependencies, self.descriptor])
+
+    def message_class(self, full_name: str) -> type[Message]:
+        """The class of a message, the same one at every call."""
+        try:
+            return GetMessageClass(self.pool.FindMessageTypeByName(full_name))
+        except KeyError:
+            raise InvalidSchema(f"the schema has no message {full_name}") from None
+
+    def message_at(self, indexes: Sequence[int]) -> Descriptor:
+        """The message that a record's indexes point at; no indexes mean the first message.
+
+        Most clients count the entry types of maps, Java's leaves them out of schemas that it got as text. No record
+        is ever an entry, so indexes that lead to one, or to nothing, are read the second way.
+        """
+        path = list(indexes) or [0]
+        name = self._name_at(path, counts_entries=True) or self._name_at(path, counts_entries=False)
+        if name is None:
+            raise InvalidSchema(f"the schema has no message at index {'/'.join(map(str, path))}")
+        descriptor: Descriptor = self.pool.FindMessageTypeByName(self._full_name(name))
+        return descriptor
+
+    def indexes_of(self, full_name: str) -> tuple[int, ...]:
+        """Where a message of this file is: its index in the file, then in each message around it."""
+        package = f"{self.descriptor.package}." if self.descriptor.package else ""
+        messages: Sequence[DescriptorProto] = self.descriptor.message_type
+        indexes = []
+        for part in full_name.removeprefix(package).split("."):
+            index = next((index for index, message in enumerate(messages) if message.name == part), None)
+            if index is None or not full_name.startswith(package):
+                raise InvalidSchema(f"the schema has no message {full_name}")
+            indexes.append(index)
+            messages = messages[index].nested_type
+        return tuple(indexes)
+
+    def _full_name(self, name: str) -> str:
+        return f"{self.descriptor.package}.{name}" if self.descriptor.package else name
+
+    def _name_at(self, indexes: Sequence[int], *, counts_entries: bool) -> str | None:
+        messages: Sequence[DescriptorProto] = self.descriptor.message_type
+        names = []
+        for index in indexes:
+            counted = [message for message in messages if counts_entries or not message.options.map_entry]
+            if not 0 <= index < len(counted) or counted[index].options.map_entry:
+                return None
+            names.append(counted[index].name)
+            messages = counted[index].nested_type
+        return ".".join(names)
+
+
+def parse(
+    text: str, references: References = (), *, limits: Limits = DEFAULT_LIMITS, strict: bool = True
+) -> ProtobufSchema:
+    """Compile a schema; raises InvalidSchema with protoc's errors.
+
+    Results are shared between callers. `strict` changes nothing here: protoc knows no leniency.
+    """
+    del strict
+    size = len(text) + sum(len(reference.text) for reference in references)
+    cached = _parse_short if size <= _CACHED_CHARACTERS else _parse_long
+    return cached(text, tuple(references), limits)
+
+
+def _parse(text: str, references: tuple[ResolvedReference, ...], limits: Limits) -> ProtobufSchema:
+    if not text.strip():
+        raise InvalidSchema("the schema is empty")
+    if len(references) > protobuf_limits.MAX_REFERENCES:
+        raise InvalidSchema(f"the schema has more than {protobuf_limits.MAX_REFERENCES} references")
+    protobuf_limits.check_length(sum(len(reference.text) for reference in references), limits)
+    compiled = _compiled(text, known=_compiled_references(references, limits), limits=limits)
+    return ProtobufSchema(
+        compiled.file, dependencies=compiled.dependencies, references=references, written=compiled.written
+    )
+
+
+_parse_short = lru_cache(maxsize=_CACHED_SCHEMAS)(_parse)
+_parse_long = lru_cache(maxsize=8)(_parse)
+
+
+class _Compiled:
+    """What protoc made of one text."""
+
+    def __init__(self, text: str, files: FileDescriptorSet) -> None:
+        *self.dependencies, self.file = files.file
+        self.written = Written(text, self.file.source_code_info)
+        self.file.ClearField("source_code_info")
+        for dependency in self.dependencies:
+            dependency.ClearField("source_code_info")
+        for message in self.file.message_type:
+            _drop_json_names(message)
+        for field in self.file.extension:
+            field.ClearField("json_name")
+
+
+class _Known:
+    """References that are compiled already. Equal if the references are, so that results can be cached by it."""
+
+    def __init__(self, references: tuple[ResolvedReference, ...], files: Sequence[FileDescriptorProto]) -> None:
+        self.references = references
+        self.files = FileDescriptorSet(file=files)
+        names = {file.name for file in files}
+        self.own_name = FILE_NAME
+        while self.own_name in names:
+            self.own_name += "_"
+
+    def __hash__(self) -> int:
+        return hash(self.references)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and self.references == other.references
+
+
+def _compiled_references(references: Sequence[ResolvedReference], limits: Limits) -> _Known:
+    files: dict[str, FileDescriptorProto] = {}
+    for index, reference in enumerate(references):
+        if reference.name not in files and not is_builtin(reference.name):
+            known = _Known(tuple(references[:index]), list(files.values()))
+            files[reference.name] = _compiled_reference(reference, known, limits)
+    return _Known(tuple(references), list(files.values()))
+
+
+@lru_cache(maxsize=_CACHED_SCHEMAS)
+def _compiled_reference(reference: ResolvedReference, known: _Known, limits: Limits) -> FileDescriptorProto:
+    try:
+        file = _compiled(reference.text, known=known, limits=limits).file
+    except InvalidSchema as error:
+        raise InvalidSchema(f"{reference.name}: {error}") from None
+    file.name = reference.name
+    return file
+
+
+def _compiled(text: str, *, known: _Known, limits: Limits) -> _Compiled:
+    serialized = _serialized_file(text)
+    if serialized is not None:
+        text = _text_of(serialized, known=known, limits=limits)
+    compiled = _compile(text, known=known, limits=limits)
+    protobuf_limits.check_file(compiled.file, limits)
+    return compiled
+
+
+def _compile(text: str, *, known: _Known, limits: Limits) -> _Compiled:
+    protobuf_limits.check_text(text, limits)
+    try:
+        return _Compiled(text, compile_text(text, name=known.own_name, dependencies=known.files))
+    except InvalidSchema as error:
+        if _MAP_ENTRY_ERROR not in str(error):
+            raise
+    return _compile(_with_maps(text, known=known), known=known, limits=limits)
+
+
+def _with_maps(text: str, *, known: _Known) -> str:
+    """A text that spells out the entry types of maps, as Java's client prints it, with maps in their place."""
+    positions = [position_of(text, match.start()) for match in _EXPLICIT_MAP_ENTRY.finditer(text)]
+    plain = _EXPLICIT_MAP_ENTRY.sub(lambda match: re.sub(r"\S", " ", match[0]), text)
+    compiled = _Compiled(plain, compile_text(plain, name=known.own_name, dependencies=known.files))
+    for path in compiled.written.messages_at(positions):
+        _message_of(compiled.file, path).options.map_entry = True
+    return print_file(compiled.file, _pool([*compiled.dependencies, compiled.file]))
+
+
+def _message_of(file: FileDescriptorProto, path: Path) -> DescriptorProto:
+    message = file.message_type[path[1]]
+    for index in path[3::2]:
+        message = message.nested_type[index]
+    return message
+
+
+def _serialized_file(text: str) -> FileDescriptorProto | None:
+    """The descriptor, if the text is the base64 of one."""
+    if not _BASE64.fullmatch(text):
+        return None
+    try:
+        file = FileDescriptorProto.FromString(base64.b64decode(text))
+    except (binascii.Error, DecodeError):
+        return None
+    return file if file.ByteSize() else None
+
+
+def _text_of(file: FileDescriptorProto, *, known: _Known, limits: Limits) -> str:
+    """The text of a descriptor that a client sent, which protoc then judges like any other text."""
+    protobuf_limits.check_file(file, limits)
+    imports = "".join(f"import {quoted(dependency)};" for dependency in file.dependency)
+    dependencies = compile_text(f'syntax = "proto3";{imports}', name=known.own_name, dependencies=known.files)
+    file.name = known.own_name
+    file.ClearField("source_code_info")
+    try:
+        return print_file(file, _pool([*dependencies.file[:-1], file]))
+    except (KeyError, StopIteration) as error:
+        raise InvalidSchema(f"no valid file descriptor: {error}") from None
+
+
+def _pool(files: Sequence[FileDescriptorProto]) -> DescriptorPool:
+    pool = DescriptorPool()
+    try:
+        for file in files:
+            pool.AddSerializedFile(file.SerializeToString())
+    except TypeError as error:
+        raise InvalidSchema(f"no valid file descriptor: {error}") from None
+    return pool
+
+
+def _drop_json_names(message: DescriptorProto) -> None:
+    """Keep only the names in JSON that differ from what everyone would derive."""
+    for field in message.field:
+        if field.json_name == default_json_name(field.name):
+            field.ClearField("json_name")
+    for field in message.extension:
+        field.ClearField("json_name")
+    for nested in message.nested_type:
+        _drop_json_names(nested)

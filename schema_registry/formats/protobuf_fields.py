@@ -1,0 +1,122 @@
+"""Fields as .proto text: label, type, name, number, options."""
+
+from collections.abc import Iterator, Sequence
+
+from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
+
+from schema_registry.formats.protobuf_options import OptionPrinter, bracketed, quoted
+from schema_registry.formats.protobuf_written import Path, Written
+
+Numbered = tuple[int, FieldDescriptorProto]
+"""A field and its index among its siblings."""
+
+_TYPE_NAMES = {number: name.removeprefix("TYPE_").lower() for name, number in FieldDescriptorProto.Type.items()}
+_LABEL_NAMES = {number: name.removeprefix("LABEL_").lower() for name, number in FieldDescriptorProto.Label.items()}
+
+
+class FieldPrinter:
+    """Prints the fields of one file."""
+
+    def __init__(
+        self, file: FileDescriptorProto, options: OptionPrinter, written: Written | None, *, normalized: bool
+    ) -> None:
+        self._syntax = file.syntax or "proto2"
+        self._options = options
+        self._written = written
+        self._normalized = normalized
+        prefix = f".{file.package}" if file.package else ""
+        self._map_entries = dict(map_entries(file.message_type, prefix))
+
+    def declaration(self, field: FieldDescriptorProto, path: Path) -> str:
+        """The field without its semicolon."""
+        entry = self._map_entries.get(field.type_name)
+        kind = self._map_type(entry, path) if entry else self._label(field) + self._type(field, path)
+        return f"{kind} {field.name} = {field.number}{bracketed(self._field_options(field, path))}"
+
+    def group_declaration(self, field: FieldDescriptorProto, path: Path) -> str:
+        """A group without its body."""
+        name = field.type_name.rpartition(".")[2]
+        return f"{self._label(field)}group {name} = {field.number}{bracketed(self._field_options(field, path))}"
+
+    def group_of(self, field: FieldDescriptorProto, siblings: Sequence[DescriptorProto]) -> DescriptorProto | None:
+        """The message that is declared together with this field, if it is a group."""
+        if field.type != FieldDescriptorProto.TYPE_GROUP or self._syntax == "editions":
+            return None
+        name = field.type_name.rpartition(".")[2]
+        return next((message for message in siblings if message.name == name), None)
+
+    def named(self, full_name: str, path: Path) -> str:
+        """The type's name as written, or the full one."""
+        as_written = self._written.type_name(path) if self._written else None
+        return as_written or full_name
+
+    def _type(self, field: FieldDescriptorProto, path: Path) -> str:
+        if field.type_name:
+            return self.named(field.type_name, (*path, 6))
+        return _TYPE_NAMES[field.type]
+
+    def _map_type(self, entry: DescriptorProto, path: Path) -> str:
+        key, value = (next(field for field in entry.field if field.number == number) for number in (1, 2))
+        as_written = self._written.map_value((*path, 6)) if self._written else None
+        return f"map<{_TYPE_NAMES[key.type]}, {as_written or value.type_name or _TYPE_NAMES[value.type]}>"
+
+    def _label(self, field: FieldDescriptorProto) -> str:
+        label = explicit_label(field, self._syntax)
+        return f"{label} " if label else ""
+
+    def _field_options(self, field: FieldDescriptorProto, path: Path) -> list[str]:
+        options = self._options.options(field.options, (*path, 8))
+        if field.HasField("default_value"):
+            options.append(f"default = {_default(field)}")
+        if field.HasField("json_name") and field.json_name != default_json_name(field.name):
+            options.append(f"json_name = {quoted(field.json_name)}")
+        return sorted(options, key=_option_name) if self._normalized else options
+
+
+def explicit_label(field: FieldDescriptorProto, syntax: str) -> str | None:
+    """The label as it stands in a text: proto2 asks for one, others have it only where it says something."""
+    if field.label == FieldDescriptorProto.LABEL_REPEATED:
+        return "repeated"
+    if field.proto3_optional:
+        return "optional"
+    if syntax != "proto2" or field.HasField("oneof_index"):
+        return None
+    return _LABEL_NAMES[field.label]
+
+
+def default_json_name(name: str) -> str:
+    """The name in JSON of a field that does not give one."""
+    first, *rest = name.split("_")
+    return first + "".join(word[:1].upper() + word[1:] for word in rest)
+
+
+def is_plain(message: DescriptorProto, field: FieldDescriptorProto) -> bool:
+    """Whether the field is no member of a oneof that stands in the text."""
+    return not field.HasField("oneof_index") or field.proto3_optional or field.oneof_index >= len(message.oneof_decl)
+
+
+def members_of(message: DescriptorProto, oneof_index: int) -> Iterator[Numbered]:
+    """The fields of a oneof."""
+    for index, field in enumerate(message.field):
+        if field.HasField("oneof_index") and field.oneof_index == oneof_index:
+            yield index, field
+
+
+def map_entries(messages: Sequence[DescriptorProto], prefix: str) -> Iterator[tuple[str, DescriptorProto]]:
+    """The messages that stand for map fields, by full name with a leading dot."""
+    for message in messages:
+        name = f"{prefix}.{message.name}"
+        if message.options.map_entry:
+            yield name, message
+        yield from map_entries(message.nested_type, name)
+
+
+def _default(field: FieldDescriptorProto) -> str:
+    if field.type == FieldDescriptorProto.TYPE_STRING:
+        return quoted(field.default_value)
+    # protoc hands out bytes in escaped form already.
+    return f'"{field.default_value}"' if field.type == FieldDescriptorProto.TYPE_BYTES else field.default_value
+
+
+def _option_name(option: str) -> str:
+    return option.partition(" = ")[0].strip("()")

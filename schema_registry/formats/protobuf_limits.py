@@ -1,0 +1,59 @@
+"""How much of a .proto file is read before it is refused."""
+
+import re
+
+from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
+
+from schema_registry.formats.schema import InvalidSchema, Limits
+
+MAX_REFERENCES = 500
+_CHARACTERS_PER_ELEMENT = 250
+_NO_CODE = re.compile(r"""//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?""")
+_NO_BRACE = re.compile(r"[^{}<>]+")
+
+
+def check_text(text: str, limits: Limits) -> None:
+    """Refuse, before protoc reads it, what is plainly too large or too deep."""
+    if "\0" in text:
+        raise InvalidSchema("the schema holds a NUL character")
+    check_length(len(text), limits)
+    code = _NO_CODE.sub(" ", text)
+    # Every field and every value ends in a semicolon; statements that are no elements may have as many again.
+    if code.count(";") > 2 * limits.max_elements:
+        raise _too_many(limits)
+    depth = 0
+    for brace in _NO_BRACE.sub("", code):
+        depth += 1 if brace in "{<" else -1
+        if depth > limits.max_depth:
+            raise InvalidSchema(f"the schema is nested deeper than {limits.max_depth} levels")
+
+
+def check_length(characters: int, limits: Limits) -> None:
+    """Refuse texts that are longer than their number of elements could be."""
+    allowed = limits.max_elements * _CHARACTERS_PER_ELEMENT
+    if characters > allowed:
+        raise InvalidSchema(f"the schema is longer than {allowed} characters")
+
+
+def check_file(file: FileDescriptorProto, limits: Limits) -> None:
+    """Refuse a file with too many messages, fields and values."""
+    count = len(file.extension) + sum(1 + len(enum.value) for enum in file.enum_type)
+    count += sum(1 + len(service.method) for service in file.service)
+    pending = [(message, 1) for message in file.message_type]
+    while pending:
+        message, depth = pending.pop()
+        count += _elements(message)
+        if depth > limits.max_depth:
+            raise InvalidSchema(f"the schema is nested deeper than {limits.max_depth} levels")
+        pending.extend((nested, depth + 1) for nested in message.nested_type)
+    if count > limits.max_elements:
+        raise _too_many(limits)
+
+
+def _elements(message: DescriptorProto) -> int:
+    own = 1 + len(message.field) + len(message.extension) + len(message.oneof_decl)
+    return own + sum(1 + len(enum.value) for enum in message.enum_type)
+
+
+def _too_many(limits: Limits) -> InvalidSchema:
+    return InvalidSchema(f"the schema has more than {limits.max_elements} messages, fields and values")

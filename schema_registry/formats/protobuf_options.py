@@ -1,0 +1,175 @@
+"""Options of .proto elements as text, custom ones included."""
+
+import math
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from schema_registry.formats.protobuf_written import Path, Written
+
+_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+_ESCAPES |= {character: f"\\{character}" for character in "\\'\""}
+_ESCAPES |= {chr(code): f"\\{code:03o}" for code in (*range(0x20), 0x7F) if chr(code) not in _ESCAPES}
+_STRING_ESCAPES = str.maketrans(_ESCAPES)
+_BYTES_ESCAPES = str.maketrans(_ESCAPES | {chr(code): f"\\{code:03o}" for code in range(0x80, 0x100)})
+_SYNTHETIC = frozenset({"map_entry", "uninterpreted_option"})
+_FLOATS = frozenset({FieldDescriptor.TYPE_FLOAT, FieldDescriptor.TYPE_DOUBLE})
+
+
+class OptionPrinter:
+    """Prints the options of one file: what its imports define is known by name, all else is left out."""
+
+    def __init__(
+        self,
+        pool: DescriptorPool,
+        *,
+        written: Written | None = None,
+        normalized: bool = False,
+        ignore_extensions: bool = False,
+    ) -> None:
+        self._pool = pool
+        self._written = written
+        self._normalized = normalized
+        self._ignore_extensions = ignore_extensions
+
+    def options(self, options: Message, path: Path) -> list[str]:
+        """Each option that is set as `name = value`; values of messages span lines."""
+        if not options.ByteSize():
+            return []
+        fields = [
+            (field, value)
+            for field, value in self._known(options).ListFields()
+            if field.name not in _SYNTHETIC and not self._is_left_out(field)
+        ]
+        if self._normalized:
+            fields.sort(key=lambda pair: _plain_name(pair[0]))
+        elif self._written is not None and len(fields) > 1:
+            starts = [self._written.start((*path, field.number)) for field, _ in fields]
+            # Without a position: after all that have one, by number.
+            order = sorted(range(len(fields)), key=lambda index: starts[index] or (math.inf, index))
+            fields = [fields[index] for index in order]
+        return [text for field, value in fields for text in self._assignments(field, value)]
+
+    def _known(self, options: Message) -> Message:
+        """The same options in the words of the file's own pool, which knows the extensions that it imports."""
+        try:
+            descriptor = self._pool.FindMessageTypeByName(options.DESCRIPTOR.full_name)
+        except KeyError:
+            return options
+        return GetMessageClass(descriptor).FromString(options.SerializeToString())
+
+    def _is_left_out(self, field: FieldDescriptor) -> bool:
+        return self._ignore_extensions and field.is_extension and not field.full_name.startswith("confluent.")
+
+    def _assignments(self, field: FieldDescriptor, value: Any) -> Iterator[str]:
+        name = f"({field.full_name})" if field.is_extension else field.name
+        if field.name == "features" and not field.is_extension:
+            yield from self._features(name, value)
+        elif field.is_repeated:
+            for element in value:
+                yield f"{name} = {self._value(field, element)}"
+        else:
+            yield f"{name} = {self._value(field, value)}"
+
+    def _features(self, prefix: str, features: Message) -> Iterator[str]:
+        for field, value in features.ListFields():
+            name = f"{prefix}.({field.full_name})" if field.is_extension else f"{prefix}.{field.name}"
+            if field.message_type is not None:
+                yield from self._features(name, value)
+            else:
+                yield f"{name} = {self._value(field, value)}"
+
+    def _value(self, field: FieldDescriptor, value: Any) -> str:
+        if field.message_type is not None:
+            return "{\n" + self._entries(value) + "}"
+        if field.enum_type is not None:
+            named = field.enum_type.values_by_number.get(value)
+            return named.name if named else str(value)
+        return scalar(field, value)
+
+    def _entries(self, message: Message) -> str:
+        fields = message.ListFields()
+        if self._normalized:
+            fields = sorted(fields, key=lambda pair: _key(pair[0]))
+        return listed([f"{_key(field)}: {self._field_value(field, value)}" for field, value in fields])
+
+    def _field_value(self, field: FieldDescriptor, value: Any) -> str:
+        if not field.is_repeated:
+            return self._value(field, value)
+        elements = self._elements(field, value)
+        if self._normalized and len(elements) == 1:
+            return elements[0]
+        return "[\n" + listed(elements) + "]"
+
+    def _elements(self, field: FieldDescriptor, values: Any) -> list[str]:
+        entry = field.message_type
+        if entry is None or not entry.GetOptions().map_entry:
+            return [self._value(field, value) for value in values]
+        # The order of a map's entries means nothing and is not kept by the library.
+        pairs: Mapping[Any, Any] = values
+        key_field, value_field = entry.fields_by_name["key"], entry.fields_by_name["value"]
+        return [
+            "{\n" + listed([f"key: {scalar(key_field, key)}", f"value: {self._value(value_field, pairs[key])}"]) + "}"
+            for key in sorted(pairs)
+        ]
+
+
+def scalar(field: FieldDescriptor, value: Any) -> str:
+    """A value of a field that is no message and no enum."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, bytes):
+        return f'"{value.decode("latin-1").translate(_BYTES_ESCAPES)}"'
+    if field.type in _FLOATS:
+        return _number(value, is_single=field.type == FieldDescriptor.TYPE_FLOAT)
+    return str(value)
+
+
+def quoted(text: str) -> str:
+    """The text as a string literal."""
+    return f'"{text.translate(_STRING_ESCAPES)}"'
+
+
+def listed(elements: Sequence[str]) -> str:
+    """Elements on lines of their own, with commas between them."""
+    return indented(",\n".join(elements) + "\n") if elements else ""
+
+
+def bracketed(options: Sequence[str]) -> str:
+    """Options in brackets as they follow a field or a value; nothing if there are none."""
+    if not options:
+        return ""
+    return f" [{options[0]}]" if len(options) == 1 else f" [\n{listed(options)}]"
+
+
+def indented(text: str) -> str:
+    """Every line two columns to the right, empty ones too, as Confluent prints them."""
+    return "".join(f"  {line}\n" for line in text.removesuffix("\n").split("\n"))
+
+
+def _plain_name(field: FieldDescriptor) -> str:
+    return field.full_name if field.is_extension else field.name
+
+
+def _key(field: FieldDescriptor) -> str:
+    return f"[{field.full_name}]" if field.is_extension else field.name
+
+
+def _number(value: float, *, is_single: bool) -> str:
+    if math.isnan(value) or math.isinf(value):
+        return str(value)
+    if value == int(value) and abs(value) < 1e15 and str(value) != "-0.0":
+        return str(int(value))
+    return _shortest_single(value) if is_single else repr(value)
+
+
+def _shortest_single(value: float) -> str:
+    texts = (f"{value:.{digits}g}" for digits in range(6, 10))
+    return next((text for text in texts if struct.unpack("f", struct.pack("f", float(text)))[0] == value), repr(value))

@@ -1,0 +1,258 @@
+"""A descriptor as .proto text, in the one layout that Confluent's registry prints."""
+
+from collections.abc import Iterator, Sequence
+
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    Edition,
+    EnumDescriptorProto,
+    EnumValueDescriptorProto,
+    FieldDescriptorProto,
+    FileDescriptorProto,
+    MethodDescriptorProto,
+    OneofDescriptorProto,
+    ServiceDescriptorProto,
+)
+from google.protobuf.descriptor_pool import DescriptorPool
+
+from schema_registry.formats.protobuf_fields import FieldPrinter, Numbered, is_plain, members_of
+from schema_registry.formats.protobuf_options import OptionPrinter, bracketed, indented
+from schema_registry.formats.protobuf_ranges import RangePrinter
+from schema_registry.formats.protobuf_written import Path, Written
+
+
+def print_file(
+    file: FileDescriptorProto,
+    pool: DescriptorPool,
+    *,
+    written: Written | None = None,
+    normalized: bool = False,
+    ignore_extensions: bool = False,
+) -> str:
+    """The file's text. With `written`, names and options stand as they did there; else names are full ones."""
+    options = OptionPrinter(pool, written=written, normalized=normalized, ignore_extensions=ignore_extensions)
+    return _FilePrinter(file, options, written, normalized=normalized, ignore_extensions=ignore_extensions).text()
+
+
+class _FilePrinter:
+    def __init__(
+        self,
+        file: FileDescriptorProto,
+        options: OptionPrinter,
+        written: Written | None,
+        *,
+        normalized: bool,
+        ignore_extensions: bool,
+    ) -> None:
+        self._file = file
+        self._options = options
+        self._written = written
+        self._normalized = normalized
+        self._ignore_extensions = ignore_extensions
+        self._ranges = RangePrinter(file.syntax, options, written, normalized=normalized)
+        self._fields = FieldPrinter(file, options, written, normalized=normalized)
+
+    def text(self) -> str:
+        file = self._file
+        sections = [
+            self._head(),
+            self._imports(),
+            self._statements(self._options.options(file.options, (8,))),
+            self._types(),
+            [] if self._ignore_extensions else self._extends(file.extension, (7,), file.message_type),
+            [self._service(service, (6, index)) for index, service in enumerate(file.service)],
+        ]
+        return "\n".join("".join(section) for section in sections if section)
+
+    def _head(self) -> list[str]:
+        lines = [f"{self._syntax()};\n"] if self._syntax() else []
+        if self._file.package:
+            lines.append(f"package {self._file.package};\n")
+        return lines
+
+    def _syntax(self) -> str:
+        syntax = self._file.syntax or "proto2"
+        if syntax == "editions":
+            return f'edition = "{Edition.Name(self._file.edition).removeprefix("EDITION_")}"'
+        if syntax == "proto2" and (self._normalized or not self._tells_proto2()):
+            return ""
+        return f'syntax = "{syntax}"'
+
+    def _tells_proto2(self) -> bool:
+        return self._written.has_syntax if self._written else self._file.HasField("syntax")
+
+    def _imports(self) -> list[str]:
+        public, weak = set(self._file.public_dependency), set(self._file.weak_dependency)
+        kinds: dict[str, list[str]] = {"": [], "weak ": [], "public ": []}
+        for index, name in enumerate(self._file.dependency):
+            kinds["public " if index in public else "weak " if index in weak else ""].append(name)
+        if self._normalized:
+            kinds = {kind: sorted(names) for kind, names in kinds.items()}
+        return [f'import {kind}"{name}";\n' for kind, names in kinds.items() for name in names]
+
+    def _types(self) -> list[str]:
+        groups = {id(self._fields.group_of(field, self._file.message_type)) for field in self._file.extension}
+        return [
+            self._message(message, (4, index))
+            for index, message in enumerate(self._file.message_type)
+            if id(message) not in groups
+        ] + [self._enum(enum, (5, index)) for index, enum in enumerate(self._file.enum_type)]
+
+    def _statements(self, options: Sequence[str]) -> list[str]:
+        return [f"option {option};\n" for option in options]
+
+    def _message(self, message: DescriptorProto, path: Path) -> str:
+        return _block(f"message {message.name}", self._message_sections(message, path))
+
+    def _message_sections(self, message: DescriptorProto, path: Path) -> list[list[str]]:
+        nested = _NestedTypes(message)
+        extensions = [] if self._ignore_extensions else self._ranges.extensions(message, path)
+        return [
+            self._ranges.reserved(message, path=path, numbers=9, names=10),
+            self._statements(self._options.options(message.options, (*path, 7))),
+            list(self._plain_fields(message, path, nested)),
+            self._oneofs(message, path, nested),
+            extensions,
+            [] if self._ignore_extensions else self._extends(message.extension, (*path, 6), message.nested_type),
+            [self._message(message.nested_type[index], (*path, 3, index)) for index in nested.rest()]
+            + [self._enum(enum, (*path, 4, index)) for index, enum in enumerate(message.enum_type)],
+        ]
+
+    def _plain_fields(self, message: DescriptorProto, path: Path, nested: "_NestedTypes") -> Iterator[str]:
+        for index, field in self._ordered(enumerate(message.field)):
+            if is_plain(message, field):
+                yield from self._member(message, (index, field), path=path, nested=nested)
+
+    def _member(
+        self, message: DescriptorProto, numbered: Numbered, *, path: Path, nested: "_NestedTypes"
+    ) -> Iterator[str]:
+        index, field = numbered
+        if nested.is_synthetic(field):
+            for earlier in nested.due():
+                yield self._message(message.nested_type[earlier], (*path, 3, earlier))
+        yield self._field(field, (*path, 2, index), message.nested_type)
+
+    def _field(self, field: FieldDescriptorProto, path: Path, siblings: Sequence[DescriptorProto]) -> str:
+        group = self._fields.group_of(field, siblings)
+        if group is None:
+            return f"{self._fields.declaration(field, path)};\n"
+        # The group's own path is not known here, so what is inside goes by full names.
+        return _block(self._fields.group_declaration(field, path), self._message_sections(group, (-1,)))
+
+    def _oneofs(self, message: DescriptorProto, path: Path, nested: "_NestedTypes") -> list[str]:
+        oneofs = [
+            (index, oneof, self._ordered(members_of(message, index))) for index, oneof in enumerate(message.oneof_decl)
+        ]
+        real = [entry for entry in oneofs if entry[2] and not entry[2][0][1].proto3_optional]
+        if self._normalized:
+            real.sort(key=lambda entry: entry[2][0][1].number)
+        return [
+            self._oneof(
+                oneof,
+                (*path, 8, index),
+                [text for member in members for text in self._member(message, member, path=path, nested=nested)],
+            )
+            for index, oneof, members in real
+        ]
+
+    def _oneof(self, oneof: OneofDescriptorProto, path: Path, members: list[str]) -> str:
+        options = self._statements(self._options.options(oneof.options, (*path, 2)))
+        return _block(f"oneof {oneof.name}", [options, members])
+
+    def _ordered(self, fields: "Iterator[Numbered] | enumerate[FieldDescriptorProto]") -> list[Numbered]:
+        return sorted(fields, key=lambda pair: pair[1].number) if self._normalized else list(fields)
+
+    def _extends(
+        self, extensions: Sequence[FieldDescriptorProto], path: Path, siblings: Sequence[DescriptorProto]
+    ) -> list[str]:
+        groups: list[tuple[str, list[Numbered]]] = []
+        for index, field in enumerate(extensions):
+            extendee = self._fields.named(field.extendee, (*path, index, 2))
+            earlier = next((group for name, group in groups if name == extendee), None) if self._normalized else None
+            if earlier is None and groups and groups[-1][0] == extendee:
+                earlier = groups[-1][1]
+            if earlier is None:
+                groups.append((extendee, [(index, field)]))
+            else:
+                earlier.append((index, field))
+        return [
+            _block(
+                f"extend {extendee}",
+                [[self._field(field, (*path, index), siblings) for index, field in self._ordered(iter(fields))]],
+            )
+            for extendee, fields in groups
+        ]
+
+    def _enum(self, enum: EnumDescriptorProto, path: Path) -> str:
+        values = list(enumerate(enum.value))
+        if self._normalized:
+            # The first value stays: it is the default.
+            values[1:] = sorted(values[1:], key=lambda pair: (pair[1].number, pair[1].name))
+        body = [
+            *self._ranges.reserved(enum, path=path, numbers=4, names=5),
+            *self._statements(self._options.options(enum.options, (*path, 3))),
+            *(self._enum_value(value, (*path, 2, index)) for index, value in values),
+        ]
+        return _block(f"enum {enum.name}", [body])
+
+    def _enum_value(self, value: EnumValueDescriptorProto, path: Path) -> str:
+        return f"{value.name} = {value.number}{bracketed(self._options.options(value.options, (*path, 3)))};\n"
+
+    def _service(self, service: ServiceDescriptorProto, path: Path) -> str:
+        options = self._statements(self._options.options(service.options, (*path, 3)))
+        methods = [self._method(method, (*path, 2, index)) for index, method in enumerate(service.method)]
+        return _block(f"service {service.name}", [options, methods])
+
+    def _method(self, method: MethodDescriptorProto, path: Path) -> str:
+        request = ("stream " if method.client_streaming else "") + self._fields.named(method.input_type, (*path, 2))
+        reply = ("stream " if method.server_streaming else "") + self._fields.named(method.output_type, (*path, 3))
+        options = self._statements(self._options.options(method.options, (*path, 4)))
+        body = " {\n" + indented("".join(options)) + "}" if options else ""
+        return f"rpc {method.name} ({request}) returns ({reply}){body};\n"
+
+
+class _NestedTypes:
+    """Where nested messages are printed so that their indexes, which serialized records carry, stay the same.
+
+    They follow the fields. But fields bring types of their own along (a map's entry, a group), which count too: a
+    message that comes before such a type must be printed before the field.
+    """
+
+    def __init__(self, message: DescriptorProto) -> None:
+        self._brought = {field.type_name.rpartition(".")[2] for field in message.field if field.type in _BRINGING} & {
+            nested.name for nested in message.nested_type if nested.options.map_entry or _is_group(message, nested)
+        }
+        self._early: list[list[int]] = []
+        self._late: list[int] = []
+        for index, nested in enumerate(message.nested_type):
+            if nested.name not in self._brought:
+                self._late.append(index)
+            else:
+                self._early.append(self._late)
+                self._late = []
+
+    def is_synthetic(self, field: FieldDescriptorProto) -> bool:
+        return field.type in _BRINGING and field.type_name.rpartition(".")[2] in self._brought
+
+    def due(self) -> list[int]:
+        """The messages to print before the next field that brings a type."""
+        return self._early.pop(0) if self._early else []
+
+    def rest(self) -> list[int]:
+        """The messages to print after all fields."""
+        return [index for early in self._early for index in early] + self._late
+
+
+_BRINGING = frozenset({FieldDescriptorProto.TYPE_MESSAGE, FieldDescriptorProto.TYPE_GROUP})
+
+
+def _is_group(message: DescriptorProto, nested: DescriptorProto) -> bool:
+    return any(
+        field.type == FieldDescriptorProto.TYPE_GROUP and field.type_name.rpartition(".")[2] == nested.name
+        for field in message.field
+    )
+
+
+def _block(head: str, sections: Sequence[Sequence[str]]) -> str:
+    filled = [indented("".join(section)) for section in sections if section]
+    return f"{head} {{\n" + "\n".join(filled) + "}\n" if filled else f"{head} {{}}\n"
