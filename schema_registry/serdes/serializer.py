@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from google.protobuf.message import Message
+
 from core_broker.service.clock import Clock, SystemClock
 from schema_registry.client.cache import BoundedCache
 from schema_registry.client.models import RegisteredSchema, SchemaDefinition
@@ -86,7 +88,7 @@ class Serializer:
         self._definition = definition
         self._settings = settings or SerializerSettings()
         is_fixed = not self._settings.use_latest_version
-        self._writers: BoundedCache[tuple[str, bool, SchemaDefinition | None], Writer] = BoundedCache(
+        self._writers: BoundedCache[_Target, Writer] = BoundedCache(
             client.settings.cache_capacity,
             clock=clock or SystemClock(),
             ttl_seconds=None if is_fixed else client.settings.latest_ttl_seconds,
@@ -104,7 +106,8 @@ class Serializer:
         """The bytes of a key or value; None stays None. Where headers name the schema, `headers` gets one more."""
         if value is None:
             return None
-        writer = self.writer(topic, is_key=is_key, definition=definition)
+        message = value.DESCRIPTOR.full_name if isinstance(value, Message) else None
+        writer = self.writer(topic, is_key=is_key, definition=definition, message=message)
         return self._framed(writer, writer.codec.encode(value), is_key, headers)
 
     def serialize_json(
@@ -120,14 +123,31 @@ class Serializer:
         writer = self.writer(topic, is_key=is_key, definition=definition)
         return self._framed(writer, writer.codec.encode_json(view), is_key, headers)
 
-    def is_ready(self, topic: str, *, is_key: bool = False, definition: SchemaDefinition | None = None) -> bool:
+    def is_ready(
+        self,
+        topic: str,
+        *,
+        is_key: bool = False,
+        definition: SchemaDefinition | None = None,
+        message: str | None = None,
+    ) -> bool:
         """Whether data can be written without asking the registry; never blocks."""
-        return self._writers.get((topic, is_key, definition or self._definition)) is not None
+        return self._writers.get(self._target(topic, is_key, definition, message)) is not None
 
-    def writer(self, topic: str, *, is_key: bool = False, definition: SchemaDefinition | None = None) -> Writer:
-        """What writes data to a topic; for many records, hold on to it."""
-        key = (topic, is_key, definition or self._definition)
-        return self._writers.get(key) or self._writers.put(key, self._new_writer(*key))
+    def writer(
+        self,
+        topic: str,
+        *,
+        is_key: bool = False,
+        definition: SchemaDefinition | None = None,
+        message: str | None = None,
+    ) -> Writer:
+        """What writes data, or a certain Protobuf message, to a topic; for many records, hold on to it."""
+        target = self._target(topic, is_key, definition, message)
+        return self._writers.get(target) or self._writers.put(target, self._new_writer(target))
+
+    def _target(self, topic: str, is_key: bool, definition: SchemaDefinition | None, message: str | None) -> "_Target":
+        return topic, is_key, definition or self._definition, message or self._settings.message
 
     def _framed(self, writer: Writer, data: bytes, is_key: bool, headers: list[Header] | None) -> bytes:
         if self._settings.id_place is IdPlace.PREFIX:
@@ -137,22 +157,22 @@ class Serializer:
         headers.append(writer.header(is_key=is_key))
         return data
 
-    def _new_writer(self, topic: str, is_key: bool, definition: SchemaDefinition | None) -> Writer:
+    def _new_writer(self, target: "_Target") -> Writer:
+        _, _, definition, message = target
         schema = None if definition is None else parse(definition, self._client)
-        registered = self._registered(topic, is_key, definition, schema)
+        registered = self._registered(target, schema)
         # The registry may have another text for the schema that was given, but not another meaning.
         is_given = not self._settings.use_latest_version and self._settings.schema_id is None
         if schema is None or not is_given:
             schema = parse(registered.definition, self._client)
-        return Writer(registered, schema, self._codec(schema))
+        return Writer(registered, schema, _codec(schema, message))
 
-    def _registered(
-        self, topic: str, is_key: bool, definition: SchemaDefinition | None, schema: ParsedSchema | None
-    ) -> RegisteredSchema:
+    def _registered(self, target: "_Target", schema: ParsedSchema | None) -> RegisteredSchema:
+        topic, is_key, definition, message = target
         settings = self._settings
         if settings.schema_id is not None:
             return _without_rules(self._client.by_id(settings.schema_id))
-        name = settings.message or (schema.name if schema is not None else None)
+        name = message or (schema.name if schema is not None else None)
         subject = settings.strategy.subject(topic, is_key=is_key, record_name=name)
         if settings.use_latest_version:
             return _without_rules(self._client.latest(subject))
@@ -164,12 +184,17 @@ class Serializer:
                 return registered
         return self._client.lookup(subject, definition, normalize=settings.normalize)
 
-    def _codec(self, schema: ParsedSchema) -> Codec:
-        if isinstance(schema, AvroSchema):
-            return AvroCodec(schema)
-        if isinstance(schema, JsonSchema):
-            return JsonCodec(schema)
-        return ProtobufCodec(schema, message=self._settings.message)
+
+_Target = tuple[str, bool, SchemaDefinition | None, str | None]
+"""Topic, whether it is the key, schema, message."""
+
+
+def _codec(schema: ParsedSchema, message: str | None) -> Codec:
+    if isinstance(schema, AvroSchema):
+        return AvroCodec(schema)
+    if isinstance(schema, JsonSchema):
+        return JsonCodec(schema)
+    return ProtobufCodec(schema, message=message)
 
 
 def _without_rules(registered: RegisteredSchema) -> RegisteredSchema:
