@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from schema_registry.compatibility.avro_readable import (
     PAIRS_MAX,
+    Key,
     Readable,
     TooManyPairs,
     is_same_name,
@@ -57,66 +58,88 @@ def compare(reader: AvroSchema, writer: AvroSchema) -> list[Difference]:
     try:
         if readable(reader.root, writer.root):
             return []
-        return list(_differences(readable, reader.root, writer.root))
+        return list(_Report(readable).differences(reader.root, writer.root))
     except TooManyPairs:
         return [_difference("TOO_COMPLEX", "", f"more than {PAIRS_MAX} pairs of types in unions")]
 
 
-def _differences(readable: Readable, reader: Type, writer: Type) -> Iterator[Difference]:
-    """Walk both schemas; each pair of named types is told of once, where it comes first."""
-    told = {key_of((reader, writer))}
-    stack = [_steps(readable, reader, writer, "")]
-    while stack:
-        step = next(stack[-1], None)
-        if step is None:
-            stack.pop()
-        elif isinstance(step, Difference):
-            yield step
-        else:
-            inner_reader, inner_writer, path = step
-            key = key_of((inner_reader, inner_writer))
-            if key not in told:
-                stack.append(_steps(readable, inner_reader, inner_writer, path))
-            if isinstance(inner_reader, Named) and isinstance(inner_writer, Named):
-                told.add(key)
+class _Report:
+    """Walks both schemas and tells each difference; each pair of named types once, where it comes first."""
 
+    def __init__(self, readable: Readable) -> None:
+        self._readable = readable
+        self._told: set[Key] = set()
+        self._open: list[Key] = []
+        self._readable_within: Readable | None = None
 
-def _steps(readable: Readable, reader: Type, writer: Type, path: str) -> Iterator[_Step]:
-    """The differences at one place, and the places below it, in order."""
-    match reader, writer:
-        case (Union(), _) | (_, Union()):
-            yield from _union_steps(readable, reader, writer, path)
-        case Array(), Array():
-            yield reader.items, writer.items, f"{path}/items"
-        case Map(), Map():
-            yield reader.values, writer.values, f"{path}/values"
-        case Record(), Record():
-            yield from _name_steps(reader, writer, path)
-            yield from _field_steps(reader, writer, f"{path}/fields")
-        case Enum(), Enum():
-            yield from _name_steps(reader, writer, path)
-            if missing := missing_symbols(reader, writer):
-                yield _difference("MISSING_ENUM_SYMBOLS", f"{path}/symbols", f"[{', '.join(missing)}]")
-        case Fixed(), Fixed():
-            yield from _name_steps(reader, writer, path)
-            if reader.size != writer.size:
-                detail = f"expected: {writer.size}, found: {reader.size}"
-                yield _difference("FIXED_SIZE_MISMATCH", f"{path}/size", detail)
-        case _:
-            yield from _other_steps(reader, writer, path)
+    def differences(self, reader: Type, writer: Type) -> Iterator[Difference]:
+        stack = [self._enter(reader, writer, "")]
+        while stack:
+            step = next(stack[-1], None)
+            if step is None:
+                stack.pop()
+            elif isinstance(step, Difference):
+                yield step
+            elif key_of(step[0], step[1]) not in self._told:
+                stack.append(self._enter(*step))
 
+    def _enter(self, reader: Type, writer: Type, path: str) -> Iterator[_Step]:
+        if not (isinstance(reader, Named) and isinstance(writer, Named)):
+            yield from self._steps(reader, writer, path)
+            return
+        self._told.add(key_of(reader, writer))
+        self._open.append(key_of(reader, writer))
+        self._readable_within = None
+        yield from self._steps(reader, writer, path)
+        self._open.pop()
+        self._readable_within = None
 
-def _union_steps(readable: Readable, reader: Type, writer: Type, path: str) -> Iterator[_Step]:
-    branches = writer.branches if isinstance(writer, Union) else ()
-    if not isinstance(reader, Union):
-        for index, branch in enumerate(branches):
-            yield reader, branch, f"{path}/{index}"
-    elif isinstance(writer, Union):
-        for index, branch in enumerate(branches):
-            if not readable(reader, branch):
-                yield _missing_branch(branch, f"{path}/{index}")
-    elif not readable(reader, writer):
-        yield _missing_branch(writer, path)
+    def _steps(self, reader: Type, writer: Type, path: str) -> Iterator[_Step]:
+        """The differences at one place, and the places below it, in order."""
+        match reader, writer:
+            case (Union(), _) | (_, Union()):
+                yield from self._union_steps(reader, writer, path)
+            case Array(), Array():
+                yield reader.items, writer.items, f"{path}/items"
+            case Map(), Map():
+                yield reader.values, writer.values, f"{path}/values"
+            case Record(), Record():
+                yield from _name_steps(reader, writer, path)
+                yield from _field_steps(reader, writer, f"{path}/fields")
+            case Enum(), Enum():
+                yield from _name_steps(reader, writer, path)
+                if missing := missing_symbols(reader, writer):
+                    yield _difference("MISSING_ENUM_SYMBOLS", f"{path}/symbols", f"[{', '.join(missing)}]")
+            case Fixed(), Fixed():
+                yield from _name_steps(reader, writer, path)
+                if reader.size != writer.size:
+                    detail = f"expected: {writer.size}, found: {reader.size}"
+                    yield _difference("FIXED_SIZE_MISMATCH", f"{path}/size", detail)
+            case _:
+                yield from _other_steps(reader, writer, path)
+
+    def _union_steps(self, reader: Type, writer: Type, path: str) -> Iterator[_Step]:
+        branches = writer.branches if isinstance(writer, Union) else ()
+        if not isinstance(reader, Union):
+            for index, branch in enumerate(branches):
+                yield reader, branch, f"{path}/{index}"
+        elif isinstance(writer, Union):
+            for index, branch in enumerate(branches):
+                if self._lacks(reader, branch):
+                    yield _missing_branch(branch, f"{path}/{index}")
+        elif self._lacks(reader, writer):
+            yield _missing_branch(writer, path)
+
+    def _lacks(self, union: Union, writer: Type) -> bool:
+        """Whether no branch reads a type, and not only because of what is being told already (recursive types)."""
+        if self._readable(union, writer):
+            return False
+        if self._readable_within is None:
+            self._readable_within = self._readable.presuming(self._open)
+        try:
+            return not self._readable_within(union, writer)
+        except TooManyPairs:
+            return True
 
 
 def _name_steps(reader: Named, writer: Named, path: str) -> Iterator[_Step]:

@@ -3,7 +3,7 @@
 Types may mention each other in chains much longer than Python's stack, so the walk keeps its own.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Final, TypeAlias
 
 from schema_registry.formats.avro_types import Array, Enum, Field, Fixed, Map, Named, Primitive, Record, Type, Union
@@ -22,11 +22,24 @@ _READABLE_AS: Final = {
 
 Pair: TypeAlias = tuple[Type, Type]
 """A reader's type and a writer's."""
-_Key: TypeAlias = tuple[int, int]
+Key: TypeAlias = tuple[int, int]
+"""What tells pairs of types apart: which types they are, not what these say."""
 
 
 class TooManyPairs(Exception):
     """The schemas have unions that would take too long to compare."""
+
+
+class _Allowance:
+    """How many pairs may still be looked at."""
+
+    def __init__(self) -> None:
+        self._pairs_left = PAIRS_MAX
+
+    def take(self) -> None:
+        if not self._pairs_left:
+            raise TooManyPairs
+        self._pairs_left -= 1
 
 
 class Readable:
@@ -36,12 +49,12 @@ class Readable:
     whatever was concluded from that is forgotten and judged again.
     """
 
-    def __init__(self) -> None:
-        self._verdicts: dict[_Key, bool] = {}
-        self._under_way: set[_Key] = set()
-        self._presumed: set[_Key] = set()
+    def __init__(self, presumed: Iterable[Key] = (), allowance: "_Allowance | None" = None) -> None:
+        self._verdicts: dict[Key, bool] = {}
+        self._under_way: set[Key] = set(presumed)
+        self._presumed: set[Key] = set()
         self._branches: dict[int, dict[str, list[Type]]] = {}
-        self._pairs = 0
+        self._allowance = allowance or _Allowance()
 
     def __call__(self, reader: Type, writer: Type) -> bool:
         """Whether the reader's type can read whatever the writer's type writes."""
@@ -51,6 +64,10 @@ class Readable:
             if not any(self._verdicts.get(key) is False for key in self._presumed):
                 return verdict
             self._verdicts = {key: known for key, known in self._verdicts.items() if not known}
+
+    def presuming(self, pairs: Iterable[Key]) -> "Readable":
+        """What could be read if these pairs could."""
+        return Readable(pairs, self._allowance)
 
     def _walk(self, root: Pair) -> bool:
         verdict = self._known(root)
@@ -71,22 +88,20 @@ class Readable:
         return bool(verdict)
 
     def _enter(self, pair: Pair) -> Generator[Pair, bool, bool]:
-        self._pairs += 1
-        if self._pairs > PAIRS_MAX:
-            raise TooManyPairs
-        self._under_way.add(key_of(pair))
+        self._allowance.take()
+        self._under_way.add(key_of(*pair))
         return self._judge(*pair)
 
     def _leave(self, pair: Pair, verdict: bool) -> bool:
-        self._under_way.remove(key_of(pair))
-        self._verdicts[key_of(pair)] = verdict
+        self._under_way.remove(key_of(*pair))
+        self._verdicts[key_of(*pair)] = verdict
         return verdict
 
     def _known(self, pair: Pair) -> bool | None:
         reader, writer = pair
         if isinstance(reader, Primitive) and isinstance(writer, Primitive):
             return promotes(reader, writer)
-        key = key_of(pair)
+        key = key_of(*pair)
         if key in self._under_way:
             self._presumed.add(key)
             return True
@@ -169,9 +184,9 @@ def _by_name(union: Union) -> dict[str, list[Type]]:
     return found
 
 
-def key_of(pair: Pair) -> tuple[int, int]:
-    """What tells pairs of types apart: which types they are, not what these say."""
-    return id(pair[0]), id(pair[1])
+def key_of(reader: Type, writer: Type) -> Key:
+    """What tells the pair apart from others."""
+    return id(reader), id(writer)
 
 
 def promotes(reader: Primitive, writer: Primitive) -> bool:
