@@ -37,7 +37,7 @@ def compare_arrays(comparison: Comparison, original: Shape, update: Shape, found
 
 
 def _compare_listed(comparison: Comparison, old: _Items, new: _Items, found: Findings) -> None:
-    comparison.work.spend(len(old.listed) + len(new.listed))
+    comparison.spend(len(old.listed) + len(new.listed))
     both = min(len(old.listed), len(new.listed))
     for index in range(both):
         found.include(comparison.compare(old.listed[index], new.listed[index]), f"items/{index}")

@@ -1,8 +1,11 @@
 """Differences between alternatives and conjunctions: allOf, anyOf, oneOf, several types, and `not`."""
 
+from collections.abc import Iterator
+from itertools import chain
+
 from schema_registry.compatibility.json_comparison import Comparison
 from schema_registry.compatibility.json_findings import Findings
-from schema_registry.compatibility.json_matching import maximum_matching
+from schema_registry.compatibility.json_matching import matching
 from schema_registry.compatibility.json_shapes import Kind, Shape
 from schema_registry.formats.json_references import Node
 
@@ -45,7 +48,7 @@ def compare_with_parts(comparison: Comparison, original: Shape, update: Shape, f
 
 def compare_negations(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
     """What must not match may only become less."""
-    is_less = comparison.compare_reversed(original.keywords["not"], update.keywords["not"])
+    is_less = comparison.could_precede(original.keywords["not"], update.keywords["not"])
     found.add("NOT_TYPE_NARROWED" if is_less else "NOT_TYPE_EXTENDED", "not")
 
 
@@ -57,30 +60,46 @@ def _is_wider_criterion(original: Shape, update: Shape) -> bool:
     return False
 
 
-def _distinct_parts(comparison: Comparison, shape: Shape) -> list[Shape | Node]:
-    """The parts without those that say the same as one before."""
-    comparison.work.spend(len(shape.parts))
+def _distinct_parts(comparison: Comparison, shape: Shape) -> dict[object, Shape | Node]:
+    """The parts by what they say, each once."""
+    comparison.spend(len(shape.parts))
     distinct: dict[object, Shape | Node] = {}
     for part in shape.parts:
         distinct.setdefault(id(part) if isinstance(part, Shape) else comparison.equality.key(part), part)
-    return list(distinct.values())
+    return distinct
 
 
 def _pair_parts(
     comparison: Comparison,
-    old: list[Shape | Node],
-    new: list[Shape | Node],
+    old: dict[object, Shape | Node],
+    new: dict[object, Shape | Node],
     found: Findings,
     *,
     criterion: str,
 ) -> None:
-    compatible: dict[int, dict[int, Findings]] = {}
-    for index, part in enumerate(old):
-        insides = ((place, comparison.compare(part, candidate)) for place, candidate in enumerate(new))
-        compatible[index] = {place: inside for place, inside in insides if inside.is_compatible}
-    comparison.work.spend(sum(map(len, compatible.values())))
-    matching = maximum_matching({index: list(places) for index, places in compatible.items()})
-    for index, place in matching.items():
-        found.include(compatible[index][place], f"{criterion}/{index}")
-    if len(matching) < min(len(old), len(new)):
+    """Find a compatible partner for each part of the smaller side."""
+    old_parts, new_parts = list(old.values()), list(new.values())
+    is_old_smaller = len(old) <= len(new)
+    likely = _likely_partners(old, new) if is_old_smaller else _likely_partners(new, old)
+
+    def compare(member: int, candidate: int) -> Findings:
+        index, place = (member, candidate) if is_old_smaller else (candidate, member)
+        return comparison.compare(old_parts[index], new_parts[place])
+
+    def candidates(member: int) -> Iterator[int]:
+        first = likely[member]
+        others = (other for other in range(max(len(old), len(new))) if other != first)
+        return (candidate for candidate in chain((first,), others) if compare(member, candidate).is_compatible)
+
+    smaller = min(len(old), len(new))
+    partners = matching(smaller, candidates)
+    for member, candidate in partners.items():
+        found.include(compare(member, candidate), f"{criterion}/{member if is_old_smaller else candidate}")
+    if len(partners) < smaller:
         found.add("COMBINED_TYPE_SUBSCHEMAS_CHANGED")
+
+
+def _likely_partners(smaller: dict[object, Shape | Node], larger: dict[object, Shape | Node]) -> list[int]:
+    """For each part the place of the one that says the same, or else the same place."""
+    places = {key: place for place, key in enumerate(larger)}
+    return [places.get(key, index) for index, key in enumerate(smaller)]

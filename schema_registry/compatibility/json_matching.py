@@ -1,39 +1,51 @@
-"""Maximum matching between two sets, by augmenting paths."""
+"""Pairing the members of two sets, each with at most one, by augmenting paths."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable
 
-
-def maximum_matching(edges: Mapping[int, Sequence[int]]) -> dict[int, int]:
-    """Pair as many left vertices as possible with right ones, each with at most one; `edges` are by left vertex."""
-    left_of: dict[int, int] = {}
-    for start in edges:
-        _augment(start, edges, left_of)
-    return dict(sorted((left, right) for right, left in left_of.items()))
+Candidates = Callable[[int], Iterable[int]]
 
 
-def _augment(start: int, edges: Mapping[int, Sequence[int]], left_of: dict[int, int]) -> None:
-    """Search breadth-first for a free right vertex and shift the pairs on the way to it."""
+def matching(count: int, candidates: Candidates) -> dict[int, int]:
+    """Pair each of `count` members with a candidate of its own; ends early if that cannot be done for all.
+
+    Candidates are asked for lazily, the likeliest should come first: most pairs are then never looked at.
+    """
+    partners: dict[int, int] = {}
+    taken_by: dict[int, int] = {}
+    for member in range(count):
+        if not _augment(member, candidates, partners, taken_by):
+            break
+    return partners
+
+
+def _augment(start: int, candidates: Candidates, partners: dict[int, int], taken_by: dict[int, int]) -> bool:
+    """Search breadth-first for a free candidate, and shift the pairs on the way to it."""
     reached_from: dict[int, int] = {}
     frontier = [start]
     while frontier:
         following: list[int] = []
-        for left in frontier:
-            for right in edges[left]:
-                if right in reached_from:
+        for member in frontier:
+            for candidate in candidates(member):
+                if candidate in reached_from:
                     continue
-                reached_from[right] = left
-                if right not in left_of:
-                    _shift(right, start, reached_from, left_of)
-                    return
-                following.append(left_of[right])
+                reached_from[candidate] = member
+                if candidate not in taken_by:
+                    _shift(candidate, start, reached_from, partners, taken_by)
+                    return True
+                following.append(taken_by[candidate])
         frontier = following
+    return False
 
 
-def _shift(right: int, start: int, reached_from: Mapping[int, int], left_of: dict[int, int]) -> None:
+def _shift(
+    free: int, start: int, reached_from: dict[int, int], partners: dict[int, int], taken_by: dict[int, int]
+) -> None:
+    candidate = free
     while True:
-        left = reached_from[right]
-        previous = next((other for other, owner in left_of.items() if owner == left), None) if left != start else None
-        left_of[right] = left
-        if previous is None:
+        member = reached_from[candidate]
+        left_behind = partners.get(member)
+        partners[member] = candidate
+        taken_by[candidate] = member
+        if member == start or left_behind is None:
             return
-        right = previous
+        candidate = left_behind

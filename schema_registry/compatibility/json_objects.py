@@ -47,7 +47,7 @@ def _compare_required(original: Shape, update: Shape, found: Findings) -> None:
 
 def _compare_properties(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
     old, new = original.keywords.get("properties", _NO_PROPERTIES), update.keywords.get("properties", _NO_PROPERTIES)
-    comparison.work.spend(len(old) + len(new))
+    comparison.spend(len(old) + len(new))
     for name in sorted(old.keys() | new.keys()):
         path = f"properties/{step(name)}"
         if name not in new:
@@ -127,7 +127,7 @@ def _covering(comparison: Comparison, shape: Shape, *, name: str, of_update: boo
     """The schema that a property of this name must follow although no property is called so."""
     keywords = shape.keywords
     patterns: JsonObject = keywords.get("patternProperties", _NO_PROPERTIES)
-    comparison.work.spend(len(patterns))
+    comparison.spend(len(patterns) * (1 + len(name) // 50))
     for pattern, schema in patterns.items():
         is_match = matches(pattern, name)
         # Where nobody can tell, expect the worse: old data may have followed the pattern, new data may not.
@@ -155,7 +155,7 @@ def _compare_additional(comparison: Comparison, original: JsonObject, update: Js
 
 def _compare_dependencies(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
     old, new = _dependencies(original.keywords), _dependencies(update.keywords)
-    comparison.work.spend(len(old) + len(new))
+    comparison.spend(len(old) + len(new))
     for (name, is_names), path in _dependency_paths(old | new):
         before, after = old.get((name, is_names)), new.get((name, is_names))
         kind = "DEPENDENCY_ARRAY" if is_names else "DEPENDENCY_SCHEMA"

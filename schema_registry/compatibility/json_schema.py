@@ -7,9 +7,8 @@ And they trust defaults: a required property with one may be added, although old
 from schema_registry.compatibility.difference import Difference
 from schema_registry.compatibility.json_arrays import compare_arrays
 from schema_registry.compatibility.json_combined import compare_combined, compare_negations, compare_with_parts
-from schema_registry.compatibility.json_comparison import Comparison, Pair, TooComplex, Work
+from schema_registry.compatibility.json_comparison import Comparison, TooComplex
 from schema_registry.compatibility.json_difference_types import TOO_COMPLEX, compatible_types
-from schema_registry.compatibility.json_equality import Equality
 from schema_registry.compatibility.json_findings import Findings
 from schema_registry.compatibility.json_objects import compare_objects
 from schema_registry.compatibility.json_scalars import (
@@ -26,34 +25,15 @@ from schema_registry.formats.json_schema import JsonSchema
 def compare(reader: JsonSchema, writer: JsonSchema, policy: Policy = Policy.STRICT) -> list[Difference]:
     """All differences, those that do not matter included: can everything that was valid before still be read?"""
     allowed = compatible_types(policy)
+    comparison = Comparison(
+        ShapeReader(writer), ShapeReader(reader), compare_pair=_compare_pair, compatible_types=allowed
+    )
     try:
-        found = _compare_to_fixpoint(writer, reader, allowed)
+        found = comparison.run()
     except TooComplex:
         found = Findings(allowed)
         found.add(TOO_COMPLEX)
     return found.differences()
-
-
-def _compare_to_fixpoint(original: JsonSchema, update: JsonSchema, allowed: frozenset[str]) -> Findings:
-    """Repeat until no further pair of a cycle turns out to be incompatible."""
-    old, new = ShapeReader(original), ShapeReader(update)
-    work, equality = Work(), Equality()
-    incompatible: frozenset[Pair] = frozenset()
-    while True:
-        comparison = Comparison(
-            old,
-            new,
-            compare_pair=_compare_pair,
-            compatible_types=allowed,
-            work=work,
-            equality=equality,
-            known_incompatible=incompatible,
-        )
-        found = comparison.compare(old.root, new.root)
-        now_incompatible = comparison.incompatible_pairs()
-        if not comparison.assumed or now_incompatible == incompatible:
-            return found
-        incompatible = now_incompatible
 
 
 def _compare_pair(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
