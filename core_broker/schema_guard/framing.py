@@ -12,8 +12,9 @@ import msgspec
 
 Headers = Sequence[tuple[str, bytes | None]]
 
+ID_END: Final = 5
+"""Where the id before a payload ends."""
 _ID_MAGIC: Final = 0
-_ID_END: Final = 5
 _GUID_END: Final = 17
 _ID_MAX: Final = 2**31 - 1
 _TAIL_BYTES_MAX: Final = 96
@@ -61,14 +62,14 @@ def _in_payload(side: Side, data: bytes) -> Framing:
         raise BadFraming(f"{side} is empty; it must begin with a zero byte and the id of its schema")
     if data[0] != _ID_MAGIC:
         raise BadFraming(f"{side} begins with byte {data[0]}, not with a zero byte and the id of its schema")
-    if len(data) < _ID_END:
+    if len(data) < ID_END:
         raise BadFraming(f"{side} has {len(data)} bytes, too few for the id of its schema")
     return _by_id(side, data)
 
 
 def _in_header(side: Side, data: bytes) -> Framing:
     match data[:1]:
-        case b"\x00" if len(data) >= _ID_END:
+        case b"\x00" if len(data) >= ID_END:
             return _by_id(side, data)
         case b"\x01" if len(data) >= _GUID_END:
             return Framing(data[1:_GUID_END], data[_GUID_END : _GUID_END + _TAIL_BYTES_MAX])
@@ -77,10 +78,10 @@ def _in_header(side: Side, data: bytes) -> Framing:
 
 
 def _by_id(side: Side, data: bytes) -> Framing:
-    schema_id = int.from_bytes(data[1:_ID_END], "big")
+    schema_id = int.from_bytes(data[1:ID_END], "big")
     if schema_id > _ID_MAX:
         raise BadFraming(f"{side} names schema {schema_id}; no registry gives an id above {_ID_MAX}")
-    return Framing(schema_id, data[_ID_END : _ID_END + _TAIL_BYTES_MAX])
+    return Framing(schema_id, data[ID_END : ID_END + _TAIL_BYTES_MAX])
 
 
 def read_message_indexes(tail: bytes) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ import msgspec
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.metrics import BrokerMetrics
 from core_broker.protocol.records import Record
-from core_broker.schema_guard.framing import BadFraming, Side, read_framing
+from core_broker.schema_guard.framing import ID_END, BadFraming, Headers, Side, read_framing
 from core_broker.schema_guard.registry import Registry, RegistryUnavailable
 from core_broker.schema_guard.remembered_answers import Lifetimes, RememberedAnswers
 from core_broker.service.clock import Clock
@@ -181,24 +181,41 @@ def _guarded_sides(settings: TopicSettings) -> list[tuple[Side, str]]:
     return sides
 
 
+class _Gathered(msgspec.Struct):
+    """The claims of one side, by the schema that is named and by how a payload begins that names it."""
+
+    side: Side
+    strategy: str
+    by_schema: dict[int | bytes, _Claim] = {}
+    by_prefix: dict[bytes, _Claim] = {}
+
+    def add(self, index: int, data: bytes, headers: Headers) -> None:
+        """Take a record in; raises BadFraming."""
+        framing = read_framing(self.side, data, headers)
+        claim = self.by_schema.get(framing.schema)
+        if claim is None:
+            claim = self.by_schema[framing.schema] = _Claim(self.side, self.strategy, framing.schema, [])
+        claim.records.append((index, framing.tail))
+        if not headers and self.strategy == TOPIC_NAME:
+            self.by_prefix[data[:ID_END]] = claim
+
+
 def _gather(inspection: Inspection, sides: list[tuple[Side, str]], records: Iterable[Record]) -> None:
     """Put records together that name the same schema. Without a key or a value there is nothing to look at."""
-    claims: dict[tuple[Side, int | bytes], _Claim] = {}
+    gathered = [_Gathered(side, strategy) for side, strategy in sides]
     for index, record in enumerate(records):
-        for side, strategy in sides:
-            data = record.key if side is Side.KEY else record.value
+        for part in gathered:
+            data = record.key if part.side is Side.KEY else record.value
             if data is None:
                 continue
+            if not record.headers and (claim := part.by_prefix.get(data[:ID_END])) is not None:
+                claim.records.append((index, b""))
+                continue
             try:
-                framing = read_framing(side, data, record.headers)
+                part.add(index, data, record.headers)
             except BadFraming as error:
                 inspection.bad[index] = str(error)
-                continue
-            claim = claims.get((side, framing.schema))
-            if claim is None:
-                claim = claims[side, framing.schema] = _Claim(side, strategy, framing.schema, [])
-            claim.records.append((index, framing.tail if strategy != TOPIC_NAME else b""))
-    inspection.claims = list(claims.values())
+    inspection.claims = [claim for part in gathered for claim in part.by_schema.values()]
 
 
 def _refuse(claim: _Claim, inspection: Inspection, reason: str) -> list[Question]:
