@@ -220,19 +220,19 @@ def _compiled(text: str, *, known: _Known, limits: Limits) -> _Compiled:
     serialized = _serialized_file(text)
     if serialized is not None:
         text = _text_of(serialized, known=known, limits=limits)
-    compiled = _compile(text, known=known, limits=limits)
-    protobuf_limits.check_file(compiled.file, limits)
-    return compiled
+    return _compile(text, known=known, limits=limits)
 
 
 def _compile(text: str, *, known: _Known, limits: Limits) -> _Compiled:
     protobuf_limits.check_text(text, limits)
     try:
-        return _Compiled(text, compile_text(text, name=known.own_name, dependencies=known.files))
+        files = compile_text(text, name=known.own_name, dependencies=known.files)
     except InvalidSchema as error:
         if _MAP_ENTRY_ERROR not in str(error):
             raise
-    return _compile(_with_maps(text, known=known), known=known, limits=limits)
+        return _compile(_with_maps(text, known=known), known=known, limits=limits)
+    protobuf_limits.check_file(files.file[-1], limits)
+    return _Compiled(text, files)
 
 
 def _with_maps(text: str, *, known: _Known) -> str:

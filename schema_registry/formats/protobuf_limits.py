@@ -8,6 +8,8 @@ from schema_registry.formats.schema import InvalidSchema, Limits
 
 MAX_REFERENCES = 500
 _CHARACTERS_PER_ELEMENT = 250
+_SEMICOLONS_PER_ELEMENT = 1.2
+_SEMICOLONS_BESIDES = 200
 _NO_CODE = re.compile(r"""//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?""")
 _NO_BRACE = re.compile(r"[^{}<>]+")
 
@@ -18,8 +20,8 @@ def check_text(text: str, limits: Limits) -> None:
         raise InvalidSchema("the schema holds a NUL character")
     check_length(len(text), limits)
     code = _NO_CODE.sub(" ", text)
-    # Every field and every value ends in a semicolon; statements that are no elements may have as many again.
-    if code.count(";") > 2 * limits.max_elements:
+    # Every field and every value ends in a semicolon, and so do some statements that are no elements.
+    if code.count(";") > _SEMICOLONS_PER_ELEMENT * limits.max_elements + _SEMICOLONS_BESIDES:
         raise _too_many(limits)
     depth = 0
     for brace in _NO_BRACE.sub("", code):
