@@ -11,6 +11,7 @@ from io import BytesIO
 from typing import Any
 
 from fastavro import _read_py, parse_schema, schemaless_reader, schemaless_writer
+from fastavro.read import SchemaResolutionError
 from fastavro.schema import SchemaParseException
 
 from schema_registry.formats.avro import AvroSchema
@@ -27,7 +28,7 @@ _FAULTS = (
     LookupError,
     MemoryError,
     RecursionError,
-    SchemaParseException,  # fastavro's root of what does not fit
+    SchemaResolutionError,
     TypeError,
     ValueError,
     struct.error,

@@ -45,6 +45,7 @@ class ProtobufCodec:
         except InvalidSchema as error:
             raise UnusableSchema(str(error)) from error
         self._name = name
+        self._is_well_known = name.startswith("google.protobuf.")  # some of these are no objects in JSON
         self._pool = schema.pool
 
     @property
@@ -73,7 +74,9 @@ class ProtobufCodec:
     def encode_json(self, view: JsonView) -> bytes:
         """The bytes of a message in Protobuf's JSON mapping."""
         try:
-            message = json_format.ParseDict(_mapping(view), self._class(), descriptor_pool=self._pool)
+            if not isinstance(view, Mapping) and not self._is_well_known:
+                raise TypeError(f"expected an object, not {type(view).__name__}")
+            message = json_format.ParseDict(view, self._class(), descriptor_pool=self._pool)
             return message.SerializeToString()
         except _FAULTS as error:
             raise InvalidData(f"the JSON does not fit the message {self._name}: {error}") from error
@@ -87,9 +90,3 @@ class ProtobufCodec:
             )
         except _FAULTS as error:
             raise InvalidData(f"the message {self._name} cannot be told as JSON: {error}") from error
-
-
-def _mapping(view: JsonView) -> JsonView:
-    if not isinstance(view, Mapping | list | str | int | float | None):
-        raise TypeError(f"expected a mapping, not {type(view).__name__}")
-    return view

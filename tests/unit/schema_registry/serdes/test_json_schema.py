@@ -1,0 +1,135 @@
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schema_registry.formats import json_schema
+from schema_registry.formats.schema import ResolvedReference
+from schema_registry.serdes.errors import InvalidData
+from schema_registry.serdes.json_schema import JsonCodec
+
+ADDRESS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+ORDER: dict[str, Any] = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "title": "Order",
+    "type": "object",
+    "properties": {
+        "id": {"type": "integer"},
+        "total": {"type": "number"},
+        "tags": {"type": "array", "items": {"enum": ["a", "b"]}},
+        "to": {"$ref": "address.json"},
+    },
+    "required": ["id"],
+    "additionalProperties": False,
+}
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+DOCUMENTS: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | FLOATS | TEXT,
+    lambda part: st.lists(part) | st.dictionaries(TEXT, part),
+    max_leaves=8,
+)
+
+
+def _codec(schema: object, **options: bool) -> JsonCodec:
+    address = ResolvedReference(name="address.json", subject="address", version=1, text=json.dumps(ADDRESS))
+    return JsonCodec(json_schema.parse(json.dumps(schema), [address]), **options)
+
+
+order = _codec(ORDER)
+
+
+@given(
+    st.fixed_dictionaries(
+        {"id": st.integers()},
+        optional={
+            "total": st.integers() | FLOATS,
+            "tags": st.lists(st.sampled_from("ab")),
+            "to": st.fixed_dictionaries({"city": TEXT}, optional={"zip": st.none() | TEXT}),
+        },
+    )
+)
+@settings(max_examples=40, deadline=None)
+def test_documents_become_bytes_and_documents_again(document: Any) -> None:
+    data = order.encode(document)
+    assert order.decode(data) == document
+    assert order.decode_json(b"frame" + order.encode_json(document), 5) == document
+    assert json.loads(data) == document
+
+
+@given(DOCUMENTS)
+@settings(max_examples=60, deadline=None)
+def test_whatever_json_can_say_is_kept(document: Any) -> None:
+    codec = _codec(True)
+    assert codec.decode(codec.encode(document)) == document
+
+
+def test_documents_are_written_compactly_in_utf8() -> None:
+    assert _codec(True).encode({"a": [1, "é"]}) == '{"a":[1,"é"]}'.encode()
+
+
+def test_large_integers_are_kept() -> None:
+    codec = _codec({"type": "integer"})
+    assert codec.decode(codec.encode(10**40)) == 10**40
+
+
+@pytest.mark.parametrize(
+    ("document", "complaint"),
+    [
+        ({}, "/: 'id' is a required property"),
+        ({"id": "x"}, "/id: 'x' is not of type 'integer'"),
+        ({"id": 1, "tags": ["a", "c"]}, "/tags/1: 'c' is not one of"),
+        ({"id": 1, "to": {}}, "/to: 'city' is a required property"),
+        ({"id": 1, "more": 2}, "unexpected"),
+    ],
+)
+def test_documents_that_do_not_fit_are_refused_with_their_place(document: object, complaint: str) -> None:
+    with pytest.raises(InvalidData) as refusal:
+        order.encode(document)
+    assert complaint in str(refusal.value)
+    with pytest.raises(InvalidData):
+        order.decode(json.dumps(document).encode())
+
+
+def test_reading_may_trust_the_writer() -> None:
+    assert _codec(ORDER, validates_reads=False).decode(b"{}") == {}
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), b"bytes", object(), {1: {2: object()}}, "\ud800", {"a": {1, 2}}]
+)
+def test_what_json_cannot_say_is_refused(value: object) -> None:
+    with pytest.raises(InvalidData, match="cannot be written as JSON"):
+        _codec(True).encode(value)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"nul", b"\xff\xfe", b'{"a":1} x', b"NaN", b"[" * 100_000])
+def test_what_is_no_json_is_refused(data: bytes) -> None:
+    with pytest.raises(InvalidData, match="no JSON"):
+        _codec(True).decode(data)
+
+
+def test_values_that_nest_without_end_are_refused() -> None:
+    value: list[Any] = []
+    for _ in range(5_000):
+        value = [value]
+    with pytest.raises(InvalidData):
+        _codec({"items": {"$ref": "#"}}).encode(value)
+
+
+def test_deep_documents_of_recursive_schemas_are_refused_not_fatal() -> None:
+    with pytest.raises(InvalidData, match="too deep"):
+        _codec({"items": {"$ref": "#"}}).decode(b"[" * 800 + b"]" * 800)
+
+
+def test_patterns_do_not_explode() -> None:
+    codec = _codec({"type": "string", "pattern": "^(a+)+$"})
+    begun = time.monotonic()
+    with pytest.raises(InvalidData):
+        codec.encode("a" * 5_000 + "!")
+    assert time.monotonic() - begun < 1
