@@ -1,4 +1,4 @@
-"""The `caudal` command: runs the services, and does the daily work on any Kafka-protocol cluster."""
+"""The `caudal` command: runs the services, and does the daily work on any Kafka-protocol cluster and registry."""
 
 import sys
 from collections.abc import Sequence
@@ -32,10 +32,11 @@ def _run_tool(given: list[str]) -> int:
     from core_broker.service.settings import SettingsError
     from deploy.failures import explain
     from deploy.output import err, failure
+    from schema_registry.client.errors import ClientError as RegistryClientError
 
     try:
         application()(given, prog_name="caudal")
-    except ClientError as error:
+    except (ClientError, RegistryClientError) as error:
         failure(*explain(error))
         return 1
     except SettingsError as error:
@@ -56,7 +57,18 @@ def application() -> "typer.Typer":
     """The command tree."""
     import typer
 
-    from deploy import cluster, consume, groups, produce, service_help, topics
+    from deploy import (
+        cluster,
+        consume,
+        groups,
+        produce,
+        schema_compare,
+        schema_levels,
+        schema_views,
+        schemas,
+        service_help,
+        topics,
+    )
 
     app = typer.Typer(
         no_args_is_help=True,
@@ -70,8 +82,13 @@ def application() -> "typer.Typer":
     app.command(name="registry", rich_help_panel="Services", epilog=service_help.REGISTRY_EPILOG)(service_help.registry)
     topics.app.command(name="produce", epilog=produce.EPILOG)(produce.produce)
     topics.app.command(name="consume", epilog=consume.EPILOG)(consume.consume)
+    schemas.app.command(name="list", epilog=schema_views.LIST_EPILOG)(schema_views.list_schemas)
+    schemas.app.command(name="show", epilog=schema_views.SHOW_EPILOG)(schema_views.show)
+    schemas.app.command(name="diff", epilog=schema_compare.EPILOG)(schema_compare.diff)
+    schemas.app.command(name="compatibility", epilog=schema_levels.EPILOG)(schema_levels.compatibility)
     app.add_typer(topics.app, name="topic", rich_help_panel="Tools")
     app.add_typer(groups.app, name="group", rich_help_panel="Tools")
+    app.add_typer(schemas.app, name="schema", rich_help_panel="Tools")
     app.add_typer(cluster.app, name="cluster", rich_help_panel="Tools")
     return app
 

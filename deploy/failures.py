@@ -10,10 +10,15 @@ from core_broker.client.errors import (
     Retriable,
     Unreachable,
 )
+from schema_registry.client import errors as registry_errors
 
 
-def explain(error: ClientError) -> tuple[str, list[str]]:
-    """The line and the next steps for an error of the client."""
+def explain(error: ClientError | registry_errors.ClientError) -> tuple[str, list[str]]:
+    """The line and the next steps for an error of a client."""
+    return _of_cluster(error) if isinstance(error, ClientError) else _of_registry(error)
+
+
+def _of_cluster(error: ClientError) -> tuple[str, list[str]]:
     match error:
         case Unreachable():
             return f"No answer from the cluster: {error}", [
@@ -31,5 +36,22 @@ def explain(error: ClientError) -> tuple[str, list[str]]:
             return str(error), ["this passes: try again in a moment"]
         case Fatal() | Rejected():
             return str(error), []
+        case _:
+            return str(error), []
+
+
+def _of_registry(error: registry_errors.ClientError) -> tuple[str, list[str]]:
+    match error:
+        case registry_errors.RegistryUnreachable() if error.code == -1:
+            return f"The registry cannot be reached: {error}", [
+                "start a registry here:  [bold]caudal registry[/]",
+                "or say where one is:  [bold]--registry http://host:8081[/] (or set CAUDAL_REGISTRY)",
+            ]
+        case registry_errors.RegistryUnreachable():
+            return f"The registry is in trouble: {error}", ["this may pass: try again in a moment, or see its log"]
+        case registry_errors.SchemaNotFound():
+            return str(error), ["see what there is:  [bold]caudal schema list[/], also [bold]--deleted[/]"]
+        case registry_errors.NotAllowed():
+            return str(error), ["say who you are:  [bold]--user name:password[/] (or set CAUDAL_REGISTRY_USER)"]
         case _:
             return str(error), []

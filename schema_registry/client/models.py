@@ -36,6 +36,13 @@ class RegisteredSchema(msgspec.Struct, frozen=True, kw_only=True):
     rule_set: dict[str, Any] | None = None
 
 
+class SubjectVersion(msgspec.Struct, frozen=True):
+    """A place where a schema is registered."""
+
+    subject: str
+    version: int
+
+
 class Compatibility(msgspec.Struct, frozen=True):
     """Whether a schema may follow others, and why not."""
 

@@ -9,7 +9,7 @@ import msgspec
 from core_broker.service.clock import Clock, SystemClock
 from schema_registry.client.cache import BoundedCache
 from schema_registry.client.errors import IncompatibleSchema, Refused, SchemaNotFound
-from schema_registry.client.models import Answer, Compatibility, RegisteredSchema, SchemaDefinition
+from schema_registry.client.models import Answer, Compatibility, RegisteredSchema, SchemaDefinition, SubjectVersion
 from schema_registry.client.references import resolve
 from schema_registry.client.settings import RegistryClientSettings
 from schema_registry.client.transport import Query, Transport
@@ -160,6 +160,18 @@ class RegistryClient:
         is_fixed = all(reference.version != -1 for reference in definition.references)
         return self._references.put(definition, resolved) if is_fixed else resolved
 
+    def versions_of(self, schema_id: int, *, subject: str | None = None) -> list[SubjectVersion]:
+        """Where the schema with an id is registered; `subject` tells in which context."""
+        query: Query = _given(subject=subject)
+        return _decoded(
+            self._transport.send("GET", f"/schemas/ids/{schema_id}/versions", query=query), list[SubjectVersion]
+        )
+
+    def referenced_by(self, subject: str, version: Version) -> list[int]:
+        """The ids of schemas that mention a version."""
+        path = f"{_subject(subject)}/versions/{_segment(str(version))}/referencedby"
+        return _decoded(self._transport.send("GET", path), list[int])
+
     def is_compatible(
         self, subject: str, definition: SchemaDefinition, *, version: Version | None = "latest", normalize: bool = False
     ) -> Compatibility:
@@ -179,6 +191,20 @@ class RegistryClient:
         """The names of subjects."""
         query: Query = {"deleted": deleted, **_given(subjectPrefix=prefix)}
         return _decoded(self._transport.send("GET", "/subjects", query=query), list[str])
+
+    def schemas(
+        self, *, prefix: str | None = None, deleted: bool = False, latest_only: bool = False
+    ) -> list[RegisteredSchema]:
+        """All versions of all subjects, or the latest of each, with few requests; not every registry has this call."""
+        found: dict[tuple[str | None, int | None], RegisteredSchema] = {}
+        page_size = 1_000  # the most that Confluent's registry gives at once
+        query: Query = {"deleted": deleted, "latestOnly": latest_only, "subjectPrefix": prefix or ":*:", "limit": page_size}
+        while True:
+            content = self._transport.send("GET", "/schemas", query={**query, "offset": len(found)})
+            page = {(item.subject, item.version): item.registered() for item in _decoded(content, list[Answer])}
+            if len(page) != page_size or page.keys() <= found.keys():  # or whoever answers knows no pages
+                return list((found | page).values())
+            found |= page
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[int]:
         """The versions of a subject."""

@@ -1,3 +1,6 @@
+import io
+from pathlib import Path
+
 import pytest
 
 from deploy.cli import main
@@ -19,6 +22,8 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         *(["topic", word] for word in ("create", "list", "describe", "alter", "delete", "produce", "consume")),
         ["group"],
         *(["group", word] for word in ("list", "describe", "seek", "delete")),
+        ["schema"],
+        *(["schema", word] for word in ("register", "list", "show", "diff", "check", "delete", "compatibility")),
         ["cluster"],
         ["cluster", "info"],
     ],
@@ -68,6 +73,76 @@ def test_wrong_usage_is_told_without_a_traceback(
     assert main([*command, *(closed if len(command) > 1 else [])]) == 2
     error = capsys.readouterr().err
     assert hint in " ".join(error.replace("│", " ").split())
+    assert "Traceback" not in error
+
+
+@pytest.fixture
+def no_registry(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Options that reach no registry, quickly."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    return ["--registry", "http://127.0.0.1:1", "--timeout", "0.3", "-X", "retries.wait.ms=1"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["list"],
+        ["show", "x"],
+        ["diff", "x@1", "x@2"],
+        ["check", "x", "x.avsc"],
+        ["register", "x", "x.avsc"],
+        ["delete", "x", "--yes"],
+        ["compatibility"],
+    ],
+    ids="-".join,
+)
+def test_unreachable_registry_is_told_with_what_to_do_next(
+    command: list[str],
+    no_registry: list[str],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.avsc").write_text('"string"')
+    assert main(["schema", *command, *no_registry]) == 1
+    error = capsys.readouterr().err
+    assert "The registry cannot be reached" in error
+    assert "caudal registry" in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    "command,hint",
+    [
+        (["register", "x", "nothing.avsc"], "nothing.avsc cannot be read"),
+        (["register", "x", "README.md"], "Say --type"),
+        (["register", "x", "-"], "Say --type"),
+        (["check", "x", "-", "--type", "avro"], "stdin is empty"),
+        (["check", "x", "-", "--type", "xml"], "'xml'"),
+        (["register", "x", "-", "--type", "avro", "--reference", "y"], "must look like NAME=SUBJECT:VERSION"),
+        (["register", "x", "-", "--type", "avro", "--metadata", "y"], "must look like key=value"),
+        (["show"], "say which schema"),
+        (["show", "x", "--id", "1"], "say which schema"),
+        (["diff", "x", "nothing.avsc"], "nothing.avsc cannot be read"),
+        (["compatibility", "x", "SIDEWAYS"], "is no level"),
+        (["compatibility", "x", "FULL", "--unset"], "either a LEVEL or --unset"),
+        (["list", "-X", "no.such=1"], "unknown setting no.such"),
+        (["list", "--user", "nobody"], "must be user:password"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_usage_of_the_registry_is_told_without_a_traceback(
+    command: list[str],
+    hint: str,
+    no_registry: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("" if hint == "stdin is empty" else '"string"'))
+    assert main(["schema", *command, *no_registry]) == 2
+    error = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert hint in error
     assert "Traceback" not in error
 
 
