@@ -156,8 +156,6 @@ def as_single(value: float) -> float:
         bits = struct.pack(">f", value)
     except OverflowError:
         return value
-    for digits in range(1, 9):
-        shorter = float(f"{value:.{digits}g}")
-        if struct.pack(">f", shorter) == bits:
-            return shorter
-    return float(f"{value:.9g}")
+    (rounded,) = struct.unpack(">f", bits)
+    shorter = (float(f"{rounded:.{digits}g}") for digits in range(1, 10))
+    return next(number for number in shorter if struct.pack(">f", number) == bits)

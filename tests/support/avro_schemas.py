@@ -15,8 +15,15 @@ PROPERTIES = st.dictionaries(
     st.sampled_from(("a", "b", "logicalType")), st.sampled_from((1, 1.5, "x", None, [1], {"z": 1, "y": 2}))
 )
 DEFAULTS: dict[str, Json] = {
-    "null": None, "boolean": True, "int": 3, "long": 4, "float": 1, "double": 2.5, "bytes": "ÿ", "string": "é\n",
-}  # fmt: skip
+    "null": None,
+    "boolean": True,
+    "int": 3,
+    "long": 4,
+    "float": 1,
+    "double": 2.5,
+    "bytes": "ÿ",
+    "string": "é\n",
+}
 
 
 class _Maker:
@@ -196,12 +203,25 @@ def _renamed(draw: st.DrawFn, holder: Json, key: Json) -> None:
 
 
 _CHANGES: tuple[Callable[[st.DrawFn, Json, Json], None], ...] = (
-    _other_primitive, _other_primitive, _optional, _fewer_branches, _within, _within, _within, _renamed,
-)  # fmt: skip
+    _other_primitive,
+    _other_primitive,
+    _optional,
+    _fewer_branches,
+    _within,
+    _within,
+    _within,
+    _renamed,
+)
 
 
-def shuffled(value: Json, draw: st.DrawFn) -> str:
-    """The same JSON with keys in another order and other white space."""
+@st.composite
+def reordered_pairs(draw: st.DrawFn) -> tuple[Json, str]:
+    """The JSON of a valid schema, and the same with keys in another order and other white space."""
+    value = draw(schemas())
+    return value, _reordered(value, draw)
+
+
+def _reordered(value: Json, draw: st.DrawFn) -> str:
     return json.dumps(_shuffled(value, draw), indent=draw(st.sampled_from((None, 1))), ensure_ascii=draw(st.booleans()))
 
 
