@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Mapping
 
-from schema_registry.errors import RegistryError
+from schema_registry.errors import RegistryError, invalid_version
 from schema_registry.models_deks import DekAlgorithm
 
 MAX_NAME_CHARACTERS = 256
@@ -63,11 +63,7 @@ def checked_version(version: str | int) -> int:
         return -1
     if text.isdecimal() and text.isascii() and len(text) <= 10 and 1 <= int(text) <= _MAX_VERSION:
         return int(text)
-    raise RegistryError(
-        42202,
-        f"The specified version '{text[:40]}' is not a valid version id. Allowed values are between [1, 2^31-1] "
-        'and the string "latest"',
-    )
+    raise invalid_version(text[:40])
 
 
 def checked_text(field: str, text: str | None) -> str | None:

@@ -1,0 +1,214 @@
+"""Batches: several resources in one request, each with an answer or an error of its own."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from schema_registry.errors import RegistryError
+from schema_registry.models_associations import (
+    Association,
+    AssociationBatch,
+    AssociationInfo,
+    AssociationOperation,
+    AssociationQueries,
+    AssociationQuery,
+    AssociationResult,
+    AssociationResults,
+    ErrorMessage,
+    Operation,
+    ResourceAnswer,
+    ResourceChange,
+    ResourceOperations,
+)
+from schema_registry.registry.association_rules import (
+    TOPIC,
+    Resource,
+    batch_too_large,
+    checked_association_type,
+    checked_resource,
+    invalid,
+    wanted_by_create,
+    wanted_by_upsert,
+)
+from schema_registry.registry.associations import Associations
+from schema_registry.store.associations import Filter
+
+R = TypeVar("R")
+
+MAX_ASSOCIATIONS = 1000
+"""How many associations a batch may name."""
+
+
+def mutate(
+    associations: Associations, batch: AssociationBatch, *, context: str | None = None, dry_run: bool = False
+) -> AssociationResults:
+    """Create, change and delete associations; what fails for one resource leaves the others alone."""
+    requests = _checked_size(batch.requests, [len(request.associations or ()) for request in batch.requests or ()])
+    results = []
+    for request in requests:
+        try:
+            answer = _mutate_one(associations, request, context=context, dry_run=dry_run)
+            results.append(AssociationResult(result=answer))
+        except RegistryError as error:
+            results.append(_failed(error))
+    return AssociationResults(results=results)
+
+
+def get(
+    associations: Associations, queries: AssociationQueries, *, include_schemas: bool = False
+) -> AssociationResults:
+    """The associations of several resources."""
+    requests = _checked_size(queries.requests, [1 for _ in queries.requests or ()])
+    results = []
+    for query in requests:
+        try:
+            answer = _get_one(associations, query, include_schemas=include_schemas)
+            results.append(AssociationResult(result=answer))
+        except RegistryError as error:
+            results.append(_failed(error))
+    return AssociationResults(results=results)
+
+
+# --- changing ---
+
+
+def _mutate_one(
+    associations: Associations, request: ResourceOperations, *, context: str | None, dry_run: bool
+) -> ResourceAnswer:
+    resource = _checked(request, dry_run=dry_run)
+    for operation in request.associations or ():
+        _carry_out(associations, resource, operation, context=context, dry_run=dry_run)
+    found: list[Association] = []
+    if not dry_run and resource.id is not None:
+        found = associations.of_resource(resource.id, Filter(resource_type=resource.type))
+    return _answer(
+        ResourceAnswer(
+            resource_name=resource.name,
+            resource_namespace=resource.namespace,
+            resource_id=resource.id,
+            resource_type=resource.type,
+        ),
+        [_info(association) for association in found],
+    )
+
+
+def _checked(request: ResourceOperations, *, dry_run: bool) -> Resource:
+    """Refuse what no state of the registry could make right, before any step is taken."""
+    resource = checked_resource(
+        name=request.resource_name,
+        namespace=request.resource_namespace,
+        resource_id=request.resource_id,
+        resource_type=request.resource_type,
+        dry_run=dry_run,
+    )
+    if not request.associations:
+        raise invalid("associations", "cannot be null or empty")
+    are_frozen = {
+        is_frozen
+        for operation in request.associations
+        if (is_frozen := _checked_operation(operation, resource)) is not None
+    }
+    if len(are_frozen) > 1:
+        raise invalid("frozen", "all associations for a resource must be consistently frozen or non-frozen")
+    return resource
+
+
+def _checked_operation(operation: AssociationOperation, resource: Resource) -> bool | None:
+    """Whether the association will be frozen, as far as the operation tells."""
+    if operation.op_type is Operation.CREATE:
+        return wanted_by_create(operation, resource).is_frozen
+    if operation.op_type is Operation.UPSERT:
+        return wanted_by_upsert(operation, resource, exists=True).is_frozen
+    checked_association_type(operation.association_type)
+    return None
+
+
+def _carry_out(
+    associations: Associations,
+    resource: Resource,
+    operation: AssociationOperation,
+    *,
+    context: str | None,
+    dry_run: bool,
+) -> None:
+    if operation.op_type is Operation.DELETE:
+        _delete(associations, resource, operation, dry_run=dry_run)
+        return
+    change = ResourceChange(
+        resource_name=resource.name,
+        resource_namespace=resource.namespace,
+        resource_id=resource.id,
+        resource_type=resource.type,
+        associations=[operation],
+    )
+    carry_out = associations.create if operation.op_type is Operation.CREATE else associations.upsert
+    carry_out(change, context=context, dry_run=dry_run)
+
+
+def _delete(associations: Associations, resource: Resource, operation: AssociationOperation, *, dry_run: bool) -> None:
+    kind = checked_association_type(operation.association_type)
+    wanted = Filter(resource_type=resource.type, association_types=[kind])
+    if resource.id is None or not associations.of_resource(resource.id, wanted):
+        return
+    associations.delete(
+        resource.id,
+        resource_type=resource.type,
+        association_types=[kind],
+        cascade=bool(operation.cascade_lifecycle),
+        dry_run=dry_run,
+    )
+
+
+# --- reading ---
+
+
+def _get_one(associations: Associations, query: AssociationQuery, *, include_schemas: bool) -> ResourceAnswer:
+    wanted = Filter(
+        resource_type=query.resource_type or TOPIC,
+        association_types=query.association_types or (),
+        lifecycle=query.lifecycle,
+    )
+    if query.resource_id:
+        found = associations.of_resource(query.resource_id, wanted)
+    else:
+        found = associations.of_name(query.resource_name or "", query.resource_namespace, wanted)
+    if len({association.resource_id for association in found}) > 1:
+        raise invalid("resourceName", "several resources have this name: give a resourceId or a resourceNamespace")
+    first = found[0] if found else None
+    answer = ResourceAnswer(
+        resource_name=first.resource_name if first else query.resource_name,
+        resource_namespace=first.resource_namespace if first else query.resource_namespace,
+        resource_id=first.resource_id if first else query.resource_id,
+        resource_type=query.resource_type or TOPIC,
+    )
+    infos = [_info(association) for association in found]
+    if include_schemas:
+        infos = [info.model_copy(update={"schema_": associations.latest_schema(info.subject)}) for info in infos]
+    return _answer(answer, infos)
+
+
+# --- shared ---
+
+
+def _checked_size(requests: Sequence[R] | None, sizes: Sequence[int]) -> Sequence[R]:
+    if not requests:
+        raise invalid("requests", "cannot be null or empty")
+    if sum(sizes) > MAX_ASSOCIATIONS or len(requests) > MAX_ASSOCIATIONS:
+        raise batch_too_large(MAX_ASSOCIATIONS)
+    return requests
+
+
+def _failed(error: RegistryError) -> AssociationResult:
+    return AssociationResult(error=ErrorMessage(error_code=error.code, message=error.message))
+
+
+def _info(association: Association) -> AssociationInfo:
+    return AssociationInfo(
+        subject=association.subject,
+        association_type=association.association_type,
+        lifecycle=association.lifecycle,
+        frozen=association.frozen,
+    )
+
+
+def _answer(answer: ResourceAnswer, infos: list[AssociationInfo]) -> ResourceAnswer:
+    return answer.model_copy(update={"associations": infos or None})

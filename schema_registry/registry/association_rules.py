@@ -1,0 +1,199 @@
+"""What associations are accepted, and how the rest is refused.
+
+A subject is associated strongly with one resource alone, or weakly with any number. A frozen association keeps the
+schema that it was created with: it is strong, and its subject is named after the resource.
+"""
+
+import msgspec
+
+from schema_registry.errors import RegistryError
+from schema_registry.models import SchemaBody
+from schema_registry.models_associations import AssociationChange, Lifecycle
+
+TOPIC = "topic"
+TYPES = ("key", "value")
+_MAX_CHARACTERS = 256
+
+
+class Resource(msgspec.Struct, frozen=True, kw_only=True):
+    """What is associated: a topic of a cluster."""
+
+    name: str
+    namespace: str
+    id: str | None
+    """None only in dry runs."""
+    type: str
+
+    def default_subject(self, association_type: str) -> str:
+        """The subject that is meant when none is given."""
+        return f":.{self.namespace}:{self.name}-{association_type}"
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """One association as it was asked for, with what is implied; None leaves the choice to what is there."""
+
+    subject: str | None
+    association_type: str
+    lifecycle: Lifecycle | None
+    is_frozen: bool | None
+    schema: SchemaBody | None
+    normalize: bool
+
+
+# --- what is accepted ---
+
+
+def checked_resource(
+    *, name: str | None, namespace: str | None, resource_id: str | None, resource_type: str | None, dry_run: bool
+) -> Resource:
+    """A resource that can be associated."""
+    checked_type = resource_type or TOPIC
+    name = _checked_name("resourceName", name)
+    namespace = _checked_name("resourceNamespace", namespace)
+    if not resource_id and not dry_run:
+        raise invalid("resourceId", "cannot be null or empty")
+    if resource_id and (len(resource_id) > _MAX_CHARACTERS or not resource_id.isprintable()):
+        raise invalid("resourceId", f"must have at most {_MAX_CHARACTERS} characters, all of them printable")
+    if checked_type != TOPIC:
+        raise invalid("resourceType", f"must be '{TOPIC}'")
+    return Resource(name=name, namespace=namespace, id=resource_id or None, type=checked_type)
+
+
+def checked_association_type(association_type: str | None) -> str:
+    """`key` or `value`, which it is unless given."""
+    if association_type and association_type not in TYPES:
+        raise invalid("associationType", "must be either 'key' or 'value'")
+    return association_type or "value"
+
+
+def wanted_by_create(change: AssociationChange, resource: Resource) -> Wanted:
+    """A new association: with a schema it is frozen, without one it is weak unless said otherwise."""
+    if change.schema_ is not None:
+        if change.lifecycle is Lifecycle.WEAK:
+            raise invalid("lifecycle", "cannot be WEAK when schema is provided for create")
+        if change.frozen is False:
+            raise invalid("frozen", "cannot be false when schema is provided for create")
+        return _checked(_wanted(change, lifecycle=Lifecycle.STRONG, is_frozen=True), resource)
+    if change.frozen:
+        if change.lifecycle is Lifecycle.WEAK:
+            raise weak_is_frozen()
+        raise invalid("schema", "schema must be provided when creating a frozen association")
+    return _checked(_wanted(change, lifecycle=change.lifecycle or Lifecycle.WEAK, is_frozen=False), resource)
+
+
+def wanted_by_upsert(change: AssociationChange, resource: Resource, *, exists: bool) -> Wanted:
+    """A new or changed association: a changed one keeps what is not given."""
+    if change.lifecycle is Lifecycle.WEAK:
+        if change.schema_ is not None:
+            raise invalid("lifecycle", "cannot be WEAK when schema is provided")
+        if change.frozen:
+            raise weak_is_frozen()
+    if exists:
+        return _checked(_wanted(change, lifecycle=change.lifecycle, is_frozen=change.frozen), resource, exists=True)
+    if change.frozen and change.schema_ is None:
+        raise invalid("schema", "schema must be provided when creating a frozen association")
+    implied = Lifecycle.STRONG if change.schema_ is not None else Lifecycle.WEAK
+    wanted = _wanted(change, lifecycle=change.lifecycle or implied, is_frozen=bool(change.frozen))
+    return _checked(wanted, resource)
+
+
+def check_types_differ(wanted: list[Wanted]) -> None:
+    """A resource has one association of each type."""
+    seen: set[str] = set()
+    for association in wanted:
+        if association.association_type in seen:
+            raise invalid("associationType", f"Duplicate association type: {association.association_type}")
+        seen.add(association.association_type)
+
+
+def _wanted(change: AssociationChange, *, lifecycle: Lifecycle | None, is_frozen: bool | None) -> Wanted:
+    return Wanted(
+        subject=_checked_subject(change.subject),
+        association_type=checked_association_type(change.association_type),
+        lifecycle=lifecycle,
+        is_frozen=is_frozen,
+        schema=change.schema_,
+        normalize=bool(change.normalize),
+    )
+
+
+def _checked(wanted: Wanted, resource: Resource, *, exists: bool = False) -> Wanted:
+    default = resource.default_subject(wanted.association_type)
+    if wanted.is_frozen and wanted.subject not in (None, default):
+        raise invalid("subject", f"frozen associations must use subject '{default}'")
+    is_defaulted = wanted.subject == default or (wanted.subject is None and not exists)
+    if wanted.lifecycle is Lifecycle.WEAK and is_defaulted:
+        raise invalid("subject", f"must be provided for WEAK associations, and not as '{default}'")
+    return wanted
+
+
+def _checked_name(field: str, name: str | None) -> str:
+    if not name:
+        raise invalid(field, "cannot be null or empty")
+    if len(name) > _MAX_CHARACTERS:
+        raise invalid(field, f"exceeds max length of {_MAX_CHARACTERS}")
+    for character in name:
+        # Kafka's topics may hold dots.
+        if not (character.isalnum() or character in "_-."):
+            raise invalid(field, f"illegal character {character!r}")
+    return name
+
+
+def _checked_subject(subject: str | None) -> str | None:
+    if subject is not None and (not subject or any(ord(character) < 32 for character in subject)):
+        raise invalid("subject", "must not be empty")
+    return subject
+
+
+# --- how the rest is refused ---
+
+
+def not_found(resource: str) -> RegistryError:
+    """The resource has no such association."""
+    return RegistryError(40410, f"Association for '{resource}' not found.")
+
+
+def too_many(maximum: int) -> RegistryError:
+    """The registry is full."""
+    return RegistryError(40902, f"A maximum of {maximum} associations already exist")
+
+
+def exists_for_resource(association_type: str, resource: str) -> RegistryError:
+    """The resource has another association of that type."""
+    message = f"An association of type '{association_type}' already exists for resource '{resource}'"
+    return RegistryError(40903, message)
+
+
+def exists_for_subject(subject: str) -> RegistryError:
+    """A subject that is to be associated strongly, or deleted, is associated with others."""
+    return RegistryError(40904, f"An association already exists for subject '{subject}'")
+
+
+def strong_exists(subject: str) -> RegistryError:
+    """The subject belongs to another resource alone."""
+    return RegistryError(40905, f"A strong association already exists for subject '{subject}'")
+
+
+def no_active_version(subject: str) -> RegistryError:
+    """An associated subject has, or would have, no version that is not deleted."""
+    return RegistryError(40907, f"No active (non-deleted) version exists for subject '{subject}'")
+
+
+def frozen(association_type: str, subject: str) -> RegistryError:
+    """The association stays as it is."""
+    return RegistryError(40908, f"The association of type '{association_type}' is frozen for subject '{subject}'")
+
+
+def invalid(field: str, reason: str) -> RegistryError:
+    """A value cannot be used."""
+    return RegistryError(42212, f"The association specified an invalid value for property: '{field}', reason: {reason}")
+
+
+def weak_is_frozen() -> RegistryError:
+    """A frozen association is a strong one."""
+    return invalid("frozen", "association with lifecycle of WEAK cannot be frozen")
+
+
+def batch_too_large(maximum: int) -> RegistryError:
+    """A batch asks for too much at once."""
+    return RegistryError(42213, f"Associations batch request exceeds the limit of {maximum} associations")

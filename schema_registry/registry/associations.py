@@ -1,0 +1,312 @@
+"""Associations: which subjects hold the schemas of a topic's keys and values.
+
+A strong association ties a subject to one topic: deleting it may delete the subject. Schemas are registered before the
+association is written, each in a transaction of its own; the checks are made before and, under lock, again after that.
+"""
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
+
+from sqlalchemy import Connection
+
+from core_broker.service.clock import Clock
+from schema_registry.errors import RegistryError, incompatible
+from schema_registry.models import Compatibility, SchemaAnswer, SchemaBody
+from schema_registry.models_associations import (
+    Association,
+    AssociationInfo,
+    Lifecycle,
+    ResourceAnswer,
+    ResourceChange,
+)
+from schema_registry.registry import deletes, scopes
+from schema_registry.registry.association_plan import Planned, check_subjects, plan
+from schema_registry.registry.association_rules import (
+    TOPIC,
+    Resource,
+    checked_resource,
+    exists_for_resource,
+    frozen,
+    invalid,
+    not_found,
+    too_many,
+)
+from schema_registry.registry.subject_names import SubjectName, context_name, parse
+from schema_registry.store import associations as store
+from schema_registry.store import subjects
+from schema_registry.store.associations import Filter, StoredAssociation
+from schema_registry.store.contexts import DEFAULT
+from schema_registry.store.database import Database
+
+T = TypeVar("T")
+
+ANY_NAMESPACE = "-"
+
+
+class Schemas(Protocol):
+    """What associations need of the registry."""
+
+    def register(self, subject: str, body: SchemaBody, *, normalize: bool) -> SchemaAnswer:
+        """Register a schema."""
+        ...
+
+    def look_up(self, subject: str, body: SchemaBody, *, normalize: bool) -> SchemaAnswer:
+        """A schema under a subject; 40401 or 40403 when it is not there."""
+        ...
+
+    def check(
+        self, subject: str, version: str | None, body: SchemaBody, *, normalize: bool, verbose: bool
+    ) -> Compatibility:
+        """Whether a schema may follow those of a subject."""
+        ...
+
+    def version(self, subject: str, version: str) -> SchemaAnswer:
+        """One version of a subject."""
+        ...
+
+
+class Associations:
+    """All associations. All methods may be called from several threads at once."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        *,
+        schemas: Schemas,
+        max_associations: int = 100_000,
+        on_subjects_removed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_subjects_removed` is called after subjects were deleted for good together with their associations."""
+        self._database = database
+        self._clock = clock
+        self._schemas = schemas
+        self._max_associations = max_associations
+        self._on_subjects_removed = on_subjects_removed
+
+    # --- reading ---
+
+    def of_subject(self, subject: str, wanted: Filter) -> list[Association]:
+        """The associations of a subject."""
+        with self._database.read() as connection:
+            return [told(found) for found in store.of_subject(connection, *parse(subject).key, wanted)]
+
+    def of_resource(self, resource_id: str, wanted: Filter) -> list[Association]:
+        """The associations of a resource by its id."""
+        with self._database.read() as connection:
+            return [told(found) for found in store.of_resource(connection, resource_id, wanted)]
+
+    def of_name(self, name: str, namespace: str | None, wanted: Filter) -> list[Association]:
+        """The associations of resources by their name; `-` or None stands for every namespace."""
+        one_namespace = None if namespace == ANY_NAMESPACE else namespace
+        with self._database.read() as connection:
+            return [told(found) for found in store.of_name(connection, name, one_namespace, wanted)]
+
+    def latest_schema(self, subject: str) -> SchemaAnswer | None:
+        """The schema that an associated subject stands for now."""
+        return _or_none(lambda: self._schemas.version(subject, "latest"))
+
+    # --- writing ---
+
+    def create(self, change: ResourceChange, *, context: str | None = None, dry_run: bool = False) -> ResourceAnswer:
+        """Associate a resource with subjects; again the same is fine, anything else is refused."""
+        return self._change(change, context=context, dry_run=dry_run, create_only=True)
+
+    def upsert(self, change: ResourceChange, *, context: str | None = None, dry_run: bool = False) -> ResourceAnswer:
+        """Associate a resource with subjects, or change how it is associated."""
+        return self._change(change, context=context, dry_run=dry_run, create_only=False)
+
+    def delete(
+        self,
+        resource_id: str,
+        *,
+        resource_type: str | None = None,
+        association_types: Sequence[str] = (),
+        cascade: bool = False,
+        dry_run: bool = False,
+    ) -> None:
+        """Delete associations of a resource, with `cascade` the subjects that belong to it alone as well."""
+        wanted = Filter(resource_type=resource_type or TOPIC, association_types=association_types)
+
+        def work(connection: Connection) -> bool:
+            found = store.of_resource(connection, resource_id, wanted)
+            if not found:
+                raise not_found(resource_id)
+            for association in found:
+                scopes.refuse_read_only(connection, subject_of(association))
+                if association.is_frozen and not cascade:
+                    raise frozen(association.association_type, subject_of(association).qualified)
+            if dry_run:
+                return False
+            store.remove(connection, found)
+            strong = [subject_of(one) for one in found if one.lifecycle == Lifecycle.STRONG]
+            removed = [_delete_subject(connection, subject) for subject in sorted(strong)] if cascade else []
+            return any(removed)
+
+        if self._database.write(work):
+            self._on_subjects_removed()
+
+    # --- what the methods above are made of ---
+
+    def _change(
+        self, change: ResourceChange, *, context: str | None, dry_run: bool, create_only: bool
+    ) -> ResourceAnswer:
+        resource = _checked_resource(change, dry_run=dry_run)
+
+        def planned_in(connection: Connection, *, are_registered: bool) -> list[Planned]:
+            found = plan(
+                connection, resource, change.associations or [], context=_context(context), create_only=create_only
+            )
+            check_subjects(connection, found, are_registered=are_registered)
+            return found
+
+        with self._database.read() as connection:
+            planned = planned_in(connection, are_registered=False)
+        for association in planned:
+            self._check_schema(association, create_only=create_only)
+        if dry_run:
+            return _answer(resource, [])
+        registered = self._register(planned)
+
+        def work(connection: Connection) -> list[StoredAssociation]:
+            for key in sorted({association.subject.key for association in planned}):
+                subjects.lock(connection, *key)
+            return self._put(connection, resource, planned_in(connection, are_registered=True))
+
+        written = self._database.write(work)
+        return _answer(resource, [info(one, registered.get(one.association_type)) for one in written])
+
+    def _put(self, connection: Connection, resource: Resource, planned: Sequence[Planned]) -> list[StoredAssociation]:
+        new = sum(association.old is None for association in planned)
+        if new and store.count(connection) + new > self._max_associations:
+            raise too_many(self._max_associations)
+        written = [_stored(association, resource, self._clock.now_ms()) for association in planned]
+        for association, stored in zip(planned, written, strict=True):
+            if not association.is_unchanged:
+                store.put(connection, stored)
+        return written
+
+    def _register(self, planned: Sequence[Planned]) -> dict[str, SchemaAnswer]:
+        registered = {}
+        for association in planned:
+            wanted, subject = association.wanted, association.subject
+            if wanted.schema is not None and not association.is_importing:
+                answer = self._schemas.register(subject.qualified, wanted.schema, normalize=wanted.normalize)
+                registered[wanted.association_type] = answer
+        return registered
+
+    def _check_schema(self, association: Planned, *, create_only: bool) -> None:
+        """Refuse a schema that may not be registered, before any is."""
+        subject, wanted = association.subject.qualified, association.wanted
+        schema = wanted.schema
+        if schema is None:
+            return
+        if association.old is not None and (create_only or association.old.is_frozen):
+            known = _or_none(lambda: self._schemas.look_up(subject, schema, normalize=wanted.normalize))
+            if known is None and create_only:
+                raise exists_for_resource(wanted.association_type, association.old.resource_name)
+            if known is None:
+                raise frozen(wanted.association_type, subject)
+        checked = self._schemas.check(subject, None, schema, normalize=wanted.normalize, verbose=True)
+        if not checked.is_compatible:
+            raise incompatible(subject, checked.messages or [])
+
+
+def told(association: StoredAssociation) -> Association:
+    """An association as clients read it."""
+    return Association(
+        subject=subject_of(association).qualified,
+        guid=association.guid,
+        resource_name=association.resource_name,
+        resource_namespace=association.resource_namespace,
+        resource_id=association.resource_id,
+        resource_type=association.resource_type,
+        association_type=association.association_type,
+        lifecycle=Lifecycle(association.lifecycle),
+        frozen=association.is_frozen,
+        create_ts=association.created_ms,
+        update_ts=association.updated_ms,
+    )
+
+
+def info(association: StoredAssociation, schema: SchemaAnswer | None) -> AssociationInfo:
+    """An association among those of one resource."""
+    return AssociationInfo(
+        subject=subject_of(association).qualified,
+        association_type=association.association_type,
+        lifecycle=Lifecycle(association.lifecycle),
+        frozen=association.is_frozen,
+        schema_=schema,
+    )
+
+
+def subject_of(association: StoredAssociation) -> SubjectName:
+    """The subject of an association."""
+    return SubjectName(association.context, association.subject)
+
+
+def _checked_resource(change: ResourceChange, *, dry_run: bool) -> Resource:
+    resource = checked_resource(
+        name=change.resource_name,
+        namespace=change.resource_namespace,
+        resource_id=change.resource_id,
+        resource_type=change.resource_type,
+        dry_run=dry_run,
+    )
+    if not change.associations:
+        raise invalid("associations", "cannot be null or empty")
+    return resource
+
+
+def _stored(association: Planned, resource: Resource, now_ms: int) -> StoredAssociation:
+    old = association.old
+    return StoredAssociation(
+        guid=old.guid if old else str(uuid.uuid4()),
+        resource_name=old.resource_name if old else resource.name,
+        resource_namespace=old.resource_namespace if old else resource.namespace,
+        resource_id=old.resource_id if old else resource.id or "",
+        resource_type=resource.type,
+        association_type=association.wanted.association_type,
+        context=association.subject.context,
+        subject=association.subject.name,
+        lifecycle=association.lifecycle,
+        is_frozen=association.is_frozen,
+        created_ms=old.created_ms if old else now_ms,
+        updated_ms=now_ms,
+    )
+
+
+def _answer(resource: Resource, associations: list[AssociationInfo]) -> ResourceAnswer:
+    return ResourceAnswer(
+        resource_name=resource.name,
+        resource_namespace=resource.namespace,
+        resource_id=resource.id,
+        resource_type=resource.type,
+        associations=associations or None,
+    )
+
+
+def _delete_subject(connection: Connection, subject: SubjectName) -> bool:
+    """Delete a subject for good; False where schemas are being imported, which leaves them alone."""
+    if scopes.mode_in_scope(connection, subject).is_import:
+        return False
+    if subjects.exists(connection, *subject.key, deleted=False):
+        deletes.delete_subject(connection, subject, permanent=False)
+    if subjects.exists(connection, *subject.key, deleted=True):
+        deletes.delete_subject(connection, subject, permanent=True)
+    return True
+
+
+def _context(text: str | None) -> str:
+    return context_name(text) if text else DEFAULT
+
+
+def _or_none(ask: Callable[[], T]) -> T | None:
+    """What the registry answers, or None where it finds nothing (404)."""
+    try:
+        return ask()
+    except RegistryError as error:
+        if error.status == 404:
+            return None
+        raise

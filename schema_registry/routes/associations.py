@@ -1,0 +1,154 @@
+"""Routes of associations: `/associations…`.
+
+Batches are answered with 200, as Confluent's servers do (their documents say 207): its Java client takes nothing else.
+"""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from schema_registry.models_associations import (
+    Association,
+    AssociationBatch,
+    AssociationQueries,
+    AssociationResults,
+    Lifecycle,
+    ResourceAnswer,
+    ResourceChange,
+)
+from schema_registry.registry import association_batches as batches
+from schema_registry.registry.association_rules import TOPIC, invalid
+from schema_registry.registry.associations import Associations
+from schema_registry.routes.answers import listed, told
+from schema_registry.routes.parameters import Limit, Offset, Segment
+from schema_registry.store.associations import Filter
+
+Context = Annotated[str | None, Query()]
+"""Where subjects are that name no context."""
+
+Types = Annotated[list[str] | None, Query(alias="associationType")]
+"""`key`, `value` or both."""
+
+_NO_CONTENT = 204
+
+
+def router(associations: Associations) -> APIRouter:
+    """Associations over HTTP."""
+    routes = APIRouter(tags=["associations"])
+    _add_reads(routes, associations)
+    _add_writes(routes, associations)
+    _add_batches(routes, associations)
+    return routes
+
+
+def _add_reads(routes: APIRouter, associations: Associations) -> None:
+    @routes.get("/associations/subjects/{subject}", response_model=list[Association])
+    def of_subject(
+        subject: Segment,
+        *,
+        resourceType: str | None = None,
+        types: Types = None,
+        lifecycle: str | None = None,
+        offset: Offset = 0,
+        limit: Limit = -1,
+    ) -> Response:
+        """The associations of a subject."""
+        wanted = _filter(resourceType, types, lifecycle, offset=offset, limit=limit)
+        return listed(associations.of_subject(subject, wanted))
+
+    @routes.get("/associations/resources/{namespace}/{name}", response_model=list[Association])
+    def of_name(
+        namespace: Segment,
+        name: Segment,
+        *,
+        resourceType: str | None = None,
+        types: Types = None,
+        lifecycle: str | None = None,
+        offset: Offset = 0,
+        limit: Limit = -1,
+    ) -> Response:
+        """The associations of a resource by its name; `-` stands for every namespace."""
+        wanted = _filter(resourceType, types, lifecycle, offset=offset, limit=limit)
+        return listed(associations.of_name(name, namespace, wanted))
+
+    @routes.get("/associations/resources/{resource_id}", response_model=list[Association])
+    def of_resource(
+        resource_id: Segment,
+        *,
+        resourceType: str | None = None,
+        types: Types = None,
+        lifecycle: str | None = None,
+        offset: Offset = 0,
+        limit: Limit = -1,
+    ) -> Response:
+        """The associations of a resource by its id."""
+        wanted = _filter(resourceType, types, lifecycle, offset=offset, limit=limit)
+        return listed(associations.of_resource(resource_id, wanted))
+
+
+def _add_writes(routes: APIRouter, associations: Associations) -> None:
+    @routes.post("/associations", response_model=ResourceAnswer)
+    def create(body: ResourceChange, *, context: Context = None, dryRun: bool = False) -> Response:
+        """Associate a resource with subjects."""
+        return told(associations.create(body, context=context, dry_run=dryRun))
+
+    @routes.put("/associations", response_model=ResourceAnswer)
+    def upsert(body: ResourceChange, *, context: Context = None, dryRun: bool = False) -> Response:
+        """Associate a resource with subjects, or change how it is associated."""
+        return told(associations.upsert(body, context=context, dry_run=dryRun))
+
+    @routes.put("/associations/resources/{resource_id}", response_model=ResourceAnswer)
+    def upsert_by_id(
+        resource_id: Segment, body: ResourceChange, *, context: Context = None, dryRun: bool = False
+    ) -> Response:
+        """The same; the path names the resource, so that it can be authorized."""
+        if body.resource_id not in (None, resource_id):
+            reason = "Resource ID in the path parameter does not match the resource ID in the request body"
+            raise invalid("resourceId", reason)
+        change = body.model_copy(update={"resource_id": resource_id})
+        return told(associations.upsert(change, context=context, dry_run=dryRun))
+
+    @routes.delete("/associations/resources/{resource_id}", status_code=_NO_CONTENT)
+    def delete(
+        resource_id: Segment,
+        *,
+        resourceType: str | None = None,
+        types: Types = None,
+        cascadeLifecycle: bool = False,
+        dryRun: bool = False,
+    ) -> Response:
+        """Delete associations of a resource, and with `cascadeLifecycle` the subjects that belong to it alone."""
+        associations.delete(
+            resource_id,
+            resource_type=resourceType,
+            association_types=types or (),
+            cascade=cascadeLifecycle,
+            dry_run=dryRun,
+        )
+        return Response(status_code=_NO_CONTENT)
+
+
+def _add_batches(routes: APIRouter, associations: Associations) -> None:
+    @routes.post("/associations:batchGet", response_model=AssociationResults)
+    def batch_get(body: AssociationQueries, *, includeSchemas: bool = False) -> Response:
+        """The associations of several resources."""
+        return told(batches.get(associations, body, include_schemas=includeSchemas))
+
+    @routes.post("/associations:batchMutate", response_model=AssociationResults)
+    def batch_mutate(body: AssociationBatch, *, context: Context = None, dryRun: bool = False) -> Response:
+        """Create, change and delete associations of several resources."""
+        return told(batches.mutate(associations, body, context=context, dry_run=dryRun))
+
+
+def _filter(
+    resource_type: str | None, types: list[str] | None, lifecycle: str | None, *, offset: int, limit: int
+) -> Filter:
+    if lifecycle and lifecycle not in Lifecycle.__members__:
+        raise invalid("lifecycle", "must be either 'STRONG' or 'WEAK'")
+    return Filter(
+        resource_type=resource_type or TOPIC,
+        association_types=types or (),
+        lifecycle=lifecycle or None,
+        offset=offset,
+        limit=limit,
+    )
