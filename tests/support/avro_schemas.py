@@ -187,7 +187,7 @@ def _within(draw: st.DrawFn, holder: Json, key: Json) -> None:
                 draw(st.sampled_from(fields)).pop("default", None)
             case _:
                 field = draw(st.sampled_from(fields))
-                field |= {"name": "renamed", **draw(st.sampled_from(({}, {"aliases": [field["name"]]})))}
+                field |= {"name": f"{field['name']}x", **draw(st.sampled_from(({}, {"aliases": [field["name"]]})))}
     elif "symbols" in value:
         value["symbols"] = draw(st.permutations(SYMBOLS))[: draw(st.integers(1, 4))]
         value.pop("default", None)
