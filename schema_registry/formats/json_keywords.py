@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from schema_registry.formats.json_drafts import Draft
 from schema_registry.formats.json_patterns import pattern_fault
-from schema_registry.formats.json_text import JsonObject, JsonValue
+from schema_registry.formats.json_text import JsonObject, JsonValue, write
 
 TYPE_NAMES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 
@@ -100,6 +100,11 @@ def _is_count(value: JsonValue) -> bool:
     return value >= 0 and (isinstance(value, int) or value.is_integer())
 
 
+def _is_plain_count(value: JsonValue) -> bool:
+    """Draft 4 takes 1.0 for no integer."""
+    return isinstance(value, int) and _is_count(value)
+
+
 def _is_string(value: JsonValue) -> bool:
     return isinstance(value, str)
 
@@ -135,8 +140,10 @@ def _matching(pattern: str) -> Callable[[JsonValue], bool]:
     return lambda value: isinstance(value, str) and compiled.search(value) is not None
 
 
-def _array_with_values(value: JsonValue) -> bool:
-    return isinstance(value, list) and bool(value)
+def _are_some_values(value: JsonValue) -> bool:
+    if not isinstance(value, list):
+        return False
+    return bool(value) and len({write(item, sort_keys=True) for item in value}) == len(value)
 
 
 _STRING = Keyword("a string", _is_string)
@@ -156,7 +163,7 @@ def _schema_keywords(draft: Draft) -> dict[str, Keyword]:
         return isinstance(value, list) and bool(value) and all(map(is_schema_here, value))
 
     def are_schemas_or_schema(value: JsonValue) -> bool:
-        return are_schemas(value) or is_schema_here(value) or (value == [] and draft is not Draft.DRAFT_4)
+        return are_schemas(value) or is_schema_here(value)
 
     def is_boolean_or_schema(value: JsonValue) -> bool:
         return isinstance(value, bool | dict)
@@ -190,7 +197,8 @@ def _schema_keywords(draft: Draft) -> dict[str, Keyword]:
 
 def _plain_keywords(draft: Draft) -> dict[str, Keyword]:
     """The keywords that hold no schemas."""
-    keywords = dict.fromkeys(("$schema", "title", "description", "pattern", "$ref", draft.id_keyword), _STRING)
+    texts = ("$schema", "title", "description", "pattern", "format", "$ref", draft.id_keyword)
+    keywords = dict.fromkeys(texts, _STRING)
     keywords |= dict.fromkeys(("maximum", "minimum"), _NUMBER)
     keywords |= dict.fromkeys(("exclusiveMaximum", "exclusiveMinimum"), _BOOLEAN if draft is Draft.DRAFT_4 else _NUMBER)
     counts = ("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties")
@@ -200,16 +208,15 @@ def _plain_keywords(draft: Draft) -> dict[str, Keyword]:
     keywords["type"] = Keyword("the name of a type or an array of distinct ones", _is_type)
     keywords["enum"] = Keyword("an array", _is_array)
     keywords["required"] = _NAMES
-    if draft in {Draft.DRAFT_4, Draft.DRAFT_6}:
-        keywords["enum"] = Keyword("a non-empty array", _array_with_values)
     if draft is Draft.DRAFT_4:
+        keywords |= dict.fromkeys(counts, Keyword("a non-negative integer", _is_plain_count))
+        keywords["enum"] = Keyword("a non-empty array of distinct values", _are_some_values)
         keywords["required"] = Keyword("a non-empty array of distinct strings", _are_some_names)
     else:
-        keywords["format"] = _STRING
         keywords["examples"] = Keyword("an array", _is_array)
     if draft not in {Draft.DRAFT_4, Draft.DRAFT_6}:
         keywords |= dict.fromkeys(("$comment", "contentMediaType", "contentEncoding"), _STRING)
-        keywords |= dict.fromkeys(("readOnly", "writeOnly"), _BOOLEAN)
+        keywords["readOnly"] = _BOOLEAN
     if draft.is_modern:
         keywords |= _modern_keywords(draft)
     return keywords
@@ -219,14 +226,14 @@ def _modern_keywords(draft: Draft) -> dict[str, Keyword]:
     anchor = r"^[A-Za-z_][-A-Za-z0-9._]*$" if draft is Draft.DRAFT_2020_12 else r"^[A-Za-z][-A-Za-z0-9.:_]*$"
     is_anchor = Keyword("a name of letters, digits, '-', '.' and '_'", _matching(anchor))
     keywords = dict.fromkeys(("maxContains", "minContains"), _COUNT)
-    keywords["deprecated"] = _BOOLEAN
+    keywords |= dict.fromkeys(("deprecated", "writeOnly"), _BOOLEAN)
     keywords["dependentRequired"] = Keyword("an object whose values are arrays of names", _map_of(_are_names))
     keywords["$vocabulary"] = Keyword("an object whose values are true or false", _map_of(_is_boolean))
     keywords["$id"] = Keyword("a URI without fragment", _matching("^[^#]*#?$"))
     keywords["$anchor"] = is_anchor
     keywords["$recursiveRef"] = _STRING
     if draft is Draft.DRAFT_2020_12:
-        keywords |= {"$dynamicRef": _STRING, "$dynamicAnchor": is_anchor}
+        keywords |= {"$dynamicRef": _STRING, "$dynamicAnchor": is_anchor, "$recursiveAnchor": is_anchor}
     else:
         keywords["$recursiveAnchor"] = _BOOLEAN
     return keywords

@@ -59,7 +59,7 @@ def _write(value: JsonValue, parts: list[str], sort_keys: bool) -> None:
         parts.append(_quoted(value))
     elif isinstance(value, dict):
         separator = "{"
-        for key in sorted(value) if sort_keys else value:
+        for key in sorted(value, key=_java_order) if sort_keys else value:
             parts.append(f"{separator}{_quoted(key)}:")
             _write(value[key], parts, sort_keys)
             separator = ","
@@ -73,6 +73,11 @@ def _write(value: JsonValue, parts: list[str], sort_keys: bool) -> None:
         parts.append("]" if value else "[]")
     else:
         parts.append(_literal(value))
+
+
+def _java_order(key: str) -> bytes:
+    """Java compares texts by their UTF-16 units, so that emoji come before some letters."""
+    return key.encode("utf-16-be", "surrogatepass")
 
 
 def _literal(value: float | bool | None) -> str:

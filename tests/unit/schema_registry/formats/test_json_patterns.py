@@ -1,0 +1,48 @@
+import time
+
+import pytest
+
+from schema_registry.formats.json_patterns import MAX_PATTERN_CHARS, matches, pattern_fault
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("^[a-z]+$", r"\d{3}-\d{4}", r"^\p{L}+$", "(?<year>[0-9]{4})", "^(?!x)a", r"(?<=a)b", r"(a)\1"),
+        *(r"(?<n>a)\k<n>", r"^(?=.*\p{Lu}).{8,}$", r"\/", r"[\w.-]+@[\w-]+", "(a+)+$", "", "[[a]", r"\cJ"),
+    ],
+)
+def test_a_regular_expression_has_no_fault(pattern: str) -> None:
+    assert pattern_fault(pattern) is None
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", "*a", "(?<", "\\", "(?=", "x" * (MAX_PATTERN_CHARS + 1)])
+def test_what_is_no_regular_expression_has_a_fault(pattern: str) -> None:
+    assert pattern_fault(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "is_match"),
+    [
+        ("^S_", "S_1", True),
+        ("^S_", "xS_1", False),
+        ("S_", "xS_1", True),
+        (r"^\p{Lu}", "Ä", True),
+        ("^(?!x)", "a", None),
+        (r"(a)\1", "aa", None),
+    ],
+)
+def test_a_match_is_told_unless_only_backtracking_could_tell(pattern: str, text: str, is_match: bool | None) -> None:
+    assert matches(pattern, text) is is_match
+
+
+@pytest.mark.parametrize(
+    "pattern", ["^(a+)+$", "^(a|a)*$", "^(a|b|ab)*c", "((a{1,100}){1,100}){1,100}$", "(" * 4_000 + ")" * 4_000]
+)
+def test_patterns_that_explode_elsewhere_are_checked_and_matched_in_no_time(pattern: str) -> None:
+    started = time.perf_counter()
+
+    pattern_fault(pattern)
+    matches(pattern, "a" * 5_000 + "!")
+
+    assert time.perf_counter() - started < 1
