@@ -6,53 +6,26 @@ import os
 import pty
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from core_broker.service.clock import SystemClock
-from deploy.cli import main
 from tests.support.broker import BrokerProcess
+from tests.support.command import Caudal
 from tests.support.service import REPOSITORY
-
-
-class Printed(NamedTuple):
-    """What a command wrote."""
-
-    stdout: str
-    stderr: str
-
-
-class Caudal:
-    """The `caudal` command pointed at one broker; run inside this process, which saves half a second each time."""
-
-    def __init__(self, bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._monkeypatch = monkeypatch
-        monkeypatch.setenv("CAUDAL_BOOTSTRAP", bootstrap)
-
-    def __call__(self, *words: str, stdin: str = "", code: int = 0) -> Printed:
-        """Run a command and expect its exit code."""
-        self._monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
-        with redirect_stdout(io.StringIO()) as stdout, redirect_stderr(io.StringIO()) as stderr:
-            returned = main(words)
-        printed = Printed(stdout.getvalue(), stderr.getvalue())
-        assert returned == code, f"{words}\n{printed.stdout}\n{printed.stderr}"
-        return printed
-
-    def json(self, *words: str) -> Any:
-        """Run a command and read its JSON."""
-        return json.loads(self(*words, "-o", "json").stdout)
-
-    def records(self, *words: str) -> list[dict[str, Any]]:
-        """Consume and read each line's JSON."""
-        return [json.loads(line) for line in self("topic", "consume", *words, "--format", "json").stdout.splitlines()]
 
 
 @pytest.fixture
 def caudal(broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch) -> Caudal:
-    return Caudal(broker.bootstrap, monkeypatch)
+    monkeypatch.setenv("CAUDAL_BOOTSTRAP", broker.bootstrap)
+    return Caudal(monkeypatch)
+
+
+def _records(caudal: Caudal, *words: str) -> list[dict[str, Any]]:
+    """Consume and read each line's JSON."""
+    return [json.loads(line) for line in caudal("topic", "consume", *words, "--format", "json").stdout.splitlines()]
 
 
 def test_topic_is_created_described_altered_and_deleted(caudal: Caudal, name: str) -> None:
@@ -90,7 +63,7 @@ def test_records_make_the_round_trip_with_key_headers_partition_and_time(caudal:
     stamp = str(SystemClock().now_ms() - 1000)
     options = ["--key", "k", "-H", "a=1", "-H", "b", "--partition", "2", "--timestamp", stamp]
     assert "2 records" in caudal("topic", "produce", name, "one", "dois ✓", *options).stderr
-    read = caudal.records(name)
+    read = _records(caudal, name)
     assert [(record["value"], record["key"], record["partition"], record["offset"]) for record in read] == [
         ("one", "k", 2, 0),
         ("dois ✓", "k", 2, 1),
@@ -105,7 +78,7 @@ def test_lines_come_from_stdin_or_a_file_with_keys(caudal: Caudal, name: str, tm
     file = tmp_path / "lines.txt"
     file.write_text("c:3\nd:4\n")
     assert "0:3–4" in caudal("topic", "produce", name, "-K", ":", "--file", str(file)).stderr
-    assert [(record["key"], record["value"]) for record in caudal.records(name)] == [
+    assert [(record["key"], record["value"]) for record in _records(caudal, name)] == [
         ("a", "1"),
         ("b", "2"),
         (None, "plain"),
@@ -121,7 +94,7 @@ def test_json_lines_copy_a_topic_byte_for_byte(caudal: Caudal, name: str) -> Non
     caudal("topic", "produce", name, "--json", stdin=odd + "\n")
     caudal("topic", "produce", name, "--null", "--key", "gone")
     caudal("topic", "produce", f"{name}-copy", "--json", stdin=caudal("topic", "consume", name, "-F", "json").stdout)
-    original, copy = caudal.records(name), caudal.records(f"{name}-copy")
+    original, copy = _records(caudal, name), _records(caudal, f"{name}-copy")
     assert [{**record, "topic": name} for record in copy] == original
     assert original[0]["value"] == {"base64": "/wAB"}
     assert original[1]["value"] is None
