@@ -69,7 +69,7 @@ def parse(
     letters of any script, and the last of equal keys counts.
     """
     try:
-        known = _read_references(references, limits)
+        known = _read_references(references, limits) if references else {}
         reader = Reader(known, strict=strict)
         root = reader.read(avro_json.read(text, limits=limits, strict=strict))
     except RecursionError:

@@ -35,13 +35,14 @@ def read(text: str, *, limits: Limits, strict: bool) -> JsonValue:
 
 def _decode(text: str, *, strict: bool) -> JsonValue:
     _check_surrogates(text)
+    decoder = _STRICT if strict else _LAX
     try:
         try:
-            return _loads(text, strict=strict)
+            return decoder.decode(text)
         except json.JSONDecodeError:
             if "/*" not in text and "//" not in text:
                 raise
-            return _loads(_STRING_OR_COMMENT.sub(_without_comment, text), strict=strict)
+            return decoder.decode(_STRING_OR_COMMENT.sub(_without_comment, text))
     except json.JSONDecodeError as error:
         raise InvalidSchema(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
@@ -50,15 +51,6 @@ def _decode(text: str, *, strict: bool) -> JsonValue:
         raise
     except ValueError:  # Python refuses whole numbers of more than 4300 digits.
         raise InvalidSchema("a number has too many digits") from None
-
-
-def _loads(text: str, *, strict: bool) -> JsonValue:
-    return json.loads(
-        text,
-        object_pairs_hook=_unique_keys if strict else None,
-        parse_constant=_refuse_constant,
-        parse_float=_finite,
-    )
 
 
 def _unique_keys(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
@@ -78,6 +70,12 @@ def _finite(text: str) -> float:
     if math.isinf(value):
         raise InvalidSchema(f"the number {text[:40]} is too large")
     return value
+
+
+_STRICT: Final = json.JSONDecoder(
+    object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite
+)
+_LAX: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 
 
 def _without_comment(match: re.Match[str]) -> str:

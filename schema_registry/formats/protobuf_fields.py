@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
 
-from schema_registry.formats.protobuf_options import OptionPrinter, bracketed, quoted
+from schema_registry.formats.protobuf_layout import bracketed
+from schema_registry.formats.protobuf_options import OptionPrinter, quoted
 from schema_registry.formats.protobuf_written import Path, Written
 
 Numbered = tuple[int, FieldDescriptorProto]

@@ -2,7 +2,7 @@
 
 import math
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -10,6 +10,8 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
+from schema_registry.formats.protobuf_layout import listed
+from schema_registry.formats.protobuf_option_text import NotUnderstood, lay_out
 from schema_registry.formats.protobuf_written import Path, Written
 
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
@@ -41,6 +43,15 @@ class OptionPrinter:
         """Each option that is set as `name = value`; values of messages span lines."""
         if not options.ByteSize():
             return []
+        return self._as_written(path) or self._as_known(options)
+
+    def _as_written(self, path: Path) -> list[str]:
+        try:
+            return [lay_out(text) for text in self._written.options(path)] if self._written else []
+        except NotUnderstood:
+            return []
+
+    def _as_known(self, options: Message) -> list[str]:
         fields = [
             (field, value)
             for field, value in self._known(options).ListFields()
@@ -48,11 +59,6 @@ class OptionPrinter:
         ]
         if self._normalized:
             fields.sort(key=lambda pair: _plain_name(pair[0]))
-        elif self._written is not None and len(fields) > 1:
-            starts = [self._written.start((*path, field.number)) for field, _ in fields]
-            # Without a position: after all that have one, by number.
-            order = sorted(range(len(fields)), key=lambda index: starts[index] or (math.inf, index))
-            fields = [fields[index] for index in order]
         return [text for field, value in fields for text in self._assignments(field, value)]
 
     def _known(self, options: Message) -> Message:
@@ -135,23 +141,6 @@ def scalar(field: FieldDescriptor, value: Any) -> str:
 def quoted(text: str) -> str:
     """The text as a string literal."""
     return f'"{text.translate(_STRING_ESCAPES)}"'
-
-
-def listed(elements: Sequence[str]) -> str:
-    """Elements on lines of their own, with commas between them."""
-    return indented(",\n".join(elements) + "\n") if elements else ""
-
-
-def bracketed(options: Sequence[str]) -> str:
-    """Options in brackets as they follow a field or a value; nothing if there are none."""
-    if not options:
-        return ""
-    return f" [{options[0]}]" if len(options) == 1 else f" [\n{listed(options)}]"
-
-
-def indented(text: str) -> str:
-    """Every line two columns to the right, empty ones too, as Confluent prints them."""
-    return "".join(f"  {line}\n" for line in text.removesuffix("\n").split("\n"))
 
 
 def _plain_name(field: FieldDescriptor) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from google.protobuf.descriptor_pb2 import DescriptorProto, EnumDescriptorProto
 
-from schema_registry.formats.protobuf_options import OptionPrinter, bracketed, quoted
+from schema_registry.formats.protobuf_layout import bracketed
+from schema_registry.formats.protobuf_options import OptionPrinter, quoted
 from schema_registry.formats.protobuf_written import Path, Position, Written
 
 _MAX_FIELD_NUMBER = (1 << 29) - 1
@@ -43,7 +44,8 @@ class RangePrinter:
         """The `extensions` statements of a message."""
         placed: list[tuple[Position | None, str, str]] = []
         for index, extent in enumerate(message.extension_range):
-            text = _range_text(extent.start, extent.end - 1, _MAX_FIELD_NUMBER)
+            ends = (extent.start, extent.end - 1)
+            text = self._range((*path, _EXTENSION_RANGE, index), ends, _MAX_FIELD_NUMBER)
             options = bracketed(self._options.options(extent.options, (*path, _EXTENSION_RANGE, index, 3)))
             placed.append((self._statement((*path, _EXTENSION_RANGE), index), text, options))
         if self._normalized:
@@ -54,6 +56,11 @@ class RangePrinter:
             options = next(options for _, text, options in placed if text == texts[0])
             lines.append(f"extensions {', '.join(texts)}{options};\n")
         return lines
+
+    def _range(self, path: Path, ends: tuple[int, int], largest: int) -> str:
+        if ends[0] == ends[1] and self._written and self._written.is_range(path):
+            return f"{ends[0]} to {ends[1]}"
+        return _range_text(*ends, largest)
 
     def _statement(self, path: Path, index: int) -> Position | None:
         return self._written.statement(path, index) if self._written else None

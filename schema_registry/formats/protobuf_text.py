@@ -1,6 +1,6 @@
 """A descriptor as .proto text, in the one layout that Confluent's registry prints."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from google.protobuf.descriptor_pb2 import (
     DescriptorProto,
@@ -16,7 +16,8 @@ from google.protobuf.descriptor_pb2 import (
 from google.protobuf.descriptor_pool import DescriptorPool
 
 from schema_registry.formats.protobuf_fields import FieldPrinter, Numbered, is_plain, members_of
-from schema_registry.formats.protobuf_options import OptionPrinter, bracketed, indented
+from schema_registry.formats.protobuf_layout import block, bracketed, indented
+from schema_registry.formats.protobuf_options import OptionPrinter
 from schema_registry.formats.protobuf_ranges import RangePrinter
 from schema_registry.formats.protobuf_written import Path, Written
 
@@ -55,14 +56,14 @@ class _FilePrinter:
     def text(self) -> str:
         file = self._file
         sections = [
-            self._head(),
             self._imports(),
             self._statements(self._options.options(file.options, (8,))),
             self._types(),
             [] if self._ignore_extensions else self._extends(file.extension, (7,), file.message_type),
             [self._service(service, (6, index)) for index, service in enumerate(file.service)],
         ]
-        return "\n".join("".join(section) for section in sections if section)
+        # The empty line comes before each section, even if there is no head.
+        return "".join(self._head()) + "".join("\n" + "".join(section) for section in sections if section)
 
     def _head(self) -> list[str]:
         lines = [f"{self._syntax()};\n"] if self._syntax() else []
@@ -102,7 +103,7 @@ class _FilePrinter:
         return [f"option {option};\n" for option in options]
 
     def _message(self, message: DescriptorProto, path: Path) -> str:
-        return _block(f"message {message.name}", self._message_sections(message, path))
+        return block(f"message {message.name}", self._message_sections(message, path))
 
     def _message_sections(self, message: DescriptorProto, path: Path) -> list[list[str]]:
         nested = _NestedTypes(message)
@@ -136,8 +137,9 @@ class _FilePrinter:
         group = self._fields.group_of(field, siblings)
         if group is None:
             return f"{self._fields.declaration(field, path)};\n"
-        # The group's own path is not known here, so what is inside goes by full names.
-        return _block(self._fields.group_declaration(field, path), self._message_sections(group, (-1,)))
+        owner = path[:-2]
+        group_path = (*owner, 3 if owner else 4, list(siblings).index(group))
+        return block(self._fields.group_declaration(field, path), self._message_sections(group, group_path))
 
     def _oneofs(self, message: DescriptorProto, path: Path, nested: "_NestedTypes") -> list[str]:
         oneofs = [
@@ -157,7 +159,7 @@ class _FilePrinter:
 
     def _oneof(self, oneof: OneofDescriptorProto, path: Path, members: list[str]) -> str:
         options = self._statements(self._options.options(oneof.options, (*path, 2)))
-        return _block(f"oneof {oneof.name}", [options, members])
+        return block(f"oneof {oneof.name}", [options, members])
 
     def _ordered(self, fields: "Iterator[Numbered] | enumerate[FieldDescriptorProto]") -> list[Numbered]:
         return sorted(fields, key=lambda pair: pair[1].number) if self._normalized else list(fields)
@@ -165,22 +167,17 @@ class _FilePrinter:
     def _extends(
         self, extensions: Sequence[FieldDescriptorProto], path: Path, siblings: Sequence[DescriptorProto]
     ) -> list[str]:
-        groups: list[tuple[str, list[Numbered]]] = []
+        groups: dict[Hashable, tuple[str, list[Numbered]]] = {}
         for index, field in enumerate(extensions):
             extendee = self._fields.named(field.extendee, (*path, index, 2))
-            earlier = next((group for name, group in groups if name == extendee), None) if self._normalized else None
-            if earlier is None and groups and groups[-1][0] == extendee:
-                earlier = groups[-1][1]
-            if earlier is None:
-                groups.append((extendee, [(index, field)]))
-            else:
-                earlier.append((index, field))
+            statement = self._written.statement(path, index) if self._written else None
+            groups.setdefault(statement or extendee, (extendee, []))[1].append((index, field))
         return [
-            _block(
+            block(
                 f"extend {extendee}",
                 [[self._field(field, (*path, index), siblings) for index, field in self._ordered(iter(fields))]],
             )
-            for extendee, fields in groups
+            for extendee, fields in groups.values()
         ]
 
     def _enum(self, enum: EnumDescriptorProto, path: Path) -> str:
@@ -193,7 +190,7 @@ class _FilePrinter:
             *self._statements(self._options.options(enum.options, (*path, 3))),
             *(self._enum_value(value, (*path, 2, index)) for index, value in values),
         ]
-        return _block(f"enum {enum.name}", [body])
+        return block(f"enum {enum.name}", [body])
 
     def _enum_value(self, value: EnumValueDescriptorProto, path: Path) -> str:
         return f"{value.name} = {value.number}{bracketed(self._options.options(value.options, (*path, 3)))};\n"
@@ -201,7 +198,7 @@ class _FilePrinter:
     def _service(self, service: ServiceDescriptorProto, path: Path) -> str:
         options = self._statements(self._options.options(service.options, (*path, 3)))
         methods = [self._method(method, (*path, 2, index)) for index, method in enumerate(service.method)]
-        return _block(f"service {service.name}", [options, methods])
+        return block(f"service {service.name}", [options, methods])
 
     def _method(self, method: MethodDescriptorProto, path: Path) -> str:
         request = ("stream " if method.client_streaming else "") + self._fields.named(method.input_type, (*path, 2))
@@ -251,8 +248,3 @@ def _is_group(message: DescriptorProto, nested: DescriptorProto) -> bool:
         field.type == FieldDescriptorProto.TYPE_GROUP and field.type_name.rpartition(".")[2] == nested.name
         for field in message.field
     )
-
-
-def _block(head: str, sections: Sequence[Sequence[str]]) -> str:
-    filled = [indented("".join(section)) for section in sections if section]
-    return f"{head} {{\n" + "\n".join(filled) + "}\n" if filled else f"{head} {{}}\n"

@@ -1,7 +1,7 @@
 """What a descriptor forgets of the text it was compiled from: names as written, order of options, grouping."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from google.protobuf.descriptor_pb2 import SourceCodeInfo
@@ -15,8 +15,20 @@ _TYPE_NAME = re.compile(r"\.?[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 _MAP_VALUE = re.compile(r"map\s*<\s*\w+\s*,\s*([\w.]+)\s*>", re.ASCII)
 _ONE_LINE = 3
 """Numbers in the span of an element that ends on the line where it begins: the line is not told twice."""
-_OPTION_DEPTH = 3
-"""Levels below an option that protoc still gives a position to: `(x).y` and elements of lists."""
+_TAB = 8
+_RANGE = re.compile(r"\S+\s+to\s+\S+")
+_PARTS: Mapping[str, Mapping[int, str]] = {
+    "file": {4: "message", 5: "enum", 6: "service", 7: "field", 8: "options"},
+    "message": {2: "field", 3: "message", 4: "enum", 5: "range", 6: "field", 7: "options", 8: "oneof"},
+    "field": {8: "options"},
+    "oneof": {2: "options"},
+    "range": {3: "options"},
+    "enum": {2: "value", 3: "options"},
+    "value": {3: "options"},
+    "service": {2: "method", 3: "options"},
+    "method": {4: "options"},
+}
+"""What each field number of descriptor.proto leads to, where there are options below."""
 
 
 class Written:
@@ -31,16 +43,17 @@ class Written:
 
     @cached_property
     def _lines(self) -> list[bytes]:
-        return [line.expandtabs(8) for line in self._text.encode(errors="replace").split(b"\n")]
+        return self._text.encode(errors="replace").split(b"\n")
 
     @cached_property
-    def _starts(self) -> dict[Path, Position]:
-        """Where elements begin, those included that have only parts with a position."""
-        starts: dict[Path, Position] = {}
+    def _options(self) -> dict[Path, list[list[int]]]:
+        """Where each option of an element is, by the path of its options."""
+        options: dict[Path, list[list[int]]] = {}
         for path, spans in self._spans.items():
-            for length in range(len(path), max(0, len(path) - _OPTION_DEPTH), -1):
-                starts.setdefault(path[:length], _start(spans[0]))
-        return starts
+            length = _options_length(path)
+            if length:
+                options.setdefault(path[:length], []).extend(spans)
+        return options
 
     @property
     def has_syntax(self) -> bool:
@@ -57,15 +70,20 @@ class Written:
         match = _MAP_VALUE.fullmatch(self._word(path) or "")
         return match[1] if match and _TYPE_NAME.fullmatch(match[1]) else None
 
-    def start(self, path: Path) -> Position | None:
-        """Where the element begins."""
-        return self._starts.get(path)
+    def is_range(self, path: Path) -> bool:
+        """Whether the text has `x to y` there, perhaps with two equal numbers."""
+        return bool(_RANGE.fullmatch(self._word(path) or ""))
+
+    def options(self, path: Path) -> list[str]:
+        """The texts of the options whose list has this path, in their order."""
+        return [self._slice(span) for span in sorted(self._options.get(path, ()))]
 
     def statement(self, path: Path, index: int) -> Position | None:
         """Where the statement begins that holds element `index` of the list at this path."""
-        start = self._starts.get((*path, index))
-        if start is None:
+        spans = self._spans.get((*path, index))
+        if not spans:
             return None
+        start = _start(spans[0])
         return next((_start(span) for span in self._spans.get(path, ()) if _covers(span, start)), None)
 
     def messages_at(self, positions: Sequence[Position]) -> Iterator[Path]:
@@ -77,27 +95,57 @@ class Written:
                 yield max(around, key=len)
 
     def _word(self, path: Path) -> str | None:
-        span = self._spans.get(path, [[]])[0]
-        if len(span) != _ONE_LINE:
-            return None
-        line, first, last = span
-        return self._lines[line][first:last].decode(errors="replace")
+        spans = self._spans.get(path)
+        return self._slice(spans[0]) if spans and len(spans[0]) == _ONE_LINE else None
+
+    def _slice(self, span: Sequence[int]) -> str:
+        first, last = span[0], _end(span)[0]
+        lines = self._lines[first : last + 1]
+        lines[-1] = lines[-1][: _offset(lines[-1], _end(span)[1])]
+        lines[0] = lines[0][_offset(lines[0], span[1]) :]
+        return b"\n".join(lines).decode(errors="replace")
 
 
 def position_of(text: str, offset: int) -> Position:
     """The position, as protoc counts, of a character of the text."""
     before = text[:offset].encode(errors="replace")
     line_start = before.rfind(b"\n") + 1
-    return before.count(b"\n"), len(before[line_start:].expandtabs(8))
+    return before.count(b"\n"), len(before[line_start:].expandtabs(_TAB))
 
 
 def _start(span: Sequence[int]) -> Position:
     return span[0], span[1]
 
 
+def _end(span: Sequence[int]) -> Position:
+    return (span[0], span[2]) if len(span) == _ONE_LINE else (span[2], span[3])
+
+
 def _covers(span: Sequence[int], position: Position) -> bool:
-    end = (span[0], span[2]) if len(span) == _ONE_LINE else (span[2], span[3])
-    return _start(span) <= position < end
+    return _start(span) <= position < _end(span)
+
+
+def _offset(line: bytes, column: int) -> int:
+    """Where in the line a column is that was counted with wide tabs."""
+    if b"\t" not in line:
+        return column
+    offset = place = 0
+    while offset < len(line) and place < column:
+        place += _TAB - place % _TAB if line[offset] == ord("\t") else 1
+        offset += 1
+    return offset
+
+
+def _options_length(path: Path) -> int:
+    """How much of a path leads to the options of an element; zero if it leads elsewhere."""
+    kind = "file"
+    for place in range(0, len(path) - 1, 2):
+        kind = _PARTS[kind].get(path[place], "")
+        if kind == "options":
+            return place + 1
+        if not kind:
+            return 0
+    return 0
 
 
 def _is_message(path: Path) -> bool:

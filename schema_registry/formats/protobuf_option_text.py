@@ -1,0 +1,130 @@
+"""One option as somebody wrote it, in the layout that Confluent's registry prints.
+
+A descriptor knows what an option means, but not that it was written `(a).b = 1` or in which order; the text does.
+"""
+
+import re
+from collections.abc import Iterator
+
+from schema_registry.formats.protobuf_layout import listed
+
+_TOKEN = re.compile(
+    r"""\s+|//[^\n]*|/\*(?s:.*?)\*/
+    |(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
+    |(?P<word>[A-Za-z_]\w*)
+    |(?P<number>0[xX][0-9A-Fa-f]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fF]?)
+    |(?P<mark>[(){}\[\]<>.,;:=/-])
+    """,
+    re.ASCII | re.VERBOSE,
+)
+_CLOSING = {"{": "}", "<": ">"}
+_UNESCAPED = re.compile(r"""\\.|["']""")
+
+
+class NotUnderstood(ValueError):
+    """The text is no option that this module can lay out."""
+
+
+def lay_out(text: str) -> str:
+    """`name = value`, given the text of an option with or without the word and the semicolon around it."""
+    tokens = _Tokens(text)
+    if tokens.next_is("option"):
+        tokens.take()
+    name = "".join(_until(tokens, "="))
+    value = _value(tokens)
+    if tokens.next_is(";"):
+        tokens.take()
+    if not tokens.are_used_up or not name:
+        raise NotUnderstood(text)
+    return f"{name} = {value}"
+
+
+class _Tokens:
+    def __init__(self, text: str) -> None:
+        self._tokens = list(_split(text))
+        self._place = 0
+
+    @property
+    def are_used_up(self) -> bool:
+        return self._place == len(self._tokens)
+
+    def next_is(self, *tokens: str) -> bool:
+        return not self.are_used_up and self._tokens[self._place] in tokens
+
+    def next_is_string(self) -> bool:
+        return not self.are_used_up and self._tokens[self._place][0] in "\"'"
+
+    def take(self) -> str:
+        if self.are_used_up:
+            raise NotUnderstood("the option ends too soon")
+        self._place += 1
+        return self._tokens[self._place - 1]
+
+
+def _split(text: str) -> Iterator[str]:
+    place = 0
+    while place < len(text):
+        match = _TOKEN.match(text, place)
+        if match is None:
+            raise NotUnderstood(text[place:])
+        place = match.end()
+        if match.lastgroup:
+            yield match[0]
+
+
+def _until(tokens: _Tokens, end: str) -> Iterator[str]:
+    while (token := tokens.take()) != end:
+        yield token
+
+
+def _value(tokens: _Tokens) -> str:
+    if tokens.next_is(*_CLOSING):
+        return _message(tokens)
+    if tokens.next_is_string():
+        parts = []
+        while tokens.next_is_string():
+            parts.append(_UNESCAPED.sub(_escaped, tokens.take()[1:-1]))
+        return f'"{"".join(parts)}"'
+    sign = tokens.take() if tokens.next_is("-") else ""
+    word = tokens.take()
+    if not (word[0].isalnum() or word[0] in "_."):
+        raise NotUnderstood(word)
+    return sign + word
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0] if match[0].startswith("\\") else f"\\{match[0]}"
+
+
+def _message(tokens: _Tokens) -> str:
+    closing = _CLOSING[tokens.take()]
+    fields: dict[str, list[str]] = {}
+    lists: set[str] = set()
+    while not tokens.next_is(closing):
+        key = tokens.take()
+        if key == "[":
+            key = f"[{''.join(_until(tokens, ']'))}]"
+        if tokens.next_is(":"):
+            tokens.take()
+        if tokens.next_is("["):
+            lists.add(key)
+            fields.setdefault(key, []).extend(_elements(tokens))
+        else:
+            fields.setdefault(key, []).append(_value(tokens))
+        if tokens.next_is(",", ";"):
+            tokens.take()
+    tokens.take()
+    entries = [
+        f"{key}: " + ("[\n" + listed(values) + "]" if key in lists or len(values) > 1 else values[0])
+        for key, values in fields.items()
+    ]
+    return "{\n" + listed(entries) + "}"
+
+
+def _elements(tokens: _Tokens) -> Iterator[str]:
+    tokens.take()
+    while not tokens.next_is("]"):
+        yield _value(tokens)
+        if tokens.next_is(","):
+            tokens.take()
+    tokens.take()
