@@ -19,27 +19,32 @@ def resolve(definition: SchemaDefinition, fetch: Fetch) -> tuple[ResolvedReferen
     One schema that is mentioned by two names is there twice: JSON Schema's `$ref` may spell an address in many ways.
     """
     resolved: dict[Reference, ResolvedReference] = {}
-    open_references: set[Reference] = set()
+    begun: set[Reference] = set()
     # A stack of iterators instead of calls: how deep references go is for others to decide.
-    stack: list[tuple[Reference | None, Iterator[Reference]]] = [(None, iter(definition.references))]
-    fetched: dict[Reference, RegisteredSchema] = {}
+    stack: list[tuple[ResolvedReference | None, Iterator[Reference]]] = [(None, iter(definition.references))]
     while stack:
         parent, rest = stack[-1]
-        reference = next(rest, None)
-        if reference is None:
+        mentioned = next(rest, None)
+        if mentioned is None:
             stack.pop()
             if parent is not None:
-                open_references.discard(parent)
-                resolved[parent] = _resolved(parent, fetched[parent])
-        elif reference in open_references:
-            raise Refused(f"schema {reference.subject} version {reference.version} mentions itself")
-        elif reference not in resolved:
-            if len(fetched) >= MAX_REFERENCES:
+                resolved[_key(parent)] = parent
+        elif mentioned not in resolved:
+            if len(begun) >= MAX_REFERENCES:
                 raise Refused(f"the schema mentions more than {MAX_REFERENCES} others")
-            fetched[reference] = fetch(reference.subject, reference.version)
-            open_references.add(reference)
-            stack.append((reference, iter(fetched[reference].definition.references)))
+            schema = fetch(mentioned.subject, mentioned.version)
+            found = _resolved(mentioned, schema)
+            if _key(found) in resolved:  # as the latest version, whose number was not known before
+                continue
+            if _key(found) in begun:
+                raise Refused(f"schema {found.subject} version {found.version} mentions itself")
+            begun.add(_key(found))
+            stack.append((found, iter(schema.definition.references)))
     return tuple(resolved.values())
+
+
+def _key(found: ResolvedReference) -> Reference:
+    return Reference(found.name, found.subject, found.version)
 
 
 def _resolved(reference: Reference, schema: RegisteredSchema) -> ResolvedReference:

@@ -198,7 +198,12 @@ class RegistryClient:
         """All versions of all subjects, or the latest of each, with few requests; not every registry has this call."""
         found: dict[tuple[str | None, int | None], RegisteredSchema] = {}
         page_size = 1_000  # the most that Confluent's registry gives at once
-        query: Query = {"deleted": deleted, "latestOnly": latest_only, "subjectPrefix": prefix or ":*:", "limit": page_size}
+        query: Query = {
+            "deleted": deleted,
+            "latestOnly": latest_only,
+            "subjectPrefix": prefix or ":*:",
+            "limit": page_size,
+        }
         while True:
             content = self._transport.send("GET", "/schemas", query={**query, "offset": len(found)})
             page = {(item.subject, item.version): item.registered() for item in _decoded(content, list[Answer])}

@@ -1,8 +1,8 @@
 """Avro data by one schema, over fastavro.
 
 Confluent's AvroSerializer and AvroDeserializer use the same library, and agree with this byte for byte. They are not
-used here because they resolve the subject and look for rules with every record (5 times the cost of the decoding), do
-not know Avro's JSON encoding, and let hostile data end the process (see `avro_bounds`).
+used here because they resolve the subject and look for rules with every record (22 µs to read one of 15 fields, of
+which the library takes 6), do not know Avro's JSON encoding, and let hostile data end the process (see `avro_bounds`).
 """
 
 import struct

@@ -47,6 +47,12 @@ def test_a_reference_of_the_latest_version_tells_which_that_was() -> None:
     assert resolve(definition, lambda _subject, _version: registered)[0].version == 7
 
 
+def test_the_latest_version_is_the_same_as_its_number() -> None:
+    registered = RegisteredSchema(definition=SchemaDefinition("t"), version=7)
+    definition = SchemaDefinition("", references=(Reference("n", "s", 7), Reference("n", "s", -1)))
+    assert len(resolve(definition, lambda _subject, _version: registered)) == 1
+
+
 def test_schemas_that_mention_themselves_are_refused() -> None:
     world = _World({"a": [_reference("b")], "b": [_reference("a")]})
     with pytest.raises(Refused, match="schema a version 1 mentions itself"):
