@@ -39,7 +39,9 @@ class SubjectName(msgspec.Struct, frozen=True, order=True):
 
 
 def parse(text: str) -> SubjectName:
-    """The subject that a client means; anything is a name."""
+    """The subject that a client means; anything is a name that a database can be asked for."""
+    if "\x00" in text or not _is_encodable(text):
+        raise invalid_subject(ascii(text))
     if text.startswith(":."):
         context, _, name = text[1:].partition(":")
         return SubjectName(context, name)
@@ -79,10 +81,11 @@ def _is_control(character: str) -> bool:
     return character <= "\x1f" or "\x7f" <= character <= "\x9f"
 
 
+def _is_encodable(text: str) -> bool:
+    """Half a surrogate pair is no text."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def _check_size(text: str, parsed: SubjectName) -> None:
-    try:
-        sizes = len(parsed.context.encode()), len(parsed.name.encode())
-    except UnicodeEncodeError:
-        raise invalid_subject(ascii(text)) from None
-    if sizes[0] > _CONTEXT_BYTES_MAX or sizes[1] > _SUBJECT_BYTES_MAX:
+    if len(parsed.context.encode()) > _CONTEXT_BYTES_MAX or len(parsed.name.encode()) > _SUBJECT_BYTES_MAX:
         raise invalid_subject(f"{text[:100]}…")

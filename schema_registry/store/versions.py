@@ -103,13 +103,28 @@ def newest_first(connection: Connection, context: str, subject: str, *, kind: Ki
         before = some[-1].version
 
 
+def with_content(
+    connection: Connection, context: str, subject: str, content_hash: str, *, kind: Kind
+) -> StoredVersion | None:
+    """The newest version of exactly that content."""
+    same = schemas.c.content_hash == content_hash
+    found = _joined().where(_of(context, subject), schemas.c.context == context, same, *_of_kind(kind))
+    return _first(connection, found.order_by(versions.c.version.desc()))
+
+
 def with_meaning(
     connection: Connection, context: str, subject: str, meaning_hash: str, *, kind: Kind
 ) -> list[StoredVersion]:
     """The versions that say the same in other words, newest first."""
-    found = _joined().where(_of(context, subject), schemas.c.meaning_hash == meaning_hash, *_of_kind(kind))
-    # The schemas of one meaning are few; beginning with them keeps the subject's size out of it.
+    same = schemas.c.meaning_hash == meaning_hash
+    found = _joined().where(_of(context, subject), schemas.c.context == context, same, *_of_kind(kind))
     return _all(connection, found.order_by(versions.c.version.desc()).limit(BATCH))
+
+
+def alive(connection: Connection, context: str, subject: str) -> list[tuple[int, int]]:
+    """Version numbers and schema ids of what is not deleted, newest first."""
+    found = select(versions.c.version, versions.c.schema_id).where(_of(context, subject), ~versions.c.is_deleted)
+    return [(row.version, row.schema_id) for row in connection.execute(found.order_by(versions.c.version.desc()))]
 
 
 def using(
@@ -125,13 +140,19 @@ def using(
     return [Usage(subject=row.subject, version=row.version, is_deleted=row.is_deleted) for row in rows]
 
 
-def add(connection: Connection, context: str, subject: str, *, version: int, schema_id: int, created_ms: int) -> None:
-    """Make a schema a version of a subject whose lock is held."""
-    values = {"context": context, "subject": subject, "version": version, "schema_id": schema_id}
-    connection.execute(insert(versions), values | {"is_deleted": False, "created_ms": created_ms})
+def put(connection: Connection, context: str, subject: str, *, version: int, schema_id: int, created_ms: int) -> None:
+    """Make a schema a version of a subject whose lock is held, in place of what an import finds there."""
+    values = {"schema_id": schema_id, "is_deleted": False, "created_ms": created_ms}
+    here = and_(_of(context, subject), versions.c.version == version)
+    replaced = connection.execute(select(versions.c.schema_id).where(here)).scalar()
+    if replaced is None:
+        connection.execute(insert(versions), {"context": context, "subject": subject, "version": version, **values})
+    else:
+        connection.execute(update(versions).where(here).values(**values))
+        contents.remove_unused(connection, context, [replaced])
     is_newer = subjects.c.latest_version.is_(None) | (subjects.c.latest_version < version)
-    here = and_(subjects.c.context == context, subjects.c.name == subject)
-    connection.execute(update(subjects).where(here, is_newer).values(latest_version=version))
+    of_subject = and_(subjects.c.context == context, subjects.c.name == subject)
+    connection.execute(update(subjects).where(of_subject, is_newer).values(latest_version=version))
 
 
 def mark_deleted(connection: Connection, context: str, subject: str, version: int | None) -> None:

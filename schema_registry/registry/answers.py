@@ -1,0 +1,69 @@
+"""Stored schemas as clients see them."""
+
+from sqlalchemy import Connection
+
+from schema_registry.errors import invalid_schema
+from schema_registry.formats.schema import InvalidSchema
+from schema_registry.models import Metadata, Reference, RuleSet, SchemaAnswer
+from schema_registry.registry import references
+from schema_registry.registry.candidates import CandidateReader
+from schema_registry.registry.subject_names import SubjectName
+from schema_registry.store.schemas import StoredSchema
+from schema_registry.store.versions import StoredVersion
+
+
+def of_version(found: StoredVersion, *, text: str | None = None, reference_style: str = "") -> SchemaAnswer:
+    """All about a version of a subject."""
+    schema = found.schema
+    return SchemaAnswer(
+        subject=SubjectName(found.context, found.subject).qualified,
+        version=found.version,
+        id=schema.id,
+        guid=schema.guid,
+        schema_type=schema.schema_type,
+        references=_references(schema, reference_style) or None,
+        metadata=metadata_of(schema),
+        rule_set=rules_of(schema),
+        schema_=schema.text if text is None else text,
+        ts=found.created_ms,
+        deleted=found.is_deleted or None,
+    )
+
+
+def of_schema(schema: StoredSchema, *, text: str, reference_style: str = "", max_id: int | None = None) -> SchemaAnswer:
+    """All about a schema, whoever uses it."""
+    return SchemaAnswer(
+        guid=schema.guid,
+        schema_type=schema.schema_type,
+        references=_references(schema, reference_style) or None,
+        metadata=metadata_of(schema),
+        rule_set=rules_of(schema),
+        schema_=text,
+        max_id=max_id,
+    )
+
+
+def text_in(connection: Connection, reader: CandidateReader, schema: StoredSchema, style: str) -> str:
+    """The text in the style of `?format=`."""
+    if not style.strip():
+        return schema.text
+    try:
+        return reader.read_stored(connection, schema).formatted(style.strip())
+    except InvalidSchema as error:
+        raise invalid_schema(f"Invalid schema of type {schema.schema_type}, details: {error}") from error
+
+
+def metadata_of(schema: StoredSchema) -> Metadata | None:
+    """The metadata that is stored with a schema."""
+    return None if schema.metadata is None else Metadata.model_validate_json(schema.metadata)
+
+
+def rules_of(schema: StoredSchema) -> RuleSet | None:
+    """The rules that are stored with a schema."""
+    return None if schema.rule_set is None else RuleSet.model_validate_json(schema.rule_set)
+
+
+def _references(schema: StoredSchema, style: str) -> list[Reference]:
+    if style.strip().lower() == "qualified":
+        return references.qualified(schema.references)
+    return references.as_given(schema.references)

@@ -1,0 +1,113 @@
+"""What a client sends as a schema, read: text, references, metadata and rules in the forms that are stored."""
+
+from collections.abc import Sequence
+
+import msgspec
+from sqlalchemy import Connection
+
+from schema_registry.errors import invalid_schema, schema_too_large
+from schema_registry.formats.schema import InvalidSchema, Schema
+from schema_registry.models import Metadata, Reference, RuleSet, SchemaBody
+from schema_registry.registry import data_contracts, references
+from schema_registry.registry.guid import Content
+from schema_registry.registry.parsing import Parser, schema_type_of
+from schema_registry.registry.subject_names import SubjectName
+from schema_registry.store.schemas import StoredSchema
+
+_INT_MAX = 2**31 - 1
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """A schema as it came, with what a registration fills in."""
+
+    text: str
+    schema_type: str | None
+    references: Sequence[Reference]
+    metadata: Metadata | None
+    rule_set: RuleSet | None
+    version: int
+    """Asked for: 0 for none, -1 for the next one, told in the metadata."""
+    id: int | None
+    """Asked for, by an import."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no text."""
+        return not self.text.strip()
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A schema that could be stored."""
+
+    content: Content
+    schema: Schema
+
+    @property
+    def meaning_hash(self) -> str:
+        """The hash that equals that of schemas which say the same."""
+        if not self.content.references:
+            return self.content.meaning_hash(self.content.text)
+        try:
+            return self.content.meaning_hash(self.schema.formatted("resolved"))
+        except InvalidSchema as error:
+            raise invalid_schema(f"Invalid schema of type {self.schema.schema_type}, details: {error}") from error
+
+
+class CandidateReader:
+    """Reads drafts and stored schemas."""
+
+    def __init__(self, parser: Parser, *, schema_bytes_max: int) -> None:
+        self._parser = parser
+        self._schema_bytes_max = schema_bytes_max
+
+    def draft(self, body: SchemaBody) -> Draft:
+        """What a client sent, if it is within bounds."""
+        text = body.schema_ or ""
+        self._check_text(text)
+        schema_id = None if body.id is None or body.id < 0 else body.id
+        version = body.version or 0
+        if not -1 <= version <= _INT_MAX or (schema_id or 0) > _INT_MAX:
+            raise invalid_schema("Invalid schema, details: the id or the version is out of range")
+        return Draft(
+            text=text,
+            schema_type=body.schema_type,
+            references=body.references or (),
+            metadata=data_contracts.tidy_metadata(body.metadata),
+            rule_set=data_contracts.tidy_rules(body.rule_set),
+            version=version,
+            id=schema_id,
+        )
+
+    def read(
+        self, connection: Connection, subject: SubjectName, draft: Draft, *, normalize: bool, is_new: bool, strict: bool
+    ) -> Candidate:
+        """The schema of a draft; a new one may not refer to what is deleted."""
+        schema_type = schema_type_of(draft.schema_type)
+        resolution = references.resolve(connection, subject, draft.references, allow_deleted=not is_new)
+        schema = self._parser.parse(schema_type, draft.text, resolution.every, strict=strict)
+        direct = resolution.direct
+        if normalize:
+            direct = tuple(sorted(set(direct), key=lambda item: (item.name, item.subject, item.version)))
+        content = Content(
+            schema_type=schema_type,
+            text=schema.normalized if normalize else schema.canonical,
+            references=direct,
+            metadata=draft.metadata,
+            rule_set=draft.rule_set,
+        )
+        return Candidate(content=content, schema=schema)
+
+    def read_stored(self, connection: Connection, stored: StoredSchema) -> Schema:
+        """A schema that was accepted before."""
+        every = references.resolve_stored(connection, stored) if stored.references else ()
+        return self._parser.parse(schema_type_of(stored.schema_type), stored.text, every, strict=False)
+
+    def _check_text(self, text: str) -> None:
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError:
+            raise invalid_schema("Invalid schema, details: half of a surrogate pair, which is no text") from None
+        if size > self._schema_bytes_max:
+            raise schema_too_large(size, self._schema_bytes_max)
+        if "\x00" in text:
+            raise invalid_schema("Invalid schema, details: a NUL character")

@@ -1,0 +1,140 @@
+"""May a schema follow those of a subject? Which of them count, and what else the config asks."""
+
+import json
+from collections.abc import Iterable
+
+from sqlalchemy import Connection
+
+from schema_registry.compatibility import levels
+from schema_registry.compatibility.levels import Earlier
+from schema_registry.compatibility.policy import Level, Policy
+from schema_registry.formats.schema import Schema, SchemaType
+from schema_registry.models import Config, Metadata
+from schema_registry.registry import data_contracts
+from schema_registry.registry.candidates import Candidate, CandidateReader
+from schema_registry.registry.subject_names import SubjectName
+from schema_registry.store import schemas, versions
+from schema_registry.store.schemas import StoredSchema
+
+
+class CompatibilityCheck:
+    """One schema against others. Remembers its verdicts, so that a check can be repeated under a lock for little."""
+
+    def __init__(self, reader: CandidateReader) -> None:
+        self._reader = reader
+        self._verdicts: dict[object, tuple[bool, list[str]]] = {}
+
+    def against_subject(
+        self, connection: Connection, subject: SubjectName, candidate: Candidate, config: Config
+    ) -> list[str]:
+        """Why the candidate may not be the next version of a subject."""
+        level = _level(config)
+        latest = versions.latest(connection, *subject.key)
+        if latest is None:
+            return _told(self._reserved(candidate, None, config), [], config)
+        needs_all = level.is_transitive or config.compatibility_group is not None
+        if level is Level.NONE:
+            numbers: Iterable[tuple[int, int]] = ()
+        elif needs_all:
+            numbers = versions.alive(connection, *subject.key)
+        else:
+            numbers = [(latest.version, latest.schema.id)]
+        known = {latest.schema.id: latest.schema}
+        reserved = self._reserved(candidate, _metadata(latest.schema), config)
+        messages = self._first_in_the_way(connection, subject, candidate, config, numbers, known)
+        return _told(reserved, messages, config)
+
+    def against_version(
+        self, connection: Connection, candidate: Candidate, config: Config, *, version: int, stored: StoredSchema
+    ) -> list[str]:
+        """Why the candidate may not follow one version, whatever else there is."""
+        reserved = self._reserved(candidate, _metadata(stored), config)
+        _, messages = self._verdict(connection, candidate, config, version, stored)
+        return _told(reserved, messages, config)
+
+    def _first_in_the_way(
+        self,
+        connection: Connection,
+        subject: SubjectName,
+        candidate: Candidate,
+        config: Config,
+        numbers: Iterable[tuple[int, int]],
+        known: dict[int, StoredSchema],
+    ) -> list[str]:
+        level = _level(config)
+        for version, schema_id in numbers:
+            key = (candidate.content.content_hash, schema_id, version, level)
+            if key not in self._verdicts:
+                stored = known.get(schema_id) or schemas.by_id(connection, subject.context, schema_id)
+                if stored is None:
+                    continue
+                self._verdicts[key] = self._verdict(connection, candidate, config, version, stored)
+            counts, messages = self._verdicts[key]
+            if messages:
+                return messages
+            if counts and not level.is_transitive:
+                return []
+        return []
+
+    def _verdict(
+        self, connection: Connection, candidate: Candidate, config: Config, version: int, stored: StoredSchema
+    ) -> tuple[bool, list[str]]:
+        """Whether a version counts for the candidate at all, and what is wrong with it."""
+        group = config.compatibility_group
+        if group is not None:
+            ours = data_contracts.properties(candidate.content.metadata).get(group)
+            if ours != data_contracts.properties(_metadata(stored)).get(group):
+                return False, []
+        earlier = Earlier(version, self._reader.read_stored(connection, stored))
+        return True, levels.check(
+            _level(config),
+            candidate.schema,
+            [earlier],
+            policy=Policy(config.compatibility_policy or Policy.STRICT),
+            validate_fields=bool(config.validate_fields),
+        )
+
+    def _reserved(self, candidate: Candidate, previous: Metadata | None, config: Config) -> list[str]:
+        """What is wrong about fields that were set aside."""
+        if not config.validate_fields:
+            return []
+        reserved = data_contracts.reserved_fields(candidate.content.metadata)
+        removed = [name for name in data_contracts.reserved_fields(previous) if name not in reserved]
+        present = top_level_fields(candidate.schema) if reserved else frozenset()
+        return [
+            *(
+                f"The new schema has reserved field {name} removed from its metadata "
+                "which is present in the old schema's metadata."
+                for name in removed
+            ),
+            *(
+                f"The new schema has field that conflicts with the reserved field {name}."
+                for name in reserved
+                if name in present
+            ),
+        ]
+
+
+def top_level_fields(schema: Schema) -> frozenset[str]:
+    """The names of a schema's fields, those of its first message or object."""
+    if schema.schema_type is SchemaType.JSON:
+        document = json.loads(schema.canonical)
+        fields = document.get("properties") if isinstance(document, dict) else None
+        return frozenset(fields) if isinstance(fields, dict) else frozenset()
+    return frozenset(getattr(schema, "field_names", ()))
+
+
+def _told(reserved: list[str], messages: list[str], config: Config) -> list[str]:
+    """All that is wrong, with the settings that it is wrong by at the end."""
+    if messages or not reserved:
+        return [*reserved, *messages]
+    flag = str(bool(config.validate_fields)).lower()
+    return [*reserved, f"{{validateFields: '{flag}', compatibility: '{_level(config)}'}}"]
+
+
+def _level(config: Config) -> Level:
+    return Level(config.compatibility_level or Level.BACKWARD)
+
+
+def _metadata(stored: StoredSchema) -> Metadata | None:
+    return Metadata.model_validate_json(stored.metadata) if stored.metadata is not None else None

@@ -1,0 +1,218 @@
+"""Finding schemas: by content under a subject, by version, by id, by guid."""
+
+from collections.abc import Iterator, Mapping
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from schema_registry.errors import (
+    RegistryError,
+    invalid_version,
+    schema_not_found,
+    subject_not_found,
+    version_not_found,
+)
+from schema_registry.models import Config, Metadata
+from schema_registry.registry import data_contracts
+from schema_registry.registry.candidates import Candidate, CandidateReader, Draft
+from schema_registry.registry.contracts import effective_contract
+from schema_registry.registry.subject_names import SubjectName
+from schema_registry.store import contexts, schemas, subjects, versions
+from schema_registry.store.schemas import StoredSchema
+from schema_registry.store.subjects import Kind
+from schema_registry.store.versions import StoredVersion
+
+LATEST = -1
+_INT_MAX = 2**31 - 1
+
+
+def parse_version(text: str) -> int:
+    """The version that a path names; -1 for the latest."""
+    stripped = text.strip()
+    if stripped.lower() == "latest":
+        return LATEST
+    if not stripped.removeprefix("-").isascii() or not stripped.removeprefix("-").isdigit() or len(stripped) > 11:
+        raise invalid_version(text)
+    number = int(stripped)
+    if number != LATEST and not 1 <= number <= _INT_MAX:
+        raise invalid_version(text)
+    return number
+
+
+def version(connection: Connection, subject: SubjectName, number: int, *, deleted: bool) -> StoredVersion | None:
+    """A version of exactly this subject; the latest is never a deleted one."""
+    if number == LATEST:
+        return versions.latest(connection, *subject.key)
+    found = versions.one(connection, *subject.key, number)
+    return found if found is not None and (deleted or not found.is_deleted) else None
+
+
+def version_anywhere(connection: Connection, subject: SubjectName, number: int, *, deleted: bool) -> StoredVersion:
+    """A version of the subject; one without a context is looked for in all contexts. 40401 or 40402."""
+    for place in places(connection, subject):
+        found = version(connection, place, number, deleted=deleted)
+        if found is not None:
+            return found
+    if not subjects.exists(connection, *subject.key, deleted=deleted):
+        raise subject_not_found(subject.qualified)
+    raise version_not_found(number)
+
+
+def places(connection: Connection, subject: SubjectName) -> Iterator[SubjectName]:
+    """Where a subject may be: a name without a context is tried in all of them, the default one first."""
+    yield subject
+    if subject.is_in_default_context:
+        for context in contexts.others(connection):
+            yield SubjectName(context, subject.name)
+
+
+def find(
+    connection: Connection,
+    reader: CandidateReader,
+    subject: SubjectName,
+    draft: Draft,
+    *,
+    normalize: bool,
+    kind: Kind,
+) -> StoredVersion | None:
+    """The version of a subject that is the draft, or says the same."""
+    if draft.is_empty:
+        return None
+    candidate = reader.read(connection, subject, draft, normalize=normalize, is_new=False, strict=False)
+    return find_candidate(connection, subject, candidate, kind=kind)
+
+
+def find_candidate(
+    connection: Connection, subject: SubjectName, candidate: Candidate, *, kind: Kind
+) -> StoredVersion | None:
+    """The version of a subject that is the candidate, or says the same."""
+    same = versions.with_content(connection, *subject.key, candidate.content.content_hash, kind=kind)
+    return same or find_equal(connection, subject, candidate, kind=kind)
+
+
+def find_equal(
+    connection: Connection, subject: SubjectName, candidate: Candidate, *, kind: Kind
+) -> StoredVersion | None:
+    """The newest version that differs only in what a look-up may overlook."""
+    for found in versions.with_meaning(connection, *subject.key, candidate.meaning_hash, kind=kind):
+        if is_equal(candidate, found):
+            return found
+    return None
+
+
+def is_equal(candidate: Candidate, found: StoredVersion) -> bool:
+    """Whether a version of the same meaning may be taken for the candidate.
+
+    That is so when the candidate has the references inline, or when one of the two does not tell its version.
+    """
+    if candidate.meaning_hash != found.schema.meaning_hash:
+        return False
+    content = candidate.content
+    metadata = Metadata.model_validate_json(found.schema.metadata) if found.schema.metadata is not None else None
+    ours, theirs = data_contracts.version_in(content.metadata), data_contracts.version_in(metadata)
+    if ours is not None and theirs is None and ours != str(found.version):
+        return False
+    if not content.references and found.schema.references:
+        return ours != theirs or content.metadata == metadata
+    return content.references == found.schema.references and ours != theirs and None in (ours, theirs)
+
+
+def look_up(
+    connection: Connection,
+    reader: CandidateReader,
+    subject: SubjectName,
+    draft: Draft,
+    *,
+    config: Config,
+    normalize: bool,
+    deleted: bool,
+) -> StoredVersion | None:
+    """As `find`; where nothing is found, once more with the metadata and rules that a registration would add."""
+    kind = Kind.of(deleted=deleted)
+    found = find(connection, reader, subject, draft, normalize=normalize, kind=kind)
+    if found is not None:
+        return found
+    latest = versions.latest(connection, *subject.key)
+    if latest is None:
+        return None
+    filled = effective_contract(draft, latest.schema, config, version=None)
+    if filled == draft:
+        return None
+    return find(connection, reader, subject, filled, normalize=normalize, kind=kind)
+
+
+def look_up_anywhere(
+    connection: Connection,
+    reader: CandidateReader,
+    subject: SubjectName,
+    draft: Draft,
+    *,
+    config: Config,
+    normalize: bool,
+    deleted: bool,
+) -> StoredVersion:
+    """The version that is the draft, in all contexts if the subject names none. 40401 or 40403."""
+    for place in places(connection, subject):
+        try:
+            found = look_up(connection, reader, place, draft, config=config, normalize=normalize, deleted=deleted)
+        except RegistryError:
+            if place == subject:
+                raise
+            continue  # its references are not in that context
+        if found is not None:
+            return found
+    if not subjects.exists(connection, *subject.key, deleted=deleted):
+        raise subject_not_found(subject.qualified)
+    raise schema_not_found()
+
+
+def by_id(
+    connection: Connection, schema_id: int, subject: SubjectName | None
+) -> tuple[StoredSchema, StoredVersion | None]:
+    """The schema of an id and, if a subject was named that has it, its version there. 40403.
+
+    An id means something in a context. A subject without a context is looked for in all of them; if none has it under
+    that id, the default context's id is meant.
+    """
+    if not 0 <= schema_id <= _INT_MAX:
+        raise schema_not_found(schema_id)
+    if subject is not None and subject.name:
+        for place in places(connection, subject):
+            used = versions.using(connection, place.context, schema_id, subject=place.name)
+            if used:
+                found = versions.one(connection, *place.key, used[-1].version)
+                if found is not None:
+                    return found.schema, found
+        if not subject.is_in_default_context:
+            raise schema_not_found(schema_id)
+    context = contexts.DEFAULT if subject is None else subject.context
+    stored = schemas.by_id(connection, context, schema_id)
+    if stored is None:
+        raise schema_not_found(schema_id)
+    return stored, None
+
+
+def ids_of_guid(connection: Connection, guid: str) -> list[tuple[str, int]]:
+    """Contexts and ids of a content. 40403."""
+    try:
+        found = schemas.ids_by_guid(connection, str(UUID(guid)))
+    except ValueError:
+        found = []
+    if not found:
+        raise schema_not_found(guid if guid.isprintable() else None)
+    return found
+
+
+def latest_with_properties(
+    connection: Connection, subject: SubjectName, wanted: Mapping[str, str], *, deleted: bool
+) -> StoredVersion:
+    """The newest version whose metadata has all the properties. 40401 or 40403."""
+    for found in versions.newest_first(connection, *subject.key, kind=Kind.of(deleted=deleted)):
+        if found.schema.metadata is None:
+            continue
+        has = data_contracts.properties(Metadata.model_validate_json(found.schema.metadata))
+        if wanted.items() <= has.items():
+            return found
+    if not subjects.exists(connection, *subject.key, deleted=deleted):
+        raise subject_not_found(subject.qualified)
+    raise schema_not_found()

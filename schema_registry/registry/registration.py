@@ -1,0 +1,233 @@
+"""Registering a schema under a subject.
+
+A registration is decided twice by the same code: first beside the database's locks, which parses the schema and checks
+its compatibility while nobody waits; then under the lock of the subject, where both are remembered. Only then is
+anything written. Ids come from the counter of the context, whose row all registrations of new contents meet at: it is
+touched last.
+"""
+
+import msgspec
+from msgspec.structs import replace
+from sqlalchemy import Connection
+
+from core_broker.service.clock import Clock
+from schema_registry.errors import incompatible, invalid_schema, not_permitted
+from schema_registry.models import Config
+from schema_registry.registry import lookups, references, scopes
+from schema_registry.registry.candidates import Candidate, CandidateReader, Draft
+from schema_registry.registry.compatibility_check import CompatibilityCheck
+from schema_registry.registry.contracts import effective_contract, has_defaults_or_overrides
+from schema_registry.registry.guid import json_of
+from schema_registry.registry.scopes import Mode
+from schema_registry.registry.subject_names import SubjectName
+from schema_registry.store import contexts, schemas, subjects, versions
+from schema_registry.store import references as mentions
+from schema_registry.store.database import Database
+from schema_registry.store.schemas import StoredSchema
+from schema_registry.store.subjects import Kind
+from schema_registry.store.versions import StoredVersion
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be registered, and how."""
+
+    subject: SubjectName
+    draft: Draft
+    normalize: bool
+    skip_compatibility: bool
+    is_edited: bool = False
+    """Whether tags were written into the text, so that it is none that a client sends again and again."""
+
+
+class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """The decision to store a version."""
+
+    version: int
+    candidate: Candidate
+    existing: StoredSchema | None
+    """The content, if the context has it already."""
+    explicit_id: int | None
+    is_copy: bool
+    """Whether an import brings a content that is there under another id."""
+
+
+class Registrar:
+    """Registers schemas."""
+
+    def __init__(self, database: Database, reader: CandidateReader, clock: Clock, *, default_level: str) -> None:
+        self._database = database
+        self._reader = reader
+        self._clock = clock
+        self._default_level = default_level
+
+    def register(self, request: Request) -> StoredVersion:
+        """The version that the schema is: one that was there, or a new one."""
+        check = CompatibilityCheck(self._reader)
+        with self._database.read() as connection:
+            known = self._known(connection, request)
+            if known is not None:
+                return known
+            self._decide(connection, request, check)
+        return self._database.write(lambda connection: self._write(connection, request, check))
+
+    def _known(self, connection: Connection, request: Request) -> StoredVersion | None:
+        """The version that a client registers again, whatever the mode: nothing is to be written."""
+        subject, draft = request.subject, request.draft
+        config = self._config(connection, subject)
+        if request.is_edited or draft.is_empty or has_defaults_or_overrides(config):
+            return None
+        normalize = request.normalize or bool(config.normalize)
+        candidate = self._reader.read(connection, subject, draft, normalize=normalize, is_new=False, strict=False)
+        if draft.version == lookups.LATEST:
+            latest = versions.latest(connection, *subject.key)
+            found = latest if latest is not None and lookups.is_equal(candidate, latest) else None
+        else:
+            found = lookups.find_candidate(connection, subject, candidate, kind=Kind.ALIVE)
+        return found if found is not None and _is_asked_for(draft, found) else None
+
+    def _write(self, connection: Connection, request: Request, check: CompatibilityCheck) -> StoredVersion:
+        subject = request.subject
+        contexts.ensure(connection, subject.context)
+        subjects.lock_or_create(connection, *subject.key)
+        # What a schema mentions must still be there when it is committed.
+        targets = references.targets(subject, request.draft.references)
+        subjects.hold(connection, [target.key for target in targets if target != subject])
+        decision = self._decide(connection, request, check)
+        if isinstance(decision, StoredVersion):
+            return decision
+        return self._store(connection, subject, decision)
+
+    def _decide(
+        self, connection: Connection, request: Request, check: CompatibilityCheck
+    ) -> StoredVersion | NewVersion:
+        """What a registration comes to: a version that is there, a new one, or a refusal."""
+        subject, draft = request.subject, request.draft
+        mode = scopes.mode_in_scope(connection, subject)
+        _check_mode(mode, subject, draft)
+        config = self._config(connection, subject)
+        next_version = versions.newest_number(connection, *subject.key) + 1
+        if not mode.is_import:
+            draft = self._filled(connection, subject, draft, config, next_version)
+        if draft.is_empty:
+            raise invalid_schema("Empty schema")
+        candidate = self._candidate(connection, request, draft, config)
+        existing, is_copy = _existing(connection, subject, draft, candidate)
+        if draft.version == 0:
+            known = lookups.find_candidate(connection, subject, candidate, kind=Kind.ALIVE)
+            if known is not None and draft.id in (None, known.schema.id):
+                return known
+        if not mode.is_import and not request.skip_compatibility:
+            messages = check.against_subject(connection, subject, candidate, config)
+            if messages:
+                raise incompatible(subject.qualified, messages)
+        version = draft.version if draft.version > 0 else next_version
+        if version != next_version and not mode.is_import:
+            raise invalid_schema("Version is not one more than previous version")
+        return NewVersion(
+            version=version, candidate=candidate, existing=existing, explicit_id=draft.id, is_copy=is_copy
+        )
+
+    def _filled(
+        self, connection: Connection, subject: SubjectName, draft: Draft, config: Config, next_version: int
+    ) -> Draft:
+        """The draft with what it takes over from the latest version and from the config."""
+        latest = versions.latest(connection, *subject.key)
+        previous = latest.schema if latest is not None else None
+        if draft.is_empty:
+            if previous is None:
+                raise invalid_schema("Empty schema")
+            draft = replace(
+                draft,
+                text=previous.text,
+                schema_type=previous.schema_type,
+                references=references.as_given(previous.references),
+            )
+        return effective_contract(draft, previous, config, version=next_version)
+
+    def _candidate(self, connection: Connection, request: Request, draft: Draft, config: Config) -> Candidate:
+        normalize = request.normalize or bool(config.normalize)
+        is_new = draft.id is None
+        strict = is_new and config.validate_new_schemas is not False
+        return self._reader.read(connection, request.subject, draft, normalize=normalize, is_new=is_new, strict=strict)
+
+    def _store(self, connection: Connection, subject: SubjectName, new: NewVersion) -> StoredVersion:
+        created_ms = self._clock.now_ms()
+        stored = new.existing or _store_content(connection, subject, new)
+        versions.put(connection, *subject.key, version=new.version, schema_id=stored.id, created_ms=created_ms)
+        if new.existing is not None:
+            _forget_older(connection, subject, stored.id, new.version)
+        return StoredVersion(
+            context=subject.context,
+            subject=subject.name,
+            version=new.version,
+            is_deleted=False,
+            created_ms=created_ms,
+            schema=stored,
+        )
+
+    def _config(self, connection: Connection, subject: SubjectName) -> Config:
+        return scopes.config_in_scope(connection, subject, default_level=self._default_level)
+
+
+def _is_asked_for(draft: Draft, found: StoredVersion) -> bool:
+    if draft.version in (0, lookups.LATEST):
+        return draft.id in (None, found.schema.id)
+    return draft.id == found.schema.id and draft.version == found.version
+
+
+def _check_mode(mode: Mode, subject: SubjectName, draft: Draft) -> None:
+    where = f"Subject {subject.qualified} in context {subject.context}"
+    if mode.is_read_only:
+        raise not_permitted(f"{where} is in read-only mode")
+    if draft.id is not None and not mode.is_import:
+        raise not_permitted(f"{where} is not in import mode")
+    if draft.id is None and mode is not Mode.READWRITE:
+        raise not_permitted(f"{where} is not in read-write mode")
+
+
+def _existing(
+    connection: Connection, subject: SubjectName, draft: Draft, candidate: Candidate
+) -> tuple[StoredSchema | None, bool]:
+    """The stored content that the candidate is, and whether it must be stored again for the sake of an id."""
+    same = schemas.by_content(connection, subject.context, candidate.content.content_hash)
+    if draft.id is None:
+        return (same[0] if same else None), False
+    for stored in same:
+        if stored.id == draft.id:
+            return stored, False
+    if schemas.by_id(connection, subject.context, draft.id) is not None:
+        raise not_permitted(f"Overwrite new schema with id {draft.id} in context {subject.context} is not permitted.")
+    return None, bool(same)
+
+
+def _store_content(connection: Connection, subject: SubjectName, new: NewVersion) -> StoredSchema:
+    content = new.candidate.content
+    stored = StoredSchema(
+        context=subject.context,
+        id=0,
+        guid=content.guid,
+        content_hash=content.content_hash,
+        meaning_hash=new.candidate.meaning_hash,
+        schema_type=content.schema_type,
+        text=content.text,
+        metadata=json_of(content.metadata),
+        rule_set=json_of(content.rule_set),
+        references=content.references,
+    )
+    if new.explicit_id is None:
+        schema_id = contexts.take_id(connection, subject.context)
+    else:
+        schema_id = new.explicit_id
+        contexts.raise_last_id(connection, subject.context, schema_id)
+    stored = replace(stored, id=schema_id)
+    schemas.add(connection, stored, is_copy=new.is_copy)
+    return stored
+
+
+def _forget_older(connection: Connection, subject: SubjectName, schema_id: int, version: int) -> None:
+    """Remove deleted versions of the schema that is registered again, unless others mention them."""
+    context, name = subject.key
+    for usage in versions.using(connection, context, schema_id, subject=name, kind=Kind.DELETED):
+        is_mentioned = mentions.first_referenced(connection, context, name, version=usage.version, deleted=True)
+        if usage.version < version and is_mentioned is None:
+            versions.remove(connection, context, name, usage.version)

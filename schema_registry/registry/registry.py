@@ -1,0 +1,424 @@
+"""The registry: what its routes call."""
+
+from collections.abc import Callable, Mapping
+
+from sqlalchemy import Connection
+
+from core_broker.service.clock import Clock
+from schema_registry.errors import (
+    RegistryError,
+    context_not_empty,
+    invalid_schema,
+    not_permitted,
+    schema_not_found,
+    subject_not_found,
+    version_not_found,
+)
+from schema_registry.formats.schema import Limits
+from schema_registry.models import (
+    Compatibility,
+    Config,
+    ConfigUpdate,
+    ContextId,
+    ModeBody,
+    SchemaAnswer,
+    SchemaBody,
+    SubjectVersion,
+    TagBody,
+)
+from schema_registry.registry import (
+    answers,
+    data_contracts,
+    deletes,
+    listings,
+    lookups,
+    scopes,
+    subject_names,
+    tagging,
+)
+from schema_registry.registry.candidates import CandidateReader, Draft
+from schema_registry.registry.compatibility_check import CompatibilityCheck
+from schema_registry.registry.parsing import Parser
+from schema_registry.registry.registration import Registrar, Request
+from schema_registry.registry.scopes import TOP
+from schema_registry.registry.subject_names import SubjectName
+from schema_registry.settings import RegistrySettings
+from schema_registry.store import contexts, schemas, subjects
+from schema_registry.store import references as mentions
+from schema_registry.store import scopes as scope_rows
+from schema_registry.store.database import Database
+from schema_registry.store.subjects import Kind
+from schema_registry.store.versions import StoredVersion
+
+
+def _nothing() -> None:
+    """Nobody listens."""
+
+
+class Registry:
+    """Versioned schemas. All calls block, and are safe for threads; they raise RegistryError.
+
+    `subject` may name its context (`:.context:name`); `version` is a number, `-1` or `latest`. `style` is what clients
+    send as `format`.
+    """
+
+    def __init__(self, database: Database, settings: RegistrySettings, clock: Clock) -> None:
+        self._database = database
+        self._settings = settings
+        limits = Limits(max_depth=settings.schema_max_depth, max_elements=settings.schema_max_elements)
+        self._reader = CandidateReader(Parser(limits), schema_bytes_max=settings.schema_max_bytes)
+        self._default_level = settings.schema_compatibility_level
+        self._registrar = Registrar(database, self._reader, clock, default_level=self._default_level)
+        self.on_forgotten: Callable[[], None] = _nothing
+        """Called after what an id stood for was, or may have been, removed for good."""
+
+    # --- register, look up ---
+
+    def register(
+        self, subject: str, body: SchemaBody, *, normalize: bool = False, style: str = "", force: bool = False
+    ) -> SchemaAnswer:
+        """Make a schema the next version of a subject, unless it is one already; `force` skips compatibility."""
+        name = self._checked_alias(subject)
+        draft = self._reader.draft(body)
+        if draft.rule_set is not None:
+            self._check_rules(name, draft)
+        is_edited = bool(body.schema_tags_to_add or body.schema_tags_to_remove or body.propagate_schema_tags)
+        if is_edited:
+            with self._database.read() as connection:
+                draft = tagging.with_tags(connection, self._reader, name, draft, body)
+        request = Request(subject=name, draft=draft, normalize=normalize, skip_compatibility=force, is_edited=is_edited)
+        found = self._registrar.register(request)
+        if draft.id is not None:
+            self.on_forgotten()  # an import may replace versions
+        return self._registered(found, style)
+
+    def look_up(
+        self, subject: str, body: SchemaBody, *, normalize: bool = False, style: str = "", deleted: bool = False
+    ) -> SchemaAnswer:
+        """The version of a subject that a schema is."""
+        draft = self._reader.draft(body)
+        with self._database.read() as connection:
+            name = self._aliased(connection, subject)
+            config = self._config(connection, name)
+            found = lookups.look_up_anywhere(
+                connection,
+                self._reader,
+                name,
+                draft,
+                config=config,
+                normalize=normalize or bool(config.normalize),
+                deleted=deleted,
+            )
+            return answers.of_version(found, text=answers.text_in(connection, self._reader, found.schema, style))
+
+    def check(
+        self, subject: str, version: str | None, body: SchemaBody, *, normalize: bool, verbose: bool
+    ) -> Compatibility:
+        """Whether a schema may follow one version of a subject, or without one those that the level asks for."""
+        number = None if version is None else lookups.parse_version(version)
+        try:
+            with self._database.read() as connection:
+                name = self._aliased(connection, subject)
+                messages = self._differences(connection, name, number, body, normalize=normalize)
+        except RegistryError as error:
+            if not verbose or error.code != invalid_schema("").code:
+                raise
+            messages = [error.message]
+        return Compatibility(is_compatible=not messages, messages=messages if verbose else None)
+
+    # --- by id and guid ---
+
+    def schema_by_id(
+        self,
+        schema_id: int,
+        *,
+        subject: str | None = None,
+        style: str = "",
+        reference_style: str = "",
+        fetch_max_id: bool = False,
+    ) -> SchemaAnswer:
+        """The schema that an id stands for, in the context of a subject."""
+        name = subject_names.parse(subject) if subject else None
+        with self._database.read() as connection:
+            schema, version = lookups.by_id(connection, schema_id, name)
+            text = answers.text_in(connection, self._reader, schema, style)
+            max_id = contexts.last_id(connection, schema.context) if fetch_max_id else None
+        answer = answers.of_schema(schema, text=text, reference_style=reference_style, max_id=max_id)
+        if version is None:
+            return answer
+        qualified = SubjectName(version.context, version.subject).qualified
+        return answer.model_copy(update={"subject": qualified, "version": version.version})
+
+    def schema_by_guid(self, guid: str, *, style: str = "") -> SchemaAnswer:
+        """The schema that a guid stands for."""
+        with self._database.read() as connection:
+            schema = schemas.by_id(connection, *listings.existing_schema(connection, guid))
+            if schema is None:  # deleted between the two queries
+                raise schema_not_found(guid)
+            return answers.of_schema(schema, text=answers.text_in(connection, self._reader, schema, style))
+
+    def ids_of_guid(self, guid: str) -> list[ContextId]:
+        """The ids of a content, by context."""
+        with self._database.read() as connection:
+            return [ContextId(context=context, id=found) for context, found in lookups.ids_of_guid(connection, guid)]
+
+    def subjects_of_id(
+        self, schema_id: int, *, subject: str | None, deleted: bool, offset: int, limit: int
+    ) -> list[str]:
+        """The subjects that use a schema."""
+        used = self.versions_of_id(schema_id, subject=subject, deleted=deleted, offset=0, limit=-1)
+        return listings.part(listings.subjects_of(used), offset=offset, limit=limit)
+
+    def versions_of_id(
+        self, schema_id: int, *, subject: str | None, deleted: bool, offset: int, limit: int
+    ) -> list[SubjectVersion]:
+        """The versions that a schema is."""
+        name = subject_names.parse(subject) if subject else None
+        with self._database.read() as connection:
+            used = listings.usages(connection, schema_id, name, deleted=deleted)
+        return listings.part(used, offset=offset, limit=limit)
+
+    # --- lists ---
+
+    def schemas(
+        self,
+        *,
+        prefix: str,
+        aliases: bool,
+        deleted: bool,
+        latest_only: bool,
+        rule_type: str,
+        offset: int,
+        limit: int,
+    ) -> list[SchemaAnswer]:
+        """The versions of subjects whose names begin with a prefix."""
+        find = listings.schema_list_with_aliases if aliases else listings.schema_list
+        if not 0 < limit <= self._settings.schema_search_max_limit:
+            limit = self._settings.schema_search_default_limit
+        with self._database.read() as connection:
+            return find(
+                connection,
+                prefix,
+                deleted=deleted,
+                latest_only=latest_only,
+                rule_type=rule_type,
+                offset=offset,
+                limit=limit,
+            )
+
+    def subjects(self, *, prefix: str, deleted: bool, deleted_only: bool, offset: int, limit: int) -> list[str]:
+        """The subjects whose names begin with a prefix."""
+        kind = Kind.of(deleted=deleted, deleted_only=deleted_only)
+        with self._database.read() as connection:
+            return listings.subject_list(connection, prefix, kind=kind, offset=offset, limit=limit or -1)
+
+    def versions(
+        self,
+        subject: str,
+        *,
+        deleted: bool,
+        deleted_only: bool,
+        deleted_as_negative: bool,
+        offset: int,
+        limit: int,
+    ) -> list[int]:
+        """The version numbers of a subject."""
+        with self._database.read() as connection:
+            return listings.version_list(
+                connection,
+                self._aliased(connection, subject),
+                kind=Kind.of(deleted=deleted, deleted_only=deleted_only),
+                deleted_as_negative=deleted_as_negative,
+                offset=offset,
+                limit=limit or -1,
+            )
+
+    def contexts(self, *, prefix: str, offset: int, limit: int) -> list[str]:
+        """The contexts whose names begin with a prefix."""
+        with self._database.read() as connection:
+            return listings.context_list(connection, prefix, offset=offset, limit=limit or -1)
+
+    # --- versions of subjects ---
+
+    def version(
+        self, subject: str, version: str, *, style: str = "", reference_style: str = "", deleted: bool = False
+    ) -> SchemaAnswer:
+        """A version of a subject."""
+        number = lookups.parse_version(version)
+        with self._database.read() as connection:
+            name = self._aliased(connection, subject)
+            found = lookups.version_anywhere(connection, name, number, deleted=deleted)
+            text = answers.text_in(connection, self._reader, found.schema, style)
+        return answers.of_version(found, text=text, reference_style=reference_style)
+
+    def referenced_by(self, subject: str, version: str, *, deleted: bool, offset: int, limit: int) -> list[int]:
+        """The ids of schemas that mention a version."""
+        number = lookups.parse_version(version)
+        with self._database.read() as connection:
+            name = self._aliased(connection, subject)
+            found = lookups.version_anywhere(connection, name, number, deleted=True)
+            where = (found.context, found.subject, found.version)
+            return mentions.referrers(connection, *where, deleted=deleted, offset=offset, limit=limit or -1)
+
+    def latest_with_metadata(
+        self, subject: str, properties: Mapping[str, str], *, style: str, deleted: bool
+    ) -> SchemaAnswer:
+        """The newest version whose metadata has all properties."""
+        with self._database.read() as connection:
+            name = self._aliased(connection, subject)
+            found = lookups.latest_with_properties(connection, name, properties, deleted=deleted)
+            return answers.of_version(found, text=answers.text_in(connection, self._reader, found.schema, style))
+
+    def tag(self, subject: str, version: str, body: TagBody) -> SchemaAnswer:
+        """Write tags into a version; what comes out is registered as the next one."""
+        number = lookups.parse_version(version)
+        name = self._checked_alias(subject)
+        with self._database.read() as connection:
+            found = lookups.version_anywhere(connection, name, number, deleted=False)
+            draft = tagging.tagged(connection, self._reader, name, found, body)
+        request = Request(subject=name, draft=draft, normalize=False, skip_compatibility=False, is_edited=True)
+        return self._registered(self._registrar.register(request), "")
+
+    # --- delete ---
+
+    def delete_subject(self, subject: str, *, permanent: bool) -> list[int]:
+        """Delete all versions of a subject, softly or then for good."""
+        name = subject_names.parse(subject)
+        deleted = self._database.write(lambda connection: deletes.delete_subject(connection, name, permanent=permanent))
+        if permanent:
+            self.on_forgotten()
+        return deleted
+
+    def delete_version(self, subject: str, version: str, *, permanent: bool) -> int:
+        """Delete one version, softly or then for good."""
+        name, number = subject_names.parse(subject), lookups.parse_version(version)
+        deleted = self._database.write(
+            lambda connection: deletes.delete_version(connection, name, number, permanent=permanent)
+        )
+        if permanent:
+            self.on_forgotten()
+        return deleted
+
+    def delete_context(self, context: str) -> None:
+        """Forget a context that has no subjects."""
+        name = subject_names.context_name(context)
+        self._database.write(lambda connection: _delete_context(connection, name))
+        self.on_forgotten()
+
+    # --- config and mode ---
+
+    def config(self, subject: str | None, *, default_to_global: bool) -> Config:
+        """What is set for a subject, or what holds for it."""
+        scope = self._scope(subject)
+        find = scopes.config_in_scope if default_to_global else scopes.own_config
+        with self._database.read() as connection:
+            return find(connection, scope, default_level=self._default_level)
+
+    def update_config(self, subject: str | None, update: ConfigUpdate) -> ConfigUpdate:
+        """Change what is set; keys that the update does not have stay."""
+        scope = self._scope(subject)
+        self._database.write(lambda connection: scopes.update_config(connection, scope, update))
+        return update
+
+    def delete_config(self, subject: str | None) -> Config:
+        """Inherit the config again; returns what was set."""
+        scope, level = self._scope(subject), self._default_level
+        return self._database.write(lambda connection: scopes.delete_config(connection, scope, default_level=level))
+
+    def mode(self, subject: str | None, *, default_to_global: bool) -> ModeBody:
+        """The mode that is set for a subject, or that holds for it."""
+        scope = self._scope(subject)
+        find = scopes.mode_in_scope if default_to_global else scopes.own_mode
+        with self._database.read() as connection:
+            return ModeBody(mode=find(connection, scope))
+
+    def set_mode(self, subject: str | None, body: ModeBody, *, force: bool) -> ModeBody:
+        """Set a mode, or with none inherit it again."""
+        self._refuse_fixed_modes()
+        scope = self._scope(subject)
+        if body.mode is None:
+            self._database.write(lambda connection: scope_rows.remove_mode(connection, scope.key))
+            return body
+        mode = scopes.parse_mode(body.mode, scope)
+        within = None if subject is None else scope
+        self._database.write(lambda connection: deletes.set_mode(connection, within, mode, force=force))
+        if mode.is_import:
+            self.on_forgotten()
+        return body
+
+    def delete_mode(self, subject: str | None, *, recursive: bool) -> ModeBody:
+        """Inherit the mode again, if asked with all subjects of a context; returns what was set."""
+        self._refuse_fixed_modes()
+        scope = self._scope(subject)
+        return self._database.write(lambda connection: scopes.delete_mode(connection, scope, recursive=recursive))
+
+    # --- inside ---
+
+    def _scope(self, subject: str | None) -> SubjectName:
+        return TOP if subject is None else subject_names.checked(subject, allow_global=True)
+
+    def _refuse_fixed_modes(self) -> None:
+        if not self._settings.mode_mutability:
+            raise not_permitted("Mode changes are not allowed")
+
+    def _aliased(self, connection: Connection, subject: str) -> SubjectName:
+        name = subject_names.parse(subject)
+        return scopes.alias_of(connection, name) or name
+
+    def _checked_alias(self, subject: str) -> SubjectName:
+        """The subject that a name stands for, if it can be stored under."""
+        name = subject_names.checked(subject, reject_empty=self._settings.schema_reject_empty_subject)
+        with self._database.read() as connection:
+            alias = scopes.alias_of(connection, name)
+        return name if alias is None else subject_names.checked(alias.qualified)
+
+    def _config(self, connection: Connection, subject: SubjectName) -> Config:
+        return scopes.config_in_scope(connection, subject, default_level=self._default_level)
+
+    def _check_rules(self, subject: SubjectName, draft: Draft) -> None:
+        with self._database.read() as connection:
+            is_checked = self._config(connection, subject).validate_rules is not False
+        if is_checked:
+            data_contracts.check_rules(draft.rule_set)
+
+    def _registered(self, found: StoredVersion, style: str) -> SchemaAnswer:
+        text = found.schema.text
+        if style.strip():
+            with self._database.read() as connection:
+                text = answers.text_in(connection, self._reader, found.schema, style)
+        return answers.of_version(found, text=text).model_copy(update={"subject": None})
+
+    def _differences(
+        self, connection: Connection, subject: SubjectName, number: int | None, body: SchemaBody, *, normalize: bool
+    ) -> list[str]:
+        earlier = None
+        if number is not None:
+            earlier = lookups.version(connection, subject, number, deleted=False)
+            if earlier is None and number != lookups.LATEST:
+                raise version_not_found(number)
+        config = self._config(connection, subject)
+        draft = self._reader.draft(body)
+        if draft.is_empty:
+            raise invalid_schema("Empty schema")
+        candidate = self._reader.read(
+            connection,
+            subject,
+            draft,
+            normalize=normalize or bool(config.normalize),
+            is_new=True,
+            strict=config.validate_new_schemas is not False,
+        )
+        check = CompatibilityCheck(self._reader)
+        if number is None or earlier is None:
+            return check.against_subject(connection, subject, candidate, config)
+        return check.against_version(connection, candidate, config, version=earlier.version, stored=earlier.schema)
+
+
+def _delete_context(connection: Connection, context: str) -> None:
+    if context == contexts.DEFAULT:
+        raise not_permitted("The default context cannot be deleted")
+    if not contexts.exists(connection, context):
+        raise subject_not_found(SubjectName(context, "").qualified)
+    if subjects.any_in(connection, context, deleted=True):
+        raise context_not_empty(context)
+    contexts.remove(connection, context)

@@ -1,0 +1,200 @@
+"""Configs and modes: what is set where, and what holds for a subject.
+
+A subject inherits key by key from its context, the context from the registry-wide one, and that from the settings. What
+is set without a subject belongs to the default context.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection
+
+from schema_registry.compatibility.policy import Level, Policy
+from schema_registry.errors import (
+    RegistryError,
+    invalid_level,
+    invalid_mode,
+    invalid_policy,
+    invalid_schema,
+    level_not_configured,
+    mode_not_configured,
+    not_permitted,
+    subject_not_found,
+)
+from schema_registry.models import Config, ConfigUpdate, Metadata, ModeBody, RuleSet
+from schema_registry.registry import data_contracts
+from schema_registry.registry.guid import json_of
+from schema_registry.registry.subject_names import GLOBAL, SubjectName, parse_beside
+from schema_registry.store import scopes
+from schema_registry.store.contexts import DEFAULT
+from schema_registry.store.subjects import Name
+
+TOP = SubjectName(DEFAULT, "")
+"""Where that is set which names no subject."""
+_GLOBAL_SCOPE: Name = (GLOBAL, "")
+_METADATA = ("default_metadata", "override_metadata")
+_RULES = ("default_rule_set", "override_rule_set")
+_TEXTS = ("alias", "compatibility_group")
+
+
+class Mode(StrEnum):
+    """Which writes are allowed."""
+
+    READWRITE = "READWRITE"
+    READONLY = "READONLY"
+    READONLY_OVERRIDE = "READONLY_OVERRIDE"
+    IMPORT = "IMPORT"
+    FORWARD = "FORWARD"
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether nothing may change."""
+        return self in (Mode.READONLY, Mode.READONLY_OVERRIDE)
+
+    @property
+    def is_import(self) -> bool:
+        """Whether schemas come with their ids from elsewhere, and are taken as they are."""
+        return self in (Mode.IMPORT, Mode.FORWARD)
+
+
+def config_in_scope(connection: Connection, subject: SubjectName, *, default_level: str) -> Config:
+    """What holds for a subject or context."""
+    chain = _chain(subject)
+    found = scopes.read_configs(connection, chain)
+    merged: dict[str, Any] = {}
+    for scope in reversed(chain):
+        merged |= {key: value for key, value in found.get(scope, {}).items() if value is not None}
+    return _config(merged, default_level)
+
+
+def own_config(connection: Connection, subject: SubjectName, *, default_level: str) -> Config:
+    """What is set for exactly this subject or context; 40408 when nothing is."""
+    found = scopes.read_configs(connection, [subject.key]).get(subject.key)
+    if found is None and subject != TOP:
+        raise level_not_configured(subject.qualified)
+    return _config(found or {}, default_level)
+
+
+def alias_of(connection: Connection, subject: SubjectName) -> SubjectName | None:
+    """The subject that another one stands for."""
+    found = scopes.read_configs(connection, [subject.key]).get(subject.key, {}).get("alias")
+    return alias_target(subject, found) if found else None
+
+
+def alias_target(subject: SubjectName, alias: str) -> SubjectName:
+    """Which subject an alias means."""
+    return parse_beside(subject, alias)
+
+
+def update_config(connection: Connection, subject: SubjectName, update: ConfigUpdate) -> None:
+    """Change what is set; keys that the update does not mention stay."""
+    refuse_read_only(connection, subject)
+    scopes.write_config(connection, subject.key, _checked(update))
+
+
+def delete_config(connection: Connection, subject: SubjectName, *, default_level: str) -> Config:
+    """Inherit again; returns what was set, 40401 when nothing was."""
+    try:
+        before = own_config(connection, subject, default_level=default_level)
+    except RegistryError:
+        raise subject_not_found(subject.qualified) from None
+    refuse_read_only(connection, subject)
+    scopes.remove_config(connection, subject.key)
+    return before
+
+
+def mode_in_scope(connection: Connection, subject: SubjectName) -> Mode:
+    """The mode that holds for a subject or context."""
+    chain = _chain(subject)
+    found = scopes.read_modes(connection, [*chain, TOP.key])
+    if Mode(found.get(_GLOBAL_SCOPE, Mode.READWRITE)).is_read_only:
+        return Mode(found[_GLOBAL_SCOPE])
+    if found.get(TOP.key) == Mode.READONLY_OVERRIDE:
+        return Mode.READONLY_OVERRIDE
+    return Mode(next((found[scope] for scope in chain if scope in found), Mode.READWRITE))
+
+
+def own_mode(connection: Connection, subject: SubjectName) -> Mode:
+    """The mode that is set for exactly this subject or context; 40409 when none is."""
+    found = scopes.read_modes(connection, [subject.key]).get(subject.key)
+    if found is None and subject != TOP:
+        raise mode_not_configured(subject.qualified)
+    return Mode(found or Mode.READWRITE)
+
+
+def delete_mode(connection: Connection, subject: SubjectName, *, recursive: bool) -> ModeBody:
+    """Inherit again, if asked with all subjects of a context; returns what was set, 40401 when nothing was."""
+    with_subjects = recursive and not subject.name
+    found = scopes.read_modes(connection, [subject.key]).get(subject.key)
+    if found is None and subject != TOP and not with_subjects:
+        raise subject_not_found(subject.qualified)
+    scopes.remove_mode(connection, subject.key, with_subjects=with_subjects)
+    return ModeBody(mode=found or (Mode.READWRITE if subject == TOP else None))
+
+
+def parse_mode(text: str, subject: SubjectName) -> Mode:
+    """The mode that a client names; some hold for all subjects or none."""
+    try:
+        mode = Mode(text.strip().upper())
+    except ValueError:
+        raise invalid_mode() from None
+    if mode in (Mode.FORWARD, Mode.READONLY_OVERRIDE) and subject.key not in (TOP.key, _GLOBAL_SCOPE):
+        raise not_permitted(f"{mode.capitalize()} mode only supported on global level")
+    return mode
+
+
+def refuse_read_only(connection: Connection, subject: SubjectName) -> None:
+    """42205 where nothing may change."""
+    if mode_in_scope(connection, subject).is_read_only:
+        raise not_permitted(f"Subject {subject.qualified} in context {subject.context} is in read-only mode")
+
+
+def _chain(subject: SubjectName) -> list[Name]:
+    """The scopes that a subject inherits from, nearest first."""
+    return list(dict.fromkeys([subject.key, (subject.context, ""), _GLOBAL_SCOPE]))
+
+
+def _config(values: Mapping[str, Any], default_level: str) -> Config:
+    read = dict(values)
+    for key in _METADATA:
+        read[key] = Metadata.model_validate_json(read[key]) if read.get(key) else None
+    for key in _RULES:
+        read[key] = RuleSet.model_validate_json(read[key]) if read.get(key) else None
+    read["compatibility_level"] = read.get("compatibility_level") or default_level
+    return Config(**read)
+
+
+def _checked(update: ConfigUpdate) -> dict[str, Any]:
+    """The columns that an update changes."""
+    given = {key: getattr(update, key) for key in update.model_fields_set}
+    if "compatibility" in given:
+        level = given.pop("compatibility")
+        given["compatibility_level"] = None if level is None else _level(level)
+    if given.get("compatibility_policy") is not None:
+        given["compatibility_policy"] = _policy(given["compatibility_policy"])
+    for key in _METADATA:
+        if given.get(key) is not None:
+            given[key] = json_of(data_contracts.tidy_metadata(given[key]))
+    for key in _RULES:
+        if given.get(key) is not None:
+            data_contracts.check_rules(given[key])
+            given[key] = json_of(data_contracts.tidy_rules(given[key]))
+    for key in _TEXTS:
+        if "\x00" in (given.get(key) or ""):
+            raise invalid_schema(f"{key} has a NUL")
+    return given
+
+
+def _level(text: str) -> str:
+    try:
+        return Level.parse(text)
+    except ValueError:
+        raise invalid_level() from None
+
+
+def _policy(text: str) -> str:
+    try:
+        return Policy.parse(text)
+    except ValueError:
+        raise invalid_policy() from None

@@ -1,0 +1,135 @@
+"""Tags inside of schemas: `confluent:tags` of Avro's records and fields and of JSON Schema's properties.
+
+Protobuf's texts are not rewritten: their tags go to the metadata, by the same paths.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from schema_registry.errors import invalid_schema
+from schema_registry.formats.schema import SchemaType
+from schema_registry.models import Metadata, SchemaTags
+from schema_registry.registry.data_contracts import tidy_metadata
+
+TAGS = "confluent:tags"
+_FIELD = "SR_FIELD"
+_TYPE_WORDS = frozenset({"object", "array", "oneof", "anyof", "allof", "string", "number", "boolean", "null", "const"})
+
+
+def edit(
+    schema_type: SchemaType,
+    text: str,
+    metadata: Metadata | None,
+    *,
+    add: Sequence[SchemaTags],
+    remove: Sequence[SchemaTags],
+) -> tuple[str, Metadata | None]:
+    """The text and the metadata with some tags added and others removed; 42201 when there is no such thing to tag."""
+    if schema_type is SchemaType.PROTOBUF:
+        return text, _edit_metadata(metadata, add, remove)
+    document = json.loads(text)
+    find = _find_avro if schema_type is SchemaType.AVRO else _find_json
+    for wanted in add:
+        _change(find(document, wanted), wanted, is_added=True)
+    for wanted in remove:
+        _change(find(document, wanted), wanted, is_added=False)
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")), metadata
+
+
+def found_in(schema_type: SchemaType, text: str) -> list[SchemaTags]:
+    """All tags that stand in a text, to be taken over by the next version."""
+    if schema_type is not SchemaType.AVRO:
+        return []
+    return [
+        SchemaTags.model_validate(
+            {"schemaEntity": {"entityPath": path, "entityType": kind}, "tags": [str(tag) for tag in node[TAGS]]}
+        )
+        for path, kind, node in _avro_entities(json.loads(text), "")
+        if isinstance(node.get(TAGS), list)
+    ]
+
+
+def present_in(schema_type: SchemaType, text: str, wanted: Iterable[SchemaTags]) -> list[SchemaTags]:
+    """Those of some tags whose records and fields a text still has."""
+    if schema_type is not SchemaType.AVRO:
+        return []
+    document = json.loads(text)
+    return [item for item in wanted if next(_find_avro(document, item), None) is not None]
+
+
+def _change(nodes: Iterable[dict[str, Any]], wanted: SchemaTags, *, is_added: bool) -> None:
+    node = next(iter(nodes), None)
+    if node is None:
+        raise invalid_schema(f"No matching path '{wanted.schema_entity.entity_path}' found in the schema")
+    tags = [tag for tag in node.get(TAGS, []) if tag not in wanted.tags or is_added]
+    if is_added:
+        tags = list(dict.fromkeys([*tags, *wanted.tags]))
+    if tags:
+        node[TAGS] = tags
+    else:
+        node.pop(TAGS, None)
+
+
+def _find_avro(document: Any, wanted: SchemaTags) -> Iterator[dict[str, Any]]:
+    entity = wanted.schema_entity
+    path = entity.entity_path.lstrip(".")
+    for found, kind, node in _avro_entities(document, ""):
+        if kind == entity.entity_type.upper() and (found == path or found.endswith(f".{path}")):
+            yield node
+
+
+def _avro_entities(schema: Any, namespace: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """All records and fields with their paths. Texts were parsed before, so they nest within bounds."""
+    if isinstance(schema, list):
+        for branch in schema:
+            yield from _avro_entities(branch, namespace)
+    if not isinstance(schema, dict):
+        return
+    if schema.get("type") not in ("record", "error"):
+        for key in ("type", "items", "values"):
+            if isinstance(schema.get(key), dict | list):
+                yield from _avro_entities(schema[key], namespace)
+        return
+    name, namespace = _full_name(schema, namespace)
+    yield name, "SR_RECORD", schema
+    for field in schema["fields"]:
+        yield f"{name}.{field['name']}", _FIELD, field
+        yield from _avro_entities(field["type"], namespace)
+
+
+def _full_name(schema: dict[str, Any], namespace: str) -> tuple[str, str]:
+    name = str(schema["name"])
+    if "." in name:
+        return name, name.rpartition(".")[0]
+    namespace = str(schema.get("namespace", namespace))
+    return (f"{namespace}.{name}" if namespace else name), namespace
+
+
+def _find_json(document: Any, wanted: SchemaTags) -> Iterator[dict[str, Any]]:
+    """Follows property names; the words for types that Confluent's paths have in between are passed over."""
+    node = document
+    for step in wanted.schema_entity.entity_path.lstrip(".").split("."):
+        properties = node.get("properties") if isinstance(node, dict) else None
+        if isinstance(properties, dict) and isinstance(properties.get(step), dict):
+            node = properties[step]
+        elif isinstance(node, dict) and step == "array" and isinstance(node.get("items"), dict):
+            node = node["items"]
+        elif step.lower() not in _TYPE_WORDS and (not isinstance(node, dict) or node.get("title") != step):
+            return
+    if isinstance(node, dict):
+        yield node
+
+
+def _edit_metadata(
+    metadata: Metadata | None, add: Sequence[SchemaTags], remove: Sequence[SchemaTags]
+) -> Metadata | None:
+    tags = {path: list(some) for path, some in ((metadata and metadata.tags) or {}).items()}
+    for wanted in add:
+        tags.setdefault(wanted.schema_entity.entity_path.lstrip("."), []).extend(wanted.tags)
+    for wanted in remove:
+        path = wanted.schema_entity.entity_path.lstrip(".")
+        kept = [tag for tag in tags.pop(path, []) if tag not in wanted.tags]
+        tags |= {path: kept} if kept else {}
+    before = metadata or Metadata()
+    return tidy_metadata(Metadata(tags=tags or None, properties=before.properties, sensitive=before.sensitive))
