@@ -72,9 +72,7 @@ def _finite(text: str) -> float:
     return value
 
 
-_STRICT: Final = json.JSONDecoder(
-    object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite
-)
+_STRICT: Final = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite)
 _LAX: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 
 
