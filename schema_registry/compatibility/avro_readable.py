@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from schema_registry.formats.avro_types import Array, Enum, Field, Fixed, Map, Named, Primitive, Record, Type, Union
 
-PAIRS_MAX: Final = 100_000
+PAIRS_MAX: Final = 50_000
 """How many pairs of types are looked at before two schemas count as too intricate."""
 
 _READABLE_AS: Final = {

@@ -262,9 +262,9 @@ def test_apache_avro_agrees(pair: tuple[Any, Any]) -> None:
 
 def _quickly(reader: Any, writer: Any) -> list[str]:
     one, other = parse(json.dumps(reader)), parse(json.dumps(writer))
-    start = time.perf_counter()
+    start = time.process_time()
     found = [difference.type for difference in compare(one, other)]
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 1.5
     return found
 
 
