@@ -15,6 +15,7 @@ from schema_registry.registry.candidates import Candidate, CandidateReader
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.store import schemas, versions
 from schema_registry.store.schemas import StoredSchema
+from schema_registry.store.versions import StoredVersion
 
 
 class CompatibilityCheck:
@@ -25,11 +26,16 @@ class CompatibilityCheck:
         self._verdicts: dict[object, tuple[bool, list[str]]] = {}
 
     def against_subject(
-        self, connection: Connection, subject: SubjectName, candidate: Candidate, config: Config
+        self,
+        connection: Connection,
+        subject: SubjectName,
+        candidate: Candidate,
+        *,
+        config: Config,
+        latest: StoredVersion | None,
     ) -> list[str]:
         """Why the candidate may not be the next version of a subject."""
         level = _level(config)
-        latest = versions.latest(connection, *subject.key)
         if latest is None:
             return _told(self._reserved(candidate, None, config), [], config)
         needs_all = level.is_transitive or config.compatibility_group is not None

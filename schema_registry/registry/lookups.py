@@ -73,29 +73,29 @@ def find(
     draft: Draft,
     *,
     normalize: bool,
-    kind: Kind,
+    deleted: bool,
 ) -> StoredVersion | None:
     """The version of a subject that is the draft, or says the same."""
     if draft.is_empty:
         return None
     candidate = reader.read(connection, subject, draft, normalize=normalize, is_new=False, strict=False)
-    return find_candidate(connection, subject, candidate, kind=kind)
+    return find_candidate(connection, subject, candidate, deleted=deleted)
 
 
 def find_candidate(
-    connection: Connection, subject: SubjectName, candidate: Candidate, *, kind: Kind
+    connection: Connection, subject: SubjectName, candidate: Candidate, *, deleted: bool
 ) -> StoredVersion | None:
-    """The version of a subject that is the candidate, or says the same."""
-    same = versions.with_content(connection, *subject.key, candidate.content.content_hash, kind=kind)
-    return same or find_equal(connection, subject, candidate, kind=kind)
-
-
-def find_equal(
-    connection: Connection, subject: SubjectName, candidate: Candidate, *, kind: Kind
-) -> StoredVersion | None:
-    """The newest version that differs only in what a look-up may overlook."""
-    for found in versions.with_meaning(connection, *subject.key, candidate.meaning_hash, kind=kind):
-        if is_equal(candidate, found):
+    """The newest version of a subject that is the candidate, else the newest that may be taken for it."""
+    content_hash = candidate.content.content_hash
+    alike = versions.with_meaning(
+        connection,
+        *subject.key,
+        meaning_hash=candidate.meaning_hash,
+        content_hash=content_hash,
+        deleted=deleted,
+    )
+    for found in alike:
+        if found.schema.content_hash == content_hash or is_equal(candidate, found):
             return found
     return None
 
@@ -128,8 +128,7 @@ def look_up(
     deleted: bool,
 ) -> StoredVersion | None:
     """As `find`; where nothing is found, once more with the metadata and rules that a registration would add."""
-    kind = Kind.of(deleted=deleted)
-    found = find(connection, reader, subject, draft, normalize=normalize, kind=kind)
+    found = find(connection, reader, subject, draft, normalize=normalize, deleted=deleted)
     if found is not None:
         return found
     latest = versions.latest(connection, *subject.key)
@@ -138,7 +137,7 @@ def look_up(
     filled = effective_contract(draft, latest.schema, config, version=None)
     if filled == draft:
         return None
-    return find(connection, reader, subject, filled, normalize=normalize, kind=kind)
+    return find(connection, reader, subject, filled, normalize=normalize, deleted=deleted)
 
 
 def look_up_anywhere(

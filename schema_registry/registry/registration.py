@@ -33,6 +33,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     subject: SubjectName
     draft: Draft
+    config: Config
+    """What held for the subject when the request came."""
     normalize: bool
     skip_compatibility: bool
     is_edited: bool = False
@@ -67,13 +69,12 @@ class Registrar:
             known = self._known(connection, request)
             if known is not None:
                 return known
-            self._decide(connection, request, check)
+            self._decide(connection, request, check, config=request.config)
         return self._database.write(lambda connection: self._write(connection, request, check))
 
     def _known(self, connection: Connection, request: Request) -> StoredVersion | None:
         """The version that a client registers again, whatever the mode: nothing is to be written."""
-        subject, draft = request.subject, request.draft
-        config = self._config(connection, subject)
+        subject, draft, config = request.subject, request.draft, request.config
         if request.is_edited or draft.is_empty or has_defaults_or_overrides(config):
             return None
         normalize = request.normalize or bool(config.normalize)
@@ -82,7 +83,7 @@ class Registrar:
             latest = versions.latest(connection, *subject.key)
             found = latest if latest is not None and lookups.is_equal(candidate, latest) else None
         else:
-            found = lookups.find_candidate(connection, subject, candidate, kind=Kind.ALIVE)
+            found = lookups.find_candidate(connection, subject, candidate, deleted=False)
         return found if found is not None and _is_asked_for(draft, found) else None
 
     def _write(self, connection: Connection, request: Request, check: CompatibilityCheck) -> StoredVersion:
@@ -92,57 +93,41 @@ class Registrar:
         # What a schema mentions must still be there when it is committed.
         targets = references.targets(subject, request.draft.references)
         subjects.hold(connection, [target.key for target in targets if target != subject])
-        decision = self._decide(connection, request, check)
+        config = scopes.config_in_scope(connection, subject, default_level=self._default_level)
+        decision = self._decide(connection, request, check, config=config)
         if isinstance(decision, StoredVersion):
             return decision
         return self._store(connection, subject, decision)
 
     def _decide(
-        self, connection: Connection, request: Request, check: CompatibilityCheck
+        self, connection: Connection, request: Request, check: CompatibilityCheck, *, config: Config
     ) -> StoredVersion | NewVersion:
         """What a registration comes to: a version that is there, a new one, or a refusal."""
         subject, draft = request.subject, request.draft
         mode = scopes.mode_in_scope(connection, subject)
         _check_mode(mode, subject, draft)
-        config = self._config(connection, subject)
         next_version = versions.newest_number(connection, *subject.key) + 1
+        latest = versions.latest(connection, *subject.key) if next_version > 1 else None
         if not mode.is_import:
-            draft = self._filled(connection, subject, draft, config, next_version)
+            draft = _filled(draft, latest, config, next_version)
         if draft.is_empty:
             raise invalid_schema("Empty schema")
         candidate = self._candidate(connection, request, draft, config)
-        existing, is_copy = _existing(connection, subject, draft, candidate)
-        if draft.version == 0:
-            known = lookups.find_candidate(connection, subject, candidate, kind=Kind.ALIVE)
+        if draft.version == 0 and latest is not None:
+            known = lookups.find_candidate(connection, subject, candidate, deleted=False)
             if known is not None and draft.id in (None, known.schema.id):
                 return known
         if not mode.is_import and not request.skip_compatibility:
-            messages = check.against_subject(connection, subject, candidate, config)
+            messages = check.against_subject(connection, subject, candidate, config=config, latest=latest)
             if messages:
                 raise incompatible(subject.qualified, messages)
         version = draft.version if draft.version > 0 else next_version
         if version != next_version and not mode.is_import:
             raise invalid_schema("Version is not one more than previous version")
+        existing, is_copy = _existing(connection, subject, draft, candidate)
         return NewVersion(
             version=version, candidate=candidate, existing=existing, explicit_id=draft.id, is_copy=is_copy
         )
-
-    def _filled(
-        self, connection: Connection, subject: SubjectName, draft: Draft, config: Config, next_version: int
-    ) -> Draft:
-        """The draft with what it takes over from the latest version and from the config."""
-        latest = versions.latest(connection, *subject.key)
-        previous = latest.schema if latest is not None else None
-        if draft.is_empty:
-            if previous is None:
-                raise invalid_schema("Empty schema")
-            draft = replace(
-                draft,
-                text=previous.text,
-                schema_type=previous.schema_type,
-                references=references.as_given(previous.references),
-            )
-        return effective_contract(draft, previous, config, version=next_version)
 
     def _candidate(self, connection: Connection, request: Request, draft: Draft, config: Config) -> Candidate:
         normalize = request.normalize or bool(config.normalize)
@@ -153,7 +138,8 @@ class Registrar:
     def _store(self, connection: Connection, subject: SubjectName, new: NewVersion) -> StoredVersion:
         created_ms = self._clock.now_ms()
         stored = new.existing or _store_content(connection, subject, new)
-        versions.put(connection, *subject.key, version=new.version, schema_id=stored.id, created_ms=created_ms)
+        put = versions.add if new.explicit_id is None else versions.put
+        put(connection, *subject.key, version=new.version, schema_id=stored.id, created_ms=created_ms)
         if new.existing is not None:
             _forget_older(connection, subject, stored.id, new.version)
         return StoredVersion(
@@ -165,8 +151,20 @@ class Registrar:
             schema=stored,
         )
 
-    def _config(self, connection: Connection, subject: SubjectName) -> Config:
-        return scopes.config_in_scope(connection, subject, default_level=self._default_level)
+
+def _filled(draft: Draft, latest: StoredVersion | None, config: Config, next_version: int) -> Draft:
+    """The draft with what it takes over from the latest version and from the config."""
+    previous = latest.schema if latest is not None else None
+    if draft.is_empty:
+        if previous is None:
+            raise invalid_schema("Empty schema")
+        draft = replace(
+            draft,
+            text=previous.text,
+            schema_type=previous.schema_type,
+            references=references.as_given(previous.references),
+        )
+    return effective_contract(draft, previous, config, version=next_version)
 
 
 def _is_asked_for(draft: Draft, found: StoredVersion) -> bool:

@@ -36,7 +36,7 @@ from schema_registry.registry import (
     subject_names,
     tagging,
 )
-from schema_registry.registry.candidates import CandidateReader, Draft
+from schema_registry.registry.candidates import CandidateReader
 from schema_registry.registry.compatibility_check import CompatibilityCheck
 from schema_registry.registry.parsing import Parser
 from schema_registry.registry.registration import Registrar, Request
@@ -78,15 +78,22 @@ class Registry:
         self, subject: str, body: SchemaBody, *, normalize: bool = False, style: str = "", force: bool = False
     ) -> SchemaAnswer:
         """Make a schema the next version of a subject, unless it is one already; `force` skips compatibility."""
-        name = self._checked_alias(subject)
+        name, config = self._to_store_under(subject)
         draft = self._reader.draft(body)
-        if draft.rule_set is not None:
-            self._check_rules(name, draft)
+        if config.validate_rules is not False:
+            data_contracts.check_rules(draft.rule_set)
         is_edited = bool(body.schema_tags_to_add or body.schema_tags_to_remove or body.propagate_schema_tags)
         if is_edited:
             with self._database.read() as connection:
                 draft = tagging.with_tags(connection, self._reader, name, draft, body)
-        request = Request(subject=name, draft=draft, normalize=normalize, skip_compatibility=force, is_edited=is_edited)
+        request = Request(
+            subject=name,
+            draft=draft,
+            config=config,
+            normalize=normalize,
+            skip_compatibility=force,
+            is_edited=is_edited,
+        )
         found = self._registrar.register(request)
         if draft.id is not None:
             self.on_forgotten()  # an import may replace versions
@@ -272,11 +279,13 @@ class Registry:
     def tag(self, subject: str, version: str, body: TagBody) -> SchemaAnswer:
         """Write tags into a version; what comes out is registered as the next one."""
         number = lookups.parse_version(version)
-        name = self._checked_alias(subject)
+        name, config = self._to_store_under(subject)
         with self._database.read() as connection:
             found = lookups.version_anywhere(connection, name, number, deleted=False)
             draft = tagging.tagged(connection, self._reader, name, found, body)
-        request = Request(subject=name, draft=draft, normalize=False, skip_compatibility=False, is_edited=True)
+        request = Request(
+            subject=name, draft=draft, config=config, normalize=False, skip_compatibility=False, is_edited=True
+        )
         return self._registered(self._registrar.register(request), "")
 
     # --- delete ---
@@ -365,21 +374,18 @@ class Registry:
         name = subject_names.parse(subject)
         return scopes.alias_of(connection, name) or name
 
-    def _checked_alias(self, subject: str) -> SubjectName:
-        """The subject that a name stands for, if it can be stored under."""
+    def _to_store_under(self, subject: str) -> tuple[SubjectName, Config]:
+        """The subject that a name stands for, if something can be stored under it, and what holds there."""
         name = subject_names.checked(subject, reject_empty=self._settings.schema_reject_empty_subject)
         with self._database.read() as connection:
-            alias = scopes.alias_of(connection, name)
-        return name if alias is None else subject_names.checked(alias.qualified)
+            config = self._config(connection, name)
+            if config.alias:
+                name = subject_names.checked(scopes.alias_target(name, config.alias).qualified)
+                config = self._config(connection, name)
+        return name, config
 
     def _config(self, connection: Connection, subject: SubjectName) -> Config:
         return scopes.config_in_scope(connection, subject, default_level=self._default_level)
-
-    def _check_rules(self, subject: SubjectName, draft: Draft) -> None:
-        with self._database.read() as connection:
-            is_checked = self._config(connection, subject).validate_rules is not False
-        if is_checked:
-            data_contracts.check_rules(draft.rule_set)
 
     def _registered(self, found: StoredVersion, style: str) -> SchemaAnswer:
         text = found.schema.text
@@ -410,7 +416,8 @@ class Registry:
         )
         check = CompatibilityCheck(self._reader)
         if number is None or earlier is None:
-            return check.against_subject(connection, subject, candidate, config)
+            latest = lookups.version(connection, subject, lookups.LATEST, deleted=False)
+            return check.against_subject(connection, subject, candidate, config=config, latest=latest)
         return check.against_version(connection, candidate, config, version=earlier.version, stored=earlier.schema)
 
 

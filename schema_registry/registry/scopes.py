@@ -59,18 +59,18 @@ class Mode(StrEnum):
 
 
 def config_in_scope(connection: Connection, subject: SubjectName, *, default_level: str) -> Config:
-    """What holds for a subject or context."""
-    chain = _chain(subject)
-    found = scopes.read_configs(connection, chain)
+    """What holds for a subject or context. Its alias is its own alone."""
+    found = scopes.read_configs(connection, subject.key, above=GLOBAL)
     merged: dict[str, Any] = {}
-    for scope in reversed(chain):
+    for scope in reversed(_chain(subject)):
         merged |= {key: value for key, value in found.get(scope, {}).items() if value is not None}
+    merged["alias"] = found.get(subject.key, {}).get("alias")
     return _config(merged, default_level)
 
 
 def own_config(connection: Connection, subject: SubjectName, *, default_level: str) -> Config:
     """What is set for exactly this subject or context; 40408 when nothing is."""
-    found = scopes.read_configs(connection, [subject.key]).get(subject.key)
+    found = scopes.read_configs(connection, subject.key, above=GLOBAL).get(subject.key)
     if found is None and subject != TOP:
         raise level_not_configured(subject.qualified)
     return _config(found or {}, default_level)
@@ -78,7 +78,7 @@ def own_config(connection: Connection, subject: SubjectName, *, default_level: s
 
 def alias_of(connection: Connection, subject: SubjectName) -> SubjectName | None:
     """The subject that another one stands for."""
-    found = scopes.read_configs(connection, [subject.key]).get(subject.key, {}).get("alias")
+    found = scopes.read_configs(connection, subject.key, above=GLOBAL).get(subject.key, {}).get("alias")
     return alias_target(subject, found) if found else None
 
 
@@ -107,7 +107,7 @@ def delete_config(connection: Connection, subject: SubjectName, *, default_level
 def mode_in_scope(connection: Connection, subject: SubjectName) -> Mode:
     """The mode that holds for a subject or context."""
     chain = _chain(subject)
-    found = scopes.read_modes(connection, [*chain, TOP.key])
+    found = _modes(connection, subject)
     if Mode(found.get(_GLOBAL_SCOPE, Mode.READWRITE)).is_read_only:
         return Mode(found[_GLOBAL_SCOPE])
     if found.get(TOP.key) == Mode.READONLY_OVERRIDE:
@@ -117,7 +117,7 @@ def mode_in_scope(connection: Connection, subject: SubjectName) -> Mode:
 
 def own_mode(connection: Connection, subject: SubjectName) -> Mode:
     """The mode that is set for exactly this subject or context; 40409 when none is."""
-    found = scopes.read_modes(connection, [subject.key]).get(subject.key)
+    found = _modes(connection, subject).get(subject.key)
     if found is None and subject != TOP:
         raise mode_not_configured(subject.qualified)
     return Mode(found or Mode.READWRITE)
@@ -126,7 +126,7 @@ def own_mode(connection: Connection, subject: SubjectName) -> Mode:
 def delete_mode(connection: Connection, subject: SubjectName, *, recursive: bool) -> ModeBody:
     """Inherit again, if asked with all subjects of a context; returns what was set, 40401 when nothing was."""
     with_subjects = recursive and not subject.name
-    found = scopes.read_modes(connection, [subject.key]).get(subject.key)
+    found = _modes(connection, subject).get(subject.key)
     if found is None and subject != TOP and not with_subjects:
         raise subject_not_found(subject.qualified)
     scopes.remove_mode(connection, subject.key, with_subjects=with_subjects)
@@ -148,6 +148,10 @@ def refuse_read_only(connection: Connection, subject: SubjectName) -> None:
     """42205 where nothing may change."""
     if mode_in_scope(connection, subject).is_read_only:
         raise not_permitted(f"Subject {subject.qualified} in context {subject.context} is in read-only mode")
+
+
+def _modes(connection: Connection, subject: SubjectName) -> Mapping[Name, str]:
+    return scopes.read_modes(connection, subject.key, above=GLOBAL, beside=DEFAULT)
 
 
 def _chain(subject: SubjectName) -> list[Name]:

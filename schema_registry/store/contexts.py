@@ -1,6 +1,6 @@
 """Contexts: their names and counters of ids."""
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from schema_registry.store.tables import configs, contexts, modes
@@ -34,13 +34,7 @@ def ensure(connection: Connection, context: str) -> None:
 
 def take_id(connection: Connection, context: str) -> int:
     """The next id. The counter's row stays locked until the commit: take it last."""
-    statement = (
-        update(contexts)
-        .where(contexts.c.name == context)
-        .values(last_id=contexts.c.last_id + 1)
-        .returning(contexts.c.last_id)
-    )
-    taken: int = connection.execute(statement).scalar_one()
+    taken: int = connection.execute(_TAKE_ID, {"context": context}).scalar_one()
     return taken
 
 
@@ -61,3 +55,11 @@ def remove(connection: Connection, context: str) -> None:
     connection.execute(delete(configs).where(configs.c.context == context))
     connection.execute(delete(modes).where(modes.c.context == context))
     connection.execute(delete(contexts).where(contexts.c.name == context))
+
+
+_TAKE_ID = (
+    update(contexts)
+    .where(contexts.c.name == bindparam("context"))
+    .values(last_id=contexts.c.last_id + 1)
+    .returning(contexts.c.last_id)
+)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, exists, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, delete, exists, insert, select
 
 from schema_registry.store.tables import schema_references, schemas, versions
 
@@ -52,15 +52,14 @@ COLUMNS = (
 
 def by_id(connection: Connection, context: str, schema_id: int) -> StoredSchema | None:
     """The schema of that id."""
-    found = select(schemas.c.context, schemas.c.id, *COLUMNS)
-    return _one(connection, connection.execute(found.where(_key(context, schema_id))).first())
+    rows = connection.execute(_BY_ID, {"context": context, "schema_id": schema_id}).all()
+    return next(iter(from_rows(connection, rows)), None)
 
 
 def by_content(connection: Connection, context: str, content_hash: str) -> list[StoredSchema]:
     """The schemas of exactly that content: one, unless imports brought it with several ids."""
-    found = select(schemas.c.context, schemas.c.id, *COLUMNS).order_by(schemas.c.imported_copy)
-    same = and_(schemas.c.context == context, schemas.c.content_hash == content_hash)
-    return from_rows(connection, connection.execute(found.where(same)).all())
+    rows = connection.execute(_BY_CONTENT, {"context": context, "content_hash": content_hash}).all()
+    return from_rows(connection, rows)
 
 
 def ids_by_guid(connection: Connection, guid: str) -> list[tuple[str, int]]:
@@ -84,7 +83,7 @@ def add(connection: Connection, schema: StoredSchema, *, is_copy: bool = False) 
         "rule_set": schema.rule_set,
         "has_references": bool(schema.references),
     }
-    connection.execute(insert(schemas), values)
+    connection.execute(_ADD, values)
     if schema.references:
         connection.execute(insert(schema_references), [*_reference_rows(schema)])
 
@@ -104,10 +103,6 @@ def from_rows(connection: Connection, rows: Sequence[Row[*tuple[Any, ...]]]) -> 
             wanted.setdefault(row.context, []).append(row.id)
     found = {context: _references(connection, context, ids) for context, ids in wanted.items()}
     return [_from_row(row, found.get(row.context, {}).get(row.id, ())) for row in rows]
-
-
-def _one(connection: Connection, row: Row[*tuple[Any, ...]] | None) -> StoredSchema | None:
-    return from_rows(connection, [row])[0] if row is not None else None
 
 
 def _from_row(row: Row[*tuple[Any, ...]], references: tuple[StoredReference, ...]) -> StoredSchema:
@@ -164,3 +159,14 @@ def _reference_rows(schema: StoredSchema) -> Iterable[dict[str, object]]:
 
 def _key(context: str, schema_id: int) -> ColumnElement[bool]:
     return and_(schemas.c.context == context, schemas.c.id == schema_id)
+
+
+_BY_ID = select(schemas.c.context, schemas.c.id, *COLUMNS).where(
+    schemas.c.context == bindparam("context"), schemas.c.id == bindparam("schema_id")
+)
+_BY_CONTENT = (
+    select(schemas.c.context, schemas.c.id, *COLUMNS)
+    .where(schemas.c.context == bindparam("context"), schemas.c.content_hash == bindparam("content_hash"))
+    .order_by(schemas.c.imported_copy)
+)
+_ADD = insert(schemas)

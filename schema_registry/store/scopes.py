@@ -1,9 +1,9 @@
 """Configs and modes by scope: a subject of a context, or with an empty subject the context itself."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, and_, bindparam, delete, insert, literal, select, update
 
 from schema_registry.store.subjects import Name
 from schema_registry.store.tables import configs, modes
@@ -11,12 +11,10 @@ from schema_registry.store.tables import configs, modes
 CONFIG_KEYS = tuple(column.name for column in configs.c if column.name not in ("context", "subject"))
 
 
-def read_configs(connection: Connection, scopes: Sequence[Name]) -> dict[Name, dict[str, Any]]:
-    """What is set in each of some scopes; a scope without a config is left out."""
-    found = select(configs).where(tuple_(configs.c.context, configs.c.subject).in_(scopes))
-    return {
-        (row.context, row.subject): {key: getattr(row, key) for key in CONFIG_KEYS} for row in connection.execute(found)
-    }
+def read_configs(connection: Connection, scope: Name, *, above: str) -> dict[Name, dict[str, Any]]:
+    """What is set in a scope, in its context and in the context `above`; a scope without a config is left out."""
+    rows = connection.execute(_CONFIGS, {"context": scope[0], "subject": scope[1], "above": above})
+    return {(row.context, row.subject): {key: getattr(row, key) for key in CONFIG_KEYS} for row in rows}
 
 
 def write_config(connection: Connection, scope: Name, values: Mapping[str, Any]) -> None:
@@ -40,10 +38,10 @@ def aliases(connection: Connection) -> list[tuple[Name, str]]:
     return [((row.context, row.subject), row.alias) for row in rows]
 
 
-def read_modes(connection: Connection, scopes: Sequence[Name]) -> dict[Name, str]:
-    """The mode that is set in each of some scopes; a scope without one is left out."""
-    found = select(modes).where(tuple_(modes.c.context, modes.c.subject).in_(scopes))
-    return {(row.context, row.subject): row.mode for row in connection.execute(found)}
+def read_modes(connection: Connection, scope: Name, *, above: str, beside: str) -> dict[Name, str]:
+    """The modes of a scope, of its context and of two further ones; a scope without a mode is left out."""
+    values = {"context": scope[0], "subject": scope[1], "above": above, "beside": beside}
+    return {(row.context, row.subject): row.mode for row in connection.execute(_MODES, values)}
 
 
 def write_mode(connection: Connection, scope: Name, mode: str) -> None:
@@ -57,3 +55,13 @@ def remove_mode(connection: Connection, scope: Name, *, with_subjects: bool = Fa
     """Let the scope inherit its mode, and if asked all subjects of the context too."""
     statement = delete(modes).where(modes.c.context == scope[0])
     connection.execute(statement if with_subjects else statement.where(modes.c.subject == scope[1]))
+
+
+_CONFIGS = select(configs).where(
+    configs.c.context.in_([bindparam("context"), bindparam("above")]),
+    configs.c.subject.in_([bindparam("subject"), literal("")]),
+)
+_MODES = select(modes).where(
+    modes.c.context.in_([bindparam("context"), bindparam("above"), bindparam("beside")]),
+    modes.c.subject.in_([bindparam("subject"), literal("")]),
+)

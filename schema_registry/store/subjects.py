@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 from typing import assert_never
 
-from sqlalchemy import ColumnElement, Connection, and_, case, delete, literal, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, delete, literal, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from schema_registry.store.contexts import DEFAULT
@@ -32,16 +32,15 @@ class Kind(Enum):
 
 def lock(connection: Connection, context: str, name: str) -> bool:
     """Hold the subject for writing until the commit; False when there is none."""
-    found = select(subjects.c.name).where(subjects.c.context == context, subjects.c.name == name)
-    return connection.execute(found.with_for_update()).first() is not None
+    return connection.execute(_LOCK, {"context": context, "name": name}).first() is not None
 
 
 def lock_or_create(connection: Connection, context: str, name: str) -> None:
     """Hold the subject for writing until the commit, whether it was there or not."""
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    create = _CREATE_POSTGRESQL if connection.dialect.name == "postgresql" else _CREATE_SQLITE
     # More than one turn only if the subject is deleted between the two statements.
     while not lock(connection, context, name):
-        connection.execute(insert(subjects).values(context=context, name=name).on_conflict_do_nothing())
+        connection.execute(create, {"context": context, "name": name})
 
 
 def hold(connection: Connection, wanted: Iterable[Name]) -> None:
@@ -138,3 +137,12 @@ def _after(prefix: str) -> str | None:
         if point <= 0x10FFFF:
             return prefix[:position] + chr(point)
     return None
+
+
+_LOCK = (
+    select(subjects.c.name)
+    .where(subjects.c.context == bindparam("context"), subjects.c.name == bindparam("name"))
+    .with_for_update()
+)
+_CREATE_POSTGRESQL = postgresql.insert(subjects).on_conflict_do_nothing()
+_CREATE_SQLITE = sqlite.insert(subjects).on_conflict_do_nothing()

@@ -1,10 +1,23 @@
 """Versions of subjects, with the schemas that they are."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from schema_registry.store import schemas as contents
 from schema_registry.store.contexts import DEFAULT
@@ -61,23 +74,17 @@ class Search:
 
 def one(connection: Connection, context: str, subject: str, version: int) -> StoredVersion | None:
     """A version, deleted or not."""
-    return _first(connection, _joined().where(_of(context, subject), versions.c.version == version))
+    return _first(connection, _ONE, {"context": context, "subject": subject, "version": version})
 
 
 def latest(connection: Connection, context: str, subject: str) -> StoredVersion | None:
     """The newest version that is not deleted."""
-    newest = (
-        select(subjects.c.latest_version)
-        .where(subjects.c.context == context, subjects.c.name == subject)
-        .scalar_subquery()
-    )
-    return _first(connection, _joined().where(_of(context, subject), versions.c.version == newest))
+    return _first(connection, _LATEST, {"context": context, "subject": subject})
 
 
 def newest_number(connection: Connection, context: str, subject: str) -> int:
     """The highest version number, of deleted versions too; 0 for none."""
-    found = select(func.max(versions.c.version)).where(_of(context, subject))
-    return connection.execute(found).scalar() or 0
+    return connection.execute(_NEWEST_NUMBER, {"context": context, "subject": subject}).scalar() or 0
 
 
 def numbers(
@@ -103,22 +110,13 @@ def newest_first(connection: Connection, context: str, subject: str, *, kind: Ki
         before = some[-1].version
 
 
-def with_content(
-    connection: Connection, context: str, subject: str, content_hash: str, *, kind: Kind
-) -> StoredVersion | None:
-    """The newest version of exactly that content."""
-    same = schemas.c.content_hash == content_hash
-    found = _joined().where(_of(context, subject), schemas.c.context == context, same, *_of_kind(kind))
-    return _first(connection, found.order_by(versions.c.version.desc()))
-
-
 def with_meaning(
-    connection: Connection, context: str, subject: str, meaning_hash: str, *, kind: Kind
+    connection: Connection, context: str, subject: str, *, meaning_hash: str, content_hash: str, deleted: bool
 ) -> list[StoredVersion]:
-    """The versions that say the same in other words, newest first."""
-    same = schemas.c.meaning_hash == meaning_hash
-    found = _joined().where(_of(context, subject), schemas.c.context == context, same, *_of_kind(kind))
-    return _all(connection, found.order_by(versions.c.version.desc()).limit(BATCH))
+    """The versions that say the same, newest first; those of exactly the content before all others."""
+    statement = _WITH_MEANING if deleted else _ALIVE_WITH_MEANING
+    values = {"context": context, "subject": subject, "meaning_hash": meaning_hash, "content_hash": content_hash}
+    return _all(connection, statement, values)
 
 
 def alive(connection: Connection, context: str, subject: str) -> list[tuple[int, int]]:
@@ -140,19 +138,24 @@ def using(
     return [Usage(subject=row.subject, version=row.version, is_deleted=row.is_deleted) for row in rows]
 
 
-def put(connection: Connection, context: str, subject: str, *, version: int, schema_id: int, created_ms: int) -> None:
-    """Make a schema a version of a subject whose lock is held, in place of what an import finds there."""
+def add(connection: Connection, context: str, subject: str, *, version: int, schema_id: int, created_ms: int) -> None:
+    """Make a schema the newest version of a subject whose lock is held."""
     values = {"schema_id": schema_id, "is_deleted": False, "created_ms": created_ms}
+    connection.execute(_ADD, {"context": context, "subject": subject, "version": version, **values})
+    connection.execute(_RAISE_LATEST, {"in_context": context, "of_subject": subject, "latest_version": version})
+
+
+def put(connection: Connection, context: str, subject: str, *, version: int, schema_id: int, created_ms: int) -> None:
+    """As `add` for any version number: what is there is replaced."""
     here = and_(_of(context, subject), versions.c.version == version)
     replaced = connection.execute(select(versions.c.schema_id).where(here)).scalar()
     if replaced is None:
-        connection.execute(insert(versions), {"context": context, "subject": subject, "version": version, **values})
-    else:
-        connection.execute(update(versions).where(here).values(**values))
-        contents.remove_unused(connection, context, [replaced])
-    is_newer = subjects.c.latest_version.is_(None) | (subjects.c.latest_version < version)
-    of_subject = and_(subjects.c.context == context, subjects.c.name == subject)
-    connection.execute(update(subjects).where(of_subject, is_newer).values(latest_version=version))
+        add(connection, context, subject, version=version, schema_id=schema_id, created_ms=created_ms)
+        return
+    values = {"schema_id": schema_id, "is_deleted": False, "created_ms": created_ms}
+    connection.execute(update(versions).where(here).values(**values))
+    contents.remove_unused(connection, context, [replaced])
+    connection.execute(_RAISE_LATEST, {"in_context": context, "of_subject": subject, "latest_version": version})
 
 
 def mark_deleted(connection: Connection, context: str, subject: str, version: int | None) -> None:
@@ -209,13 +212,15 @@ def _highest() -> Any:
     return select(func.max(of_same.c.version)).where(same).correlate(subjects).scalar_subquery()
 
 
-def _first(connection: Connection, statement: Select[Any]) -> StoredVersion | None:
-    found = _all(connection, statement.limit(1))
+def _first(connection: Connection, statement: Select[Any], values: Mapping[str, Any]) -> StoredVersion | None:
+    found = _all(connection, statement, values)
     return found[0] if found else None
 
 
-def _all(connection: Connection, statement: Select[Any]) -> list[StoredVersion]:
-    rows: Sequence[Row[Any]] = connection.execute(statement).all()
+def _all(
+    connection: Connection, statement: Select[Any], values: Mapping[str, Any] | None = None
+) -> list[StoredVersion]:
+    rows: Sequence[Row[Any]] = connection.execute(statement, values).all()
     return [
         StoredVersion(
             context=row.context,
@@ -241,3 +246,36 @@ def _of_kind(kind: Kind) -> list[ColumnElement[bool]]:
     if kind is Kind.ALL:
         return []
     return [versions.c.is_deleted if kind is Kind.DELETED else ~versions.c.is_deleted]
+
+
+# What every registration and look-up asks is put together once.
+
+_HERE = and_(versions.c.context == bindparam("context"), versions.c.subject == bindparam("subject"))
+_LATEST_NUMBER = (
+    select(subjects.c.latest_version)
+    .where(subjects.c.context == bindparam("context"), subjects.c.name == bindparam("subject"))
+    .scalar_subquery()
+)
+_ONE = _joined().where(_HERE, versions.c.version == bindparam("version"))
+_LATEST = _joined().where(_HERE, versions.c.version == _LATEST_NUMBER)
+_NEWEST_NUMBER = select(func.max(versions.c.version)).where(_HERE)
+_WITH_MEANING = (
+    _joined()
+    .where(_HERE, schemas.c.context == bindparam("context"), schemas.c.meaning_hash == bindparam("meaning_hash"))
+    .order_by(
+        case((schemas.c.content_hash == bindparam("content_hash"), 0), else_=1),
+        versions.c.version.desc(),
+    )
+    .limit(BATCH)
+)
+_ALIVE_WITH_MEANING = _WITH_MEANING.where(~versions.c.is_deleted)
+_ADD = insert(versions)
+_RAISE_LATEST = (
+    update(subjects)
+    .where(
+        subjects.c.context == bindparam("in_context"),
+        subjects.c.name == bindparam("of_subject"),
+        subjects.c.latest_version.is_(None) | (subjects.c.latest_version < bindparam("latest_version")),
+    )
+    .values(latest_version=bindparam("latest_version"))
+)
