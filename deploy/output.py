@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+import msgspec
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -15,6 +16,9 @@ from rich.table import Table
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+_PIPE_WIDTH = 10_000
+"""A pipe has no width to respect: what a program reads is never cut."""
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -25,9 +29,9 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
         shown.add_column(column.removesuffix("#").strip(), justify=justify, header_style="bold cyan", overflow="fold")
     for row in rows:
         shown.add_row(*(escape(number(cell) if isinstance(cell, int) else str(cell)) for cell in row))
-    # A pipe has no width to respect: never cut what a program reads.
-    width = None if out.is_terminal else 10_000
-    out.print(shown, width=width)
+    if not out.is_terminal:
+        out.width = _PIPE_WIDTH  # `print(width=…)` can only make it narrower
+    out.print(shown)
 
 
 def facts(title: str, pairs: Iterable[tuple[str, object]]) -> None:
@@ -110,6 +114,8 @@ def plural(count: int, word: str) -> str:
 def _plain(value: object) -> object:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
+    if isinstance(value, msgspec.Struct):
+        return msgspec.structs.asdict(value)
     if isinstance(value, (set, frozenset, tuple)):
         return list(value)
     return str(value)

@@ -204,7 +204,7 @@ def _print_json(compared: _Comparison) -> None:
             "compatibility": {
                 direction: {
                     "compatible": judged.is_compatible,
-                    "differences": [msgspec.structs.asdict(clash) for clash in judged.clashes],
+                    "differences": judged.clashes,
                 }
                 for direction, judged in compared.judgements.items()
             },
