@@ -84,6 +84,12 @@ def _by_id(side: Side, data: bytes) -> Framing:
     return Framing(schema_id, data[ID_END : ID_END + _TAIL_BYTES_MAX])
 
 
+def guid_text(guid: bytes) -> str:
+    """A GUID as registries write it."""
+    text = guid.hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
 def read_message_indexes(tail: bytes) -> tuple[int, ...]:
     """The path to a Protobuf message within its file; raises BadFraming. A count of 0 is short for the first one."""
     count, position = _varint(tail, 0)

@@ -9,14 +9,13 @@ import asyncio
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, TypeAlias
-from uuid import UUID
 
 import msgspec
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.metrics import BrokerMetrics
 from core_broker.protocol.records import Record
-from core_broker.schema_guard.framing import ID_END, BadFraming, Headers, Side, read_framing
+from core_broker.schema_guard.framing import ID_END, BadFraming, Headers, Side, guid_text, read_framing
 from core_broker.schema_guard.registry import Registry, RegistryUnavailable
 from core_broker.schema_guard.remembered_answers import Lifetimes, RememberedAnswers
 from core_broker.service.clock import Clock
@@ -137,7 +136,7 @@ class SchemaGuard:
             if known is None:
                 return [partial(self._ids.ask, schema)]
             if known.value is None:
-                return _refuse(claim, inspection, f"no schema has the GUID {UUID(bytes=schema)}")
+                return _refuse(claim, inspection, f"no schema has the GUID {guid_text(schema)}")
             schema = known.value
         if claim.strategy == TOPIC_NAME:
             return self._judge_subject(claim, inspection, schema, f"{inspection.topic}-{claim.side}", claim.records)

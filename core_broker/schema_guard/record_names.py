@@ -2,9 +2,10 @@
 
 import base64
 import binascii
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
+
+import msgspec
 
 from core_broker.schema_guard.framing import BadFraming, read_message_indexes
 
@@ -46,8 +47,8 @@ def json_schema_name(schema: str) -> str:
 
 def _parse(schema: str) -> Any:
     try:
-        return json.loads(schema)
-    except (ValueError, RecursionError) as error:
+        return msgspec.json.decode(schema)
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise NamelessSchema("the schema is not JSON") from error
 
 

@@ -8,13 +8,12 @@ import logging
 import ssl
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 from urllib.parse import urlsplit
-from uuid import UUID
 
 import msgspec
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.metrics import BrokerMetrics
-from core_broker.schema_guard.framing import BadFraming
+from core_broker.schema_guard.framing import BadFraming, guid_text
 from core_broker.schema_guard.record_names import (
     NamelessSchema,
     RecordName,
@@ -102,7 +101,7 @@ class Registry:
 
     async def id_of(self, guid: bytes) -> int | None:
         """The id that a GUID stands for in the context that we ask in."""
-        ids = await self._ask(f"/schemas/guids/{UUID(bytes=guid)}/ids", list[_ContextId])
+        ids = await self._ask(f"/schemas/guids/{guid_text(guid)}/ids", list[_ContextId])
         context = _context_of(self._urls[0]) if self._urls else _DEFAULT_CONTEXT
         return next((found.id for found in ids or () if _plain_context(found.context) == context), None)
 
@@ -147,7 +146,7 @@ class Registry:
 
     async def _ask_one(self, url: str, answer: type[T], parameters: dict[str, str] | None) -> T | None:
         client = self._client or await self._open()
-        import httpx2
+        import httpx2  # loaded by now
 
         try:
             async with (
@@ -168,6 +167,8 @@ class Registry:
                     self._client = await asyncio.to_thread(self._make_client)
                 except OSError as error:
                     raise _Unusable(f"confluent.ssl.truststore.location cannot be read: {error}") from error
+                except ImportError as error:
+                    raise _Unusable(f"{error}; install caudal[broker]") from error
             return self._client
 
     def _make_client(self) -> "httpx2.AsyncClient":

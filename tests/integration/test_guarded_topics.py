@@ -3,6 +3,7 @@
 import asyncio
 import struct
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -244,6 +245,26 @@ def test_an_idempotent_producer_keeps_its_order_while_schemas_are_asked_about(
     values = [framed(ids[number // 100], b"%06d" % number + b"x" * 500) for number in range(3000)]
     client.produce(guarded.broker.bootstrap, guarded.topic, [Sent(value=value) for value in values], idempotent=True)
     assert guarded.stored(3000) == values
+
+
+@pytest.mark.parametrize("client", INSTALLED, ids=lambda client: client.name)
+def test_an_idempotent_producer_keeps_its_order_over_an_outage_of_the_registry(
+    guarded: Guarded, registry: FakeRegistry, client: Client
+) -> None:
+    schemas = [AVRO.replace("Order", f"Late{guarded.topic.replace('-', '_')}{number}") for number in range(10)]
+    ids = [registry.register(f"{guarded.topic}-value", schema).id for schema in schemas]
+    values = [framed(ids[number // 50], b"%06d" % number + b"x" * 1000) for number in range(500)]
+    sent = [Sent(value=value) for value in values]
+    outages = _outages(guarded.broker)
+    registry.stop()
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            producing = thread.submit(client.produce, guarded.broker.bootstrap, guarded.topic, sent, idempotent=True)
+            eventually(lambda: _outages(guarded.broker) > outages)
+        finally:
+            registry.start()
+        producing.result(40)
+    assert guarded.stored(500) == values
 
 
 def test_an_idempotent_producer_lives_on_after_a_refusal(guarded: Guarded) -> None:

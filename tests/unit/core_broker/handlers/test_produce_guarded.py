@@ -156,6 +156,17 @@ async def test_damaged_batches_are_told_from_bad_records(world: HandlerWorld, re
     assert result.record_errors == []
 
 
+async def test_a_batch_that_unfolds_to_more_than_is_allowed_is_refused_as_a_whole(
+    world: HandlerWorld, registry: FakeRegistry
+) -> None:
+    await guard(world, "orders")
+    bomb = bytes(build_batch([Record(timestamp=NOW_MS, value=bytes(65 * 1024 * 1024))], codec=Codec.ZSTD))
+    (result,) = await produce(world, request(("orders", 0, bomb)))
+    assert (result.error_code, result.record_errors) == (ErrorCode.INVALID_RECORD, [])
+    assert "decompresses to more than" in (result.error_message or "")
+    assert registry.asked == []
+
+
 async def test_without_a_registry_producers_are_told_to_send_again(world: HandlerWorld, registry: FakeRegistry) -> None:
     good = registry.register("orders-value").id
     await guard(world, "orders")

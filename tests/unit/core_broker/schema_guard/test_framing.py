@@ -11,7 +11,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core_broker.schema_guard.framing import BadFraming, Framing, Side, read_framing, read_message_indexes
+from core_broker.schema_guard.framing import BadFraming, Framing, Side, guid_text, read_framing, read_message_indexes
 
 GUID = UUID("89791762-2336-4186-9674-299b90a802e2")
 BY_GUID = b"\x01" + GUID.bytes
@@ -97,3 +97,7 @@ def test_random_message_indexes_are_read_as_by_confluents_library_or_refused(tai
 def test_a_broken_path_to_a_message_is_refused(tail: bytes) -> None:
     with pytest.raises(BadFraming):
         read_message_indexes(tail)
+
+
+def test_a_guid_is_written_as_registries_write_it() -> None:
+    assert guid_text(GUID.bytes) == str(GUID)
