@@ -203,14 +203,22 @@ class Associations:
         if schema is None:
             return
         if association.old is not None and (create_only or association.old.is_frozen):
-            known = _or_none(lambda: self._schemas.look_up(subject, schema, normalize=wanted.normalize))
-            if known is None and create_only:
-                raise exists_for_resource(wanted.association_type, association.old.resource_name)
-            if known is None:
-                raise frozen(wanted.association_type, subject)
-        checked = self._schemas.check(subject, None, schema, normalize=wanted.normalize, verbose=True)
-        if not checked.is_compatible:
+            self._check_registered(association, association.old, schema, create_only=create_only)
+        if not self._schemas.check(subject, None, schema, normalize=wanted.normalize, verbose=False).is_compatible:
+            checked = self._schemas.check(subject, None, schema, normalize=wanted.normalize, verbose=True)
             raise incompatible(subject, checked.messages or [])
+
+    def _check_registered(
+        self, association: Planned, old: StoredAssociation, schema: SchemaBody, *, create_only: bool
+    ) -> None:
+        """Refuse a schema that would change an association that may not change."""
+        subject, wanted = association.subject.qualified, association.wanted
+        known = _or_none(lambda: self._schemas.look_up(subject, schema, normalize=wanted.normalize))
+        if known is not None and known.subject == subject:
+            return
+        if create_only:
+            raise exists_for_resource(wanted.association_type, old.resource_name)
+        raise frozen(wanted.association_type, subject)
 
 
 def told(association: StoredAssociation) -> Association:

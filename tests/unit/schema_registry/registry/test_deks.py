@@ -13,6 +13,7 @@ from schema_registry.models_deks import Dek, DekCreation, KekChange, KekCreation
 from schema_registry.registry.deks import Deks
 from schema_registry.registry.kms import KmsAccessDenied, KmsDriver, LocalKms, Wrapper
 from schema_registry.store.database import Database
+from tests.support.registry_database import new_database
 
 MATERIAL = base64.b64encode(b"wrapped by a client").decode()
 
@@ -26,8 +27,7 @@ DRIVERS: Mapping[str, KmsDriver] = {"local-kms": LocalKms("mysecret"), "denying-
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    database = Database(f"sqlite:///{tmp_path}/registry.db")
-    database.migrate()
+    database = new_database(tmp_path)
     yield database
     database.close()
 

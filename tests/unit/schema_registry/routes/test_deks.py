@@ -12,7 +12,7 @@ from schema_registry.registry.deks import Deks
 from schema_registry.registry.kms import LOCAL, LocalKms
 from schema_registry.routes.deks import router
 from schema_registry.routes.paths import RegistryPaths
-from schema_registry.store.database import Database
+from tests.support.registry_database import new_database
 
 KEKS = "/dek-registry/v1/keks"
 KEK = {"name": "kek1", "kmsType": "local-kms", "kmsKeyId": "mykey"}
@@ -21,8 +21,7 @@ DEK = {"subject": "orders-value", "encryptedKeyMaterial": "d3JhcHBlZA=="}
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
-    database = Database(f"sqlite:///{tmp_path}/registry.db")
-    database.migrate()
+    database = new_database(tmp_path)
     app = create_app(title="keys", description="", error_type=RegistryError, collect=list)
     app.include_router(router(Deks(database, ManualClock(1_000), drivers={LOCAL: LocalKms("mysecret")})))
     with TestClient(RegistryPaths(app)) as client:
