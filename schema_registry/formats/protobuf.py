@@ -18,7 +18,7 @@ from schema_registry.formats.protobuf_compiler import compile_text
 from schema_registry.formats.protobuf_fields import default_json_name
 from schema_registry.formats.protobuf_options import quoted
 from schema_registry.formats.protobuf_text import print_file
-from schema_registry.formats.protobuf_written import Path, Written, position_of
+from schema_registry.formats.protobuf_written import Path, Written, positions_of
 from schema_registry.formats.schema import (
     DEFAULT_LIMITS,
     InvalidSchema,
@@ -232,12 +232,30 @@ def _compile(text: str, *, known: _Known, limits: Limits) -> _Compiled:
             raise
         return _compile(_with_maps(text, known=known), known=known, limits=limits)
     protobuf_limits.check_file(files.file[-1], limits)
-    return _Compiled(text, files)
+    return _Compiled(text, _with_option_imports(files, known))
+
+
+def _with_option_imports(files: FileDescriptorSet, known: _Known) -> FileDescriptorSet:
+    """Add what is imported only for its options (edition 2024), which protoc leaves out."""
+    *dependencies, file = files.file
+    if not file.option_dependency:
+        return files
+    present = {dependency.name for dependency in dependencies}
+    imported = _imported(file.option_dependency, known)
+    missing = [dependency for dependency in imported if dependency.name not in present]
+    return FileDescriptorSet(file=[*dependencies, *missing, file])
+
+
+def _imported(names: Sequence[str], known: _Known) -> list[FileDescriptorProto]:
+    """These files and all that they import."""
+    imports = "".join(f"import {quoted(name)};" for name in names)
+    files = compile_text(f'syntax = "proto3";{imports}', name=known.own_name, dependencies=known.files)
+    return list(files.file[:-1])
 
 
 def _with_maps(text: str, *, known: _Known) -> str:
     """A text that spells out the entry types of maps, as Java's client prints it, with maps in their place."""
-    positions = [position_of(text, match.start()) for match in _EXPLICIT_MAP_ENTRY.finditer(text)]
+    positions = positions_of(text, [match.start() for match in _EXPLICIT_MAP_ENTRY.finditer(text)])
     plain = _EXPLICIT_MAP_ENTRY.sub(lambda match: re.sub(r"\S", " ", match[0]), text)
     compiled = _Compiled(plain, compile_text(plain, name=known.own_name, dependencies=known.files))
     for path in compiled.written.messages_at(positions):
@@ -266,12 +284,11 @@ def _serialized_file(text: str) -> FileDescriptorProto | None:
 def _text_of(file: FileDescriptorProto, *, known: _Known, limits: Limits) -> str:
     """The text of a descriptor that a client sent, which protoc then judges like any other text."""
     protobuf_limits.check_file(file, limits)
-    imports = "".join(f"import {quoted(dependency)};" for dependency in file.dependency)
-    dependencies = compile_text(f'syntax = "proto3";{imports}', name=known.own_name, dependencies=known.files)
+    dependencies = _imported([*file.dependency, *file.option_dependency], known)
     file.name = known.own_name
     file.ClearField("source_code_info")
     try:
-        return print_file(file, _pool([*dependencies.file[:-1], file]))
+        return print_file(file, _pool([*dependencies, file]))
     except (KeyError, StopIteration) as error:
         raise InvalidSchema(f"no valid file descriptor: {error}") from None
 

@@ -36,15 +36,12 @@ class FieldPrinter:
 
     def group_declaration(self, field: FieldDescriptorProto, path: Path) -> str:
         """A group without its body."""
-        name = field.type_name.rpartition(".")[2]
-        return f"{self._label(field)}group {name} = {field.number}{bracketed(self._field_options(field, path))}"
+        options = bracketed(self._field_options(field, path))
+        return f"{self._label(field)}group {local_name(field)} = {field.number}{options}"
 
-    def group_of(self, field: FieldDescriptorProto, siblings: Sequence[DescriptorProto]) -> DescriptorProto | None:
-        """The message that is declared together with this field, if it is a group."""
-        if field.type != FieldDescriptorProto.TYPE_GROUP or self._syntax == "editions":
-            return None
-        name = field.type_name.rpartition(".")[2]
-        return next((message for message in siblings if message.name == name), None)
+    def is_group(self, field: FieldDescriptorProto) -> bool:
+        """Whether the field declares its message along with itself."""
+        return field.type == FieldDescriptorProto.TYPE_GROUP and self._syntax != "editions"
 
     def named(self, full_name: str, path: Path) -> str:
         """The type's name as written, or the full one."""
@@ -96,11 +93,18 @@ def is_plain(message: DescriptorProto, field: FieldDescriptorProto) -> bool:
     return not field.HasField("oneof_index") or field.proto3_optional or field.oneof_index >= len(message.oneof_decl)
 
 
-def members_of(message: DescriptorProto, oneof_index: int) -> Iterator[Numbered]:
-    """The fields of a oneof."""
+def oneof_members(message: DescriptorProto) -> dict[int, list[Numbered]]:
+    """The fields of each oneof, by its index."""
+    members: dict[int, list[Numbered]] = {}
     for index, field in enumerate(message.field):
-        if field.HasField("oneof_index") and field.oneof_index == oneof_index:
-            yield index, field
+        if not is_plain(message, field):
+            members.setdefault(field.oneof_index, []).append((index, field))
+    return members
+
+
+def local_name(field: FieldDescriptorProto) -> str:
+    """The last part of the name of the field's type."""
+    return field.type_name.rpartition(".")[2]
 
 
 def map_entries(messages: Sequence[DescriptorProto], prefix: str) -> Iterator[tuple[str, DescriptorProto]]:

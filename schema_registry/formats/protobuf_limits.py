@@ -2,15 +2,19 @@
 
 import re
 
-from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pb2 import DescriptorProto, EnumDescriptorProto, FileDescriptorProto
 
 from schema_registry.formats.schema import InvalidSchema, Limits
 
 MAX_REFERENCES = 500
-_CHARACTERS_PER_ELEMENT = 250
+_CHARACTERS_PER_ELEMENT = 100
 _SEMICOLONS_PER_ELEMENT = 1.2
 _SEMICOLONS_BESIDES = 200
-_NO_CODE = re.compile(r"""//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?""")
+_MARKS_PER_ELEMENT = 3
+"""Commas and colons, which part the elements of options and of reserved ranges."""
+_NO_CODE = re.compile(
+    r"""//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"?|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'?"""
+)
 _NO_BRACE = re.compile(r"[^{}<>]+")
 
 
@@ -23,6 +27,8 @@ def check_text(text: str, limits: Limits) -> None:
     # Every field and every value ends in a semicolon, and so do some statements that are no elements.
     if code.count(";") > _SEMICOLONS_PER_ELEMENT * limits.max_elements + _SEMICOLONS_BESIDES:
         raise _too_many(limits)
+    if code.count(",") + code.count(":") > _MARKS_PER_ELEMENT * limits.max_elements + _SEMICOLONS_BESIDES:
+        raise InvalidSchema("the schema has too many options and reserved numbers")
     depth = 0
     for brace in _NO_BRACE.sub("", code):
         depth += 1 if brace in "{<" else -1
@@ -39,7 +45,7 @@ def check_length(characters: int, limits: Limits) -> None:
 
 def check_file(file: FileDescriptorProto, limits: Limits) -> None:
     """Refuse a file with too many messages, fields and values."""
-    count = len(file.extension) + sum(1 + len(enum.value) for enum in file.enum_type)
+    count = len(file.extension) + sum(map(_values, file.enum_type))
     count += sum(1 + len(service.method) for service in file.service)
     pending = [(message, 1) for message in file.message_type]
     while pending:
@@ -53,8 +59,13 @@ def check_file(file: FileDescriptorProto, limits: Limits) -> None:
 
 
 def _elements(message: DescriptorProto) -> int:
-    own = 1 + len(message.field) + len(message.extension) + len(message.oneof_decl)
-    return own + sum(1 + len(enum.value) for enum in message.enum_type)
+    own = 1 + len(message.field) + len(message.extension) + len(message.extension_range)
+    reserved = len(message.reserved_range) + len(message.reserved_name)
+    return own + reserved + sum(map(_values, message.enum_type))
+
+
+def _values(enum: EnumDescriptorProto) -> int:
+    return 1 + len(enum.value) + len(enum.reserved_range) + len(enum.reserved_name)
 
 
 def _too_many(limits: Limits) -> InvalidSchema:

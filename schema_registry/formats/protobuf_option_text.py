@@ -10,7 +10,7 @@ from schema_registry.formats.protobuf_layout import listed
 
 _TOKEN = re.compile(
     r"""\s+|//[^\n]*|/\*(?s:.*?)\*/
-    |(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
+    |(?P<string>"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+')
     |(?P<word>[A-Za-z_]\w*)
     |(?P<number>0[xX][0-9A-Fa-f]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fF]?)
     |(?P<mark>[(){}\[\]<>.,;:=/-])

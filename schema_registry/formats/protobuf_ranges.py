@@ -35,7 +35,8 @@ class RangePrinter:
             texts = [_range_text(*ends, largest) for ends in sorted(ranges)] + sorted(words)
             return [f"reserved {text};\n" for text in texts]
         placed = [
-            (self._statement((*path, numbers), index), _range_text(*ends, largest)) for index, ends in enumerate(ranges)
+            (self._statement((*path, numbers), index), self._range((*path, numbers, index), ends, largest))
+            for index, ends in enumerate(ranges)
         ]
         placed += [(self._statement((*path, names), index), word) for index, word in enumerate(words)]
         return [f"reserved {', '.join(texts)};\n" for texts in _grouped(placed)]

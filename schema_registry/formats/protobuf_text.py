@@ -12,10 +12,11 @@ from google.protobuf.descriptor_pb2 import (
     MethodDescriptorProto,
     OneofDescriptorProto,
     ServiceDescriptorProto,
+    SymbolVisibility,
 )
 from google.protobuf.descriptor_pool import DescriptorPool
 
-from schema_registry.formats.protobuf_fields import FieldPrinter, Numbered, is_plain, members_of
+from schema_registry.formats.protobuf_fields import FieldPrinter, Numbered, is_plain, local_name, oneof_members
 from schema_registry.formats.protobuf_layout import block, bracketed, indented
 from schema_registry.formats.protobuf_options import OptionPrinter
 from schema_registry.formats.protobuf_ranges import RangePrinter
@@ -59,7 +60,7 @@ class _FilePrinter:
             self._imports(),
             self._statements(self._options.options(file.options, (8,))),
             self._types(),
-            [] if self._ignore_extensions else self._extends(file.extension, (7,), file.message_type),
+            [] if self._ignore_extensions else self._extends(file.extension, (7,), _Siblings(file.message_type)),
             [self._service(service, (6, index)) for index, service in enumerate(file.service)],
         ]
         # The empty line comes before each section, even if there is no head.
@@ -87,26 +88,27 @@ class _FilePrinter:
         kinds: dict[str, list[str]] = {"": [], "weak ": [], "public ": []}
         for index, name in enumerate(self._file.dependency):
             kinds["public " if index in public else "weak " if index in weak else ""].append(name)
+        kinds["option "] = list(self._file.option_dependency)
         if self._normalized:
             kinds = {kind: sorted(names) for kind, names in kinds.items()}
         return [f'import {kind}"{name}";\n' for kind, names in kinds.items() for name in names]
 
     def _types(self) -> list[str]:
-        groups = {id(self._fields.group_of(field, self._file.message_type)) for field in self._file.extension}
+        groups = {local_name(field) for field in self._file.extension if self._fields.is_group(field)}
         return [
             self._message(message, (4, index))
             for index, message in enumerate(self._file.message_type)
-            if id(message) not in groups
+            if message.name not in groups
         ] + [self._enum(enum, (5, index)) for index, enum in enumerate(self._file.enum_type)]
 
     def _statements(self, options: Sequence[str]) -> list[str]:
         return [f"option {option};\n" for option in options]
 
     def _message(self, message: DescriptorProto, path: Path) -> str:
-        return block(f"message {message.name}", self._message_sections(message, path))
+        return block(f"{_visibility(message)}message {message.name}", self._message_sections(message, path))
 
     def _message_sections(self, message: DescriptorProto, path: Path) -> list[list[str]]:
-        nested = _NestedTypes(message)
+        nested = _NestedTypes(message, {local_name(field) for field in message.field if self._fields.is_group(field)})
         extensions = [] if self._ignore_extensions else self._ranges.extensions(message, path)
         return [
             self._ranges.reserved(message, path=path, numbers=9, names=10),
@@ -114,7 +116,7 @@ class _FilePrinter:
             list(self._plain_fields(message, path, nested)),
             self._oneofs(message, path, nested),
             extensions,
-            [] if self._ignore_extensions else self._extends(message.extension, (*path, 6), message.nested_type),
+            [] if self._ignore_extensions else self._extends(message.extension, (*path, 6), nested.siblings),
             [self._message(message.nested_type[index], (*path, 3, index)) for index in nested.rest()]
             + [self._enum(enum, (*path, 4, index)) for index, enum in enumerate(message.enum_type)],
         ]
@@ -131,21 +133,23 @@ class _FilePrinter:
         if nested.is_synthetic(field):
             for earlier in nested.due():
                 yield self._message(message.nested_type[earlier], (*path, 3, earlier))
-        yield self._field(field, (*path, 2, index), message.nested_type)
+        yield self._field(field, (*path, 2, index), nested.siblings)
 
-    def _field(self, field: FieldDescriptorProto, path: Path, siblings: Sequence[DescriptorProto]) -> str:
-        group = self._fields.group_of(field, siblings)
-        if group is None:
+    def _field(self, field: FieldDescriptorProto, path: Path, siblings: "_Siblings") -> str:
+        if not self._fields.is_group(field):
             return f"{self._fields.declaration(field, path)};\n"
         owner = path[:-2]
-        group_path = (*owner, 3 if owner else 4, list(siblings).index(group))
-        return block(self._fields.group_declaration(field, path), self._message_sections(group, group_path))
+        index = siblings.indexes[local_name(field)]
+        sections = self._message_sections(siblings.messages[index], (*owner, 3 if owner else 4, index))
+        return block(self._fields.group_declaration(field, path), sections)
 
     def _oneofs(self, message: DescriptorProto, path: Path, nested: "_NestedTypes") -> list[str]:
-        oneofs = [
-            (index, oneof, self._ordered(members_of(message, index))) for index, oneof in enumerate(message.oneof_decl)
+        members = oneof_members(message)
+        real = [
+            (index, oneof, self._ordered(iter(members[index])))
+            for index, oneof in enumerate(message.oneof_decl)
+            if index in members
         ]
-        real = [entry for entry in oneofs if entry[2] and not entry[2][0][1].proto3_optional]
         if self._normalized:
             real.sort(key=lambda entry: entry[2][0][1].number)
         return [
@@ -164,9 +168,7 @@ class _FilePrinter:
     def _ordered(self, fields: "Iterator[Numbered] | enumerate[FieldDescriptorProto]") -> list[Numbered]:
         return sorted(fields, key=lambda pair: pair[1].number) if self._normalized else list(fields)
 
-    def _extends(
-        self, extensions: Sequence[FieldDescriptorProto], path: Path, siblings: Sequence[DescriptorProto]
-    ) -> list[str]:
+    def _extends(self, extensions: Sequence[FieldDescriptorProto], path: Path, siblings: "_Siblings") -> list[str]:
         groups: dict[Hashable, tuple[str, list[Numbered]]] = {}
         for index, field in enumerate(extensions):
             extendee = self._fields.named(field.extendee, (*path, index, 2))
@@ -190,7 +192,7 @@ class _FilePrinter:
             *self._statements(self._options.options(enum.options, (*path, 3))),
             *(self._enum_value(value, (*path, 2, index)) for index, value in values),
         ]
-        return block(f"enum {enum.name}", [body])
+        return block(f"{_visibility(enum)}enum {enum.name}", [body])
 
     def _enum_value(self, value: EnumValueDescriptorProto, path: Path) -> str:
         return f"{value.name} = {value.number}{bracketed(self._options.options(value.options, (*path, 3)))};\n"
@@ -208,6 +210,14 @@ class _FilePrinter:
         return f"rpc {method.name} ({request}) returns ({reply}){body};\n"
 
 
+class _Siblings:
+    """Messages that are declared in one place, also by name."""
+
+    def __init__(self, messages: Sequence[DescriptorProto]) -> None:
+        self.messages = messages
+        self.indexes = {message.name: index for index, message in enumerate(messages)}
+
+
 class _NestedTypes:
     """Where nested messages are printed so that their indexes, which serialized records carry, stay the same.
 
@@ -215,36 +225,36 @@ class _NestedTypes:
     message that comes before such a type must be printed before the field.
     """
 
-    def __init__(self, message: DescriptorProto) -> None:
-        self._brought = {field.type_name.rpartition(".")[2] for field in message.field if field.type in _BRINGING} & {
-            nested.name for nested in message.nested_type if nested.options.map_entry or _is_group(message, nested)
-        }
+    def __init__(self, message: DescriptorProto, groups: set[str]) -> None:
+        self.siblings = _Siblings(message.nested_type)
+        entries = {nested.name for nested in message.nested_type if nested.options.map_entry}
+        self._brought = {local_name(field) for field in message.field} & (groups | entries)
         self._early: list[list[int]] = []
         self._late: list[int] = []
         for index, nested in enumerate(message.nested_type):
-            if nested.name not in self._brought:
-                self._late.append(index)
-            else:
+            if nested.name in self._brought:
                 self._early.append(self._late)
                 self._late = []
+            elif nested.name not in entries:
+                self._late.append(index)
+        self._early.reverse()
 
     def is_synthetic(self, field: FieldDescriptorProto) -> bool:
-        return field.type in _BRINGING and field.type_name.rpartition(".")[2] in self._brought
+        """Whether the field brings a type along."""
+        return bool(field.type_name) and local_name(field) in self._brought
 
     def due(self) -> list[int]:
         """The messages to print before the next field that brings a type."""
-        return self._early.pop(0) if self._early else []
+        return self._early.pop() if self._early else []
 
     def rest(self) -> list[int]:
         """The messages to print after all fields."""
-        return [index for early in self._early for index in early] + self._late
+        return [index for early in reversed(self._early) for index in early] + self._late
 
 
-_BRINGING = frozenset({FieldDescriptorProto.TYPE_MESSAGE, FieldDescriptorProto.TYPE_GROUP})
+_VISIBILITY_WORDS = {SymbolVisibility.VISIBILITY_LOCAL: "local ", SymbolVisibility.VISIBILITY_EXPORT: "export "}
 
 
-def _is_group(message: DescriptorProto, nested: DescriptorProto) -> bool:
-    return any(
-        field.type == FieldDescriptorProto.TYPE_GROUP and field.type_name.rpartition(".")[2] == nested.name
-        for field in message.field
-    )
+def _visibility(owner: DescriptorProto | EnumDescriptorProto) -> str:
+    """Who may use a type: a word that edition 2024 brought."""
+    return _VISIBILITY_WORDS.get(owner.visibility, "")

@@ -1,6 +1,7 @@
 """What a descriptor forgets of the text it was compiled from: names as written, order of options, grouping."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -38,6 +39,7 @@ class Written:
         self._text = text
         self._spans: dict[Path, list[list[int]]] = {}
         """Where elements begin and end, in protoc's columns: bytes, with tabs widened to eight."""
+        self._tabs: dict[int, list[Position]] = {}
         for location in info.location:
             self._spans.setdefault(tuple(location.path), []).append(location.span[:])
 
@@ -83,34 +85,58 @@ class Written:
         spans = self._spans.get((*path, index))
         if not spans:
             return None
+        # Statements follow each other, so it is the last one that begins before.
         start = _start(spans[0])
-        return next((_start(span) for span in self._spans.get(path, ()) if _covers(span, start)), None)
+        statements = self._spans.get(path, [])
+        place = bisect_right(statements, start, key=_start)
+        return _start(statements[place - 1]) if place else None
 
     def messages_at(self, positions: Sequence[Position]) -> Iterator[Path]:
         """The innermost message around each position."""
-        messages = [(path, spans[0]) for path, spans in self._spans.items() if _is_message(path)]
+        messages = {path: spans[0] for path, spans in self._spans.items() if _is_message(path)}
+        begun = sorted(messages, key=lambda path: _start(messages[path]))
         for position in positions:
-            around = [path for path, span in messages if _covers(span, position)]
-            if around:
-                yield max(around, key=len)
+            place = bisect_right(begun, position, key=lambda path: _start(messages[path]))
+            # The message that began last, or one around it.
+            path = begun[place - 1] if place else ()
+            while path and not _covers(messages[path], position):
+                path = path[:-2]
+            if path:
+                yield path
 
     def _word(self, path: Path) -> str | None:
         spans = self._spans.get(path)
         return self._slice(spans[0]) if spans and len(spans[0]) == _ONE_LINE else None
 
     def _slice(self, span: Sequence[int]) -> str:
-        first, last = span[0], _end(span)[0]
-        lines = self._lines[first : last + 1]
-        lines[-1] = lines[-1][: _offset(lines[-1], _end(span)[1])]
-        lines[0] = lines[0][_offset(lines[0], span[1]) :]
-        return b"\n".join(lines).decode(errors="replace")
+        (first, column), (last, end_column) = _start(span), _end(span)
+        start, end = self._offset(first, column), self._offset(last, end_column)
+        if first == last:
+            return self._lines[first][start:end].decode(errors="replace")
+        inner = self._lines[first + 1 : last]
+        return b"\n".join([self._lines[first][start:], *inner, self._lines[last][:end]]).decode(errors="replace")
+
+    def _offset(self, line: int, column: int) -> int:
+        """Where in a line a column is that was counted with wide tabs."""
+        tabs = self._tabs.get(line)
+        if tabs is None:
+            tabs = self._tabs[line] = _tab_stops(self._lines[line])
+        place = bisect_right(tabs, column, key=lambda stop: stop[0])
+        after_column, after_offset = tabs[place - 1] if place else (0, 0)
+        return after_offset + column - after_column
 
 
-def position_of(text: str, offset: int) -> Position:
-    """The position, as protoc counts, of a character of the text."""
-    before = text[:offset].encode(errors="replace")
-    line_start = before.rfind(b"\n") + 1
-    return before.count(b"\n"), len(before[line_start:].expandtabs(_TAB))
+def positions_of(text: str, offsets: Sequence[int]) -> list[Position]:
+    """The positions, as protoc counts, of some characters of the text, given in their order."""
+    positions = []
+    line = column = before = 0
+    for offset in offsets:
+        *lines, rest = text[before:offset].encode(errors="replace").split(b"\n")
+        line, column = line + len(lines), 0 if lines else column
+        column += len((b" " * (column % _TAB) + rest).expandtabs(_TAB)) - column % _TAB
+        before = offset
+        positions.append((line, column))
+    return positions
 
 
 def _start(span: Sequence[int]) -> Position:
@@ -125,15 +151,17 @@ def _covers(span: Sequence[int], position: Position) -> bool:
     return _start(span) <= position < _end(span)
 
 
-def _offset(line: bytes, column: int) -> int:
-    """Where in the line a column is that was counted with wide tabs."""
-    if b"\t" not in line:
-        return column
-    offset = place = 0
-    while offset < len(line) and place < column:
-        place += _TAB - place % _TAB if line[offset] == ord("\t") else 1
-        offset += 1
-    return offset
+def _tab_stops(line: bytes) -> list[Position]:
+    """Column and offset after each tab."""
+    stops = []
+    column = offset = 0
+    *cells, _ = line.split(b"\t")
+    for cell in cells:
+        column += len(cell)
+        column += _TAB - column % _TAB
+        offset += len(cell) + 1
+        stops.append((column, offset))
+    return stops
 
 
 def _options_length(path: Path) -> int:

@@ -281,6 +281,93 @@ message A {
 }
 message B {}
 """,
+    "edition 2024": """\
+edition = "2024";
+
+import option "confluent/meta.proto";
+
+export message A {
+  option (confluent.message_meta) = {
+    doc: "x"
+  };
+
+  int32 x = 1;
+
+  local message L {}
+  export enum E {
+    Z = 0;
+  }
+}
+local message B {}
+""",
+    "a file without syntax and package": """
+message A {
+  optional int32 id = 1;
+}
+""",
+    "ranges of one": """
+message A {
+  reserved 5 to 5, 7;
+
+  optional int32 id = 1;
+
+  extensions 100 to 100;
+}
+""",
+    "extensions in the statements they were written in": """
+message A {
+  extensions 10 to 20;
+
+  extend A {
+    optional int32 inside = 12;
+  }
+}
+
+extend A {
+  optional int32 one = 10;
+}
+extend A {
+  optional int32 two = 11 [default = 3];
+}
+""",
+    "options in the words they were written in": """\
+syntax = "proto3";
+package p;
+
+import "confluent/meta.proto";
+import "google/protobuf/descriptor.proto";
+
+option (confluent.file_meta).doc = "tab\there";
+option (.confluent.file_meta).tags = "PII";
+option java_package = "j";
+
+message A {
+  int32 one = 1 [(confluent.field_meta).tags = "foo"];
+  int32 two = 2 [
+    (confluent.field_meta) = {
+      tags: [
+        "foo"
+      ]
+    },
+    (confluent.field_meta).tags = "bar",
+    deprecated = true,
+    (weight) = -1.50
+  ];
+  int32 three = 3 [(confluent.field_meta) = {
+    params: [
+      {
+        value: "v",
+        key: "k"
+      }
+    ],
+    doc: "last"
+  }];
+}
+
+extend google.protobuf.FieldOptions {
+  float weight = 5000;
+}
+""",
     "a nested message before a map keeps its index": """\
 syntax = "proto3";
 
@@ -355,6 +442,26 @@ enum E {
 }
 """
     )
+
+
+@pytest.mark.parametrize(
+    "written, printed",
+    [
+        ('(confluent.field_meta) = { doc: "a" tags: "x", tags: ["y"]; }', '{ doc: "a", tags: [ "x", "y" ] }'),
+        ("(confluent.field_meta) = { doc : 'it\\'s' /* c */ ' \"so\"' }", '{ doc: "it\\\'s \\"so\\"" }'),
+        ('(confluent.field_meta) = { params { key: "k" } }', '{ params: { key: "k" } }'),
+        ('(confluent.field_meta) = { params: < key: "k" > // end\n }', '{ params: { key: "k" } }'),
+        ("(confluent.field_meta) = {doc:'\t\\303\\251é'}", '{ doc: "\t\\303\\251é" }'),
+        ("(confluent.field_meta) = {}", "{ }"),
+    ],
+)
+def test_values_of_options_are_laid_out_anew(written: str, printed: str) -> None:
+    text = f'syntax = "proto3"; import "confluent/meta.proto"; message A {{ string a = 1 [{written}]; }}'
+    schema = parse(text)
+    _, _, value = schema.canonical.partition("(confluent.field_meta) = ")
+    assert " ".join(value.replace("\t", "@").split()).replace("@", "\t") == f"{printed}]; }}"
+    assert parse(schema.canonical).descriptor == schema.descriptor
+    assert parse(schema.canonical).canonical == schema.canonical
 
 
 def test_normal_form_sorts_all_but_messages() -> None:
