@@ -56,8 +56,8 @@ class AvroCodec:
         """The bytes of a value; logical types as Python's (Decimal, datetime, UUID), or as what is stored for them."""
         if self._is_bytes:
             return _plain_bytes(value)
-        if self._safe_bytes is not None and avro_bounds.nests_deeper(value, avro_bounds.MAX_DEPTH):
-            raise InvalidData(f"the value nests deeper than {avro_bounds.MAX_DEPTH} levels")
+        if self._safe_bytes is not None and avro_bounds.nests_deeper(value, avro_bounds.MAX_VALUE_DEPTH):
+            raise InvalidData(f"the value nests deeper than {avro_bounds.MAX_VALUE_DEPTH} levels")
         return _written(self._structure, value)
 
     def decode(self, data: bytes, start: int = 0) -> Value:

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from schema_registry.formats.avro_types import Array, Fixed, Map, Primitive, Record, Type, Union
 from schema_registry.serdes.errors import UnusableSchema
 
-MAX_DEPTH = 500
-"""Levels of a recursive type that compiled code may be trusted with; the stack of a thread holds over 1200."""
+MAX_NESTING = 1_500
+"""Types within types that compiled code may be trusted with; the usual stack of 8 MB holds over 2400."""
+MAX_VALUE_DEPTH = 500
+"""Lists and dicts within each other that may be written; each stands for up to three types."""
 MAX_FREE_VALUES = 100_000
 """Values that a schema may conjure up without a byte."""
 
@@ -30,12 +32,15 @@ def check(root: Type) -> None:
 
 
 def safe_bytes(root: Type) -> int | None:
-    """How many bytes of data cannot nest too deep for compiled code; None if none can."""
-    recursive = [record for record in _all_types(root) if isinstance(record, Record) and _mentions_itself(record)]
-    if not recursive:
+    """How many bytes of data cannot nest too deep for compiled code; None if none can.
+
+    Unions, arrays and maps each take a byte, so there are no more of them within each other than bytes; between two of
+    them are no more records than the longest chain of records that directly hold one another.
+    """
+    if not any(isinstance(type_, Record) and _mentions_itself(type_) for type_ in _all_types(root)):
         return None
-    sizes: dict[int, int] = {}
-    return MAX_DEPTH * max(1, min(smallest_bytes(record, sizes) for record in recursive))
+    chains: dict[int, int] = {}
+    return MAX_NESTING // (1 + max(_chain(type_, chains) for type_ in _all_types(root)))
 
 
 def nests_deeper(value: object, limit: int) -> bool:
@@ -69,6 +74,16 @@ def _weight(type_: Type, known: dict[int, int]) -> int:
     if id(type_) not in known:
         known[id(type_)] = MAX_FREE_VALUES + 1  # a record that always holds itself has no end
         known[id(type_)] = 1 + sum(_weight(field.type, known) for field in type_.fields)
+    return known[id(type_)]
+
+
+def _chain(type_: Type, known: dict[int, int]) -> int:
+    """How many records hold one another with nothing between them."""
+    if not isinstance(type_, Record):
+        return 0
+    if id(type_) not in known:
+        known[id(type_)] = 0
+        known[id(type_)] = 1 + max((_chain(field.type, known) for field in type_.fields), default=0)
     return known[id(type_)]
 
 

@@ -296,12 +296,25 @@ def test_garbage_is_read_or_refused_but_never_worse(data: bytes) -> None:
             pass
 
 
-@pytest.mark.parametrize("size", [600, 5_000, 1_000_000])
+@pytest.mark.parametrize("size", [800, 5_000, 1_000_000])
 @pytest.mark.parametrize("read", [AvroCodec.decode, AvroCodec.decode_json])
 def test_data_that_nests_without_end_is_refused(size: int, read: Callable[[AvroCodec, bytes], object]) -> None:
     node = _codec(_record("N", next=["null", "N"]))
     with pytest.raises(InvalidData):
         read(node, b"\x02" * size + b"\x00")
+
+
+@pytest.mark.parametrize("links", [1, 5, 25])
+def test_long_chains_of_records_do_not_help_data_to_nest(links: int) -> None:
+    chain = _record(f"R{links}", next=["null", "R1"])
+    for number in range(links - 1, 0, -1):
+        chain = _record(f"R{number}", next=chain)
+    codec = _codec(chain)
+    for size in (10, 100, 400, 700, 740, 760, 5_000):
+        try:
+            codec.decode(b"\x02" * size + b"\x00")
+        except InvalidData:
+            assert size > 10
 
 
 def test_values_that_nest_without_end_are_refused() -> None:
