@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.broker import BrokerProcess
 from tests.support.kafka import start_class
+from tests.support.postgres import PostgresServer, running_server
 
 _numbers = itertools.count(1)
 
@@ -19,6 +20,13 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
         yield process
         if not process.is_running:
             pytest.fail(f"the broker died during the tests\n{process.log_tail()}")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server for all tests, each in a database of its own."""
+    with running_server() as server:
+        yield server
 
 
 @pytest.fixture
