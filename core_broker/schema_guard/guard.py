@@ -25,6 +25,7 @@ from core_broker.settings.schema_guard import RECORD_NAME, TOPIC_NAME
 _QUESTIONS_PER_ROUND: Final = 32
 """Asked at a time; and a batch of a million invented ids is refused after so many of them."""
 _REPORTED_MAX: Final = 1000
+_SUBJECT_LENGTH_MAX: Final = 1000
 
 Question: TypeAlias = Callable[[], asyncio.Task[None]]
 
@@ -94,7 +95,7 @@ class SchemaGuard:
         try:
             _gather(inspection, _guarded_sides(settings), records)
         except BrokerError as error:  # the records cannot be read
-            inspection.claims = []
+            inspection.claims, inspection.bad = [], {}
             inspection.failure = error
         self._decide(inspection)
         return inspection
@@ -107,7 +108,7 @@ class SchemaGuard:
         try:
             async with asyncio.timeout(self._timeout_s):
                 asked = 0
-                while questions := self._decide(inspection)[:_QUESTIONS_PER_ROUND]:
+                while questions := self._decide(inspection):
                     if inspection.bad and asked >= _QUESTIONS_PER_ROUND:
                         return  # refused in any case: the fate of the others need not be known
                     await _answered([ask() for ask in questions])
@@ -118,16 +119,17 @@ class SchemaGuard:
             inspection.failure = error
 
     def _decide(self, inspection: Inspection) -> list[Question]:
-        """Settle the claims that are known to be right or wrong; returns what must be asked about the others."""
+        """Settle the claims that are known to be right or wrong; returns what must be asked next about the others."""
         questions: list[Question] = []
         undecided = []
         for claim in inspection.claims:
-            asked = self._judge(claim, inspection)
+            asked = self._judge(claim, inspection) if len(questions) < _QUESTIONS_PER_ROUND else questions
             if asked:
                 undecided.append(claim)
+            if asked is not questions:
                 questions += asked
         inspection.claims = undecided
-        return questions
+        return questions[:_QUESTIONS_PER_ROUND]
 
     def _judge(self, claim: _Claim, inspection: Inspection) -> list[Question]:
         schema = claim.schema
@@ -149,7 +151,7 @@ class SchemaGuard:
         by_subject: dict[str, list[tuple[int, bytes]]] = {}
         for index, tail in claim.records:
             try:
-                by_subject.setdefault(prefix + name.value(tail), []).append((index, tail))
+                by_subject.setdefault(_bounded(prefix + name.value(tail)), []).append((index, tail))
             except BadFraming as error:
                 inspection.bad[index] = f"{claim.side}: schema {schema}: {error}"
         return [
@@ -215,6 +217,13 @@ def _gather(inspection: Inspection, sides: list[tuple[Side, str]], records: Iter
             except BadFraming as error:
                 inspection.bad[index] = str(error)
     inspection.claims = [claim for part in gathered for claim in part.by_schema.values()]
+
+
+def _bounded(subject: str) -> str:
+    """A schema may call its records anything; what is too long for an address is not asked about."""
+    if len(subject) > _SUBJECT_LENGTH_MAX:
+        raise BadFraming(f"the subject {subject[:80]}... has more than {_SUBJECT_LENGTH_MAX} characters")
+    return subject
 
 
 def _refuse(claim: _Claim, inspection: Inspection, reason: str) -> list[Question]:

@@ -35,6 +35,7 @@ _NOT_FOUND: Final = 404
 _UNKNOWN_THERE: Final = frozenset({40401, 40402, 40403})
 """Subject, version and schema not found. Any other 404 comes from something that is no registry."""
 _ANSWER_BYTES_MAX: Final = 16 * 1024 * 1024
+_REASON_LENGTH_MAX: Final = 300
 _COMPLAIN_EVERY_S: Final = 30.0
 _KEEP_ALIVE_S: Final = 4.0
 """Less than the five seconds after which servers close idle connections."""
@@ -157,7 +158,7 @@ class Registry:
         except TimeoutError:
             raise _Unusable("no answer in time") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError) as error:
-            raise _Unusable(str(error) or type(error).__name__) from error
+            raise _Unusable(str(error)[:_REASON_LENGTH_MAX] or type(error).__name__) from error
 
     async def _open(self) -> "httpx2.AsyncClient":
         """Load the library, in a thread because that takes a while, when the first question is asked."""

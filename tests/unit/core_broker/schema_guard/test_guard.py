@@ -2,7 +2,9 @@
 
 import asyncio
 import base64
+import json
 import struct
+import time
 from collections.abc import AsyncIterator, Iterable
 from uuid import UUID
 
@@ -221,3 +223,29 @@ async def test_at_most_a_thousand_records_are_reported(guard: SchemaGuard) -> No
     refusal = (await inspected(guard, VALUES, values(*[b"plain"] * 5000))).refusal
     assert isinstance(refusal, RecordsRefused)
     assert (refusal.count, len(refusal.records)) == (5000, 1000)
+
+
+async def test_a_title_that_is_too_long_for_a_subject_is_refused_briefly(
+    guard: SchemaGuard, registry: FakeRegistry
+) -> None:
+    settings = VALUES.replace(confluent_value_subject_name_strategy=RECORD_NAME)
+    schema = registry.register("any", json.dumps({"title": "t" * 1_000_000}), kind="JSON")
+    bad = await refused(guard, settings, values(framed(schema.id), framed(schema.id)))
+    assert list(bad) == [0, 1]
+    assert len(bad[0]) < 300
+
+
+async def test_many_schemas_in_one_batch_are_all_asked_about(guard: SchemaGuard, registry: FakeRegistry) -> None:
+    ids = [registry.register("orders-value", json.dumps({"title": str(n)}), kind="JSON").id for n in range(100)]
+    assert await refused(guard, VALUES, values(*map(framed, ids))) == {}
+    assert len(registry.asked) == 100
+    assert not guard.inspect("orders", VALUES, values(*map(framed, ids))).claims
+
+
+async def test_a_huge_batch_of_invented_ids_is_refused_quickly(guard: SchemaGuard, registry: FakeRegistry) -> None:
+    started = time.perf_counter()
+    inspection = guard.inspect("orders", VALUES, values(*(framed(number) for number in range(1, 100_001))))
+    await guard.settle([inspection])
+    assert isinstance(inspection.refusal, RecordsRefused)
+    assert time.perf_counter() - started < 5
+    assert len(registry.asked) == 32
