@@ -145,7 +145,7 @@ def parse(
     del strict
     size = len(text) + sum(len(reference.text) for reference in references)
     cached = _parse_short if size <= _CACHED_CHARACTERS else _parse_long
-    return cached(text, tuple(references), limits)
+    return cached(text.removeprefix("\ufeff"), tuple(references), limits)
 
 
 def _parse(text: str, references: tuple[ResolvedReference, ...], limits: Limits) -> ProtobufSchema:

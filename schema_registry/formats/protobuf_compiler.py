@@ -82,6 +82,8 @@ class Compiler:
                 raise InvalidSchema("the schema takes too long to compile") from None
             if process.returncode in _CRASHES:
                 raise InvalidSchema(_GAVE_UP) from None
+            if process.returncode >= 0:
+                raise RuntimeError("the Protobuf compiler does not run") from None
             return None
 
     def _end(self) -> None:
@@ -113,21 +115,25 @@ def _exchange(process: subprocess.Popen[bytes], request: bytes) -> CompileReply:
     assert process.stdin is not None
     assert process.stdout is not None
     deadline = time.monotonic() + REPLY_TIMEOUT_SECONDS
-    _write(process.stdin.fileno(), LENGTH.pack(len(request)) + request)
+    _write(process.stdin.fileno(), LENGTH.pack(len(request)) + request, deadline)
     (length,) = LENGTH.unpack(_read(process.stdout.fileno(), LENGTH.size, deadline))
     return msgspec.msgpack.decode(_read(process.stdout.fileno(), length, deadline), type=CompileReply)
 
 
-def _write(descriptor: int, content: bytes) -> None:
+def _write(descriptor: int, content: bytes, deadline: float) -> None:
+    # A process that is stopped does not empty the pipe, so a plain write could wait for ever.
+    os.set_blocking(descriptor, False)
     view = memoryview(content)
     while view:
+        if not _is_ready(descriptor, select.POLLOUT, deadline):
+            raise TimeoutError
         view = view[os.write(descriptor, view) :]
 
 
 def _read(descriptor: int, size: int, deadline: float) -> bytes:
     parts = bytearray()
     while len(parts) < size:
-        if not _readable(descriptor, deadline - time.monotonic()):
+        if not _is_ready(descriptor, select.POLLIN, deadline):
             raise TimeoutError
         part = os.read(descriptor, size - len(parts))
         if not part:
@@ -136,10 +142,10 @@ def _read(descriptor: int, size: int, deadline: float) -> bytes:
     return bytes(parts)
 
 
-def _readable(descriptor: int, timeout_seconds: float) -> bool:
+def _is_ready(descriptor: int, event: int, deadline: float) -> bool:
     poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(max(0, timeout_seconds) * 1000))
+    poll.register(descriptor, event)
+    return bool(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
 
 
 def _told(errors: str) -> str:

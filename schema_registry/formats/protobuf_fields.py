@@ -46,7 +46,7 @@ class FieldPrinter:
     def named(self, full_name: str, path: Path) -> str:
         """The type's name as written, or the full one."""
         as_written = self._written.type_name(path) if self._written else None
-        return as_written or full_name
+        return as_written if as_written and is_name_of(as_written, full_name) else full_name
 
     def _type(self, field: FieldDescriptorProto, path: Path) -> str:
         if field.type_name:
@@ -56,7 +56,9 @@ class FieldPrinter:
     def _map_type(self, entry: DescriptorProto, path: Path) -> str:
         key, value = (next(field for field in entry.field if field.number == number) for number in (1, 2))
         as_written = self._written.map_value((*path, 6)) if self._written else None
-        return f"map<{_TYPE_NAMES[key.type]}, {as_written or value.type_name or _TYPE_NAMES[value.type]}>"
+        full_name = value.type_name or _TYPE_NAMES[value.type]
+        name = as_written if as_written and is_name_of(as_written, full_name) else full_name
+        return f"map<{_TYPE_NAMES[key.type]}, {name}>"
 
     def _label(self, field: FieldDescriptorProto) -> str:
         label = explicit_label(field, self._syntax)
@@ -100,6 +102,11 @@ def oneof_members(message: DescriptorProto) -> dict[int, list[Numbered]]:
         if not is_plain(message, field):
             members.setdefault(field.oneof_index, []).append((index, field))
     return members
+
+
+def is_name_of(name: str, full_name: str) -> bool:
+    """Whether this may be short for the full name."""
+    return f".{full_name}".endswith(f".{name.removeprefix('.')}")
 
 
 def local_name(field: FieldDescriptorProto) -> str:

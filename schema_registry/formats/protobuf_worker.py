@@ -48,7 +48,11 @@ def main() -> None:
     while (request := _read_request(requests)) is not None:
         # The default action of SIGPROF ends the process: protoc cannot be interrupted in any other way.
         signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
-        reply = msgspec.msgpack.encode(compiler.compile(request))
+        try:
+            reply = msgspec.msgpack.encode(compiler.compile(request))
+        except MemoryError:
+            # As C++ does when it runs out of memory: the parent then knows that it was the schema.
+            os.abort()
         signal.setitimer(signal.ITIMER_PROF, 0)
         replies.write(LENGTH.pack(len(reply)) + reply)
         replies.flush()

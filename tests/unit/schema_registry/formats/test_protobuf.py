@@ -47,6 +47,16 @@ def test_unknown_formats_give_the_canonical_text() -> None:
     assert schema.formatted("no such format") == schema.formatted("") == schema.canonical
 
 
+def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+    text = PROTO3 + "package p; message A { B b = 1; } message B {}"
+    assert parse("\ufeff" + text).canonical == parse(text).canonical
+
+
+def test_carriage_returns_are_spaces() -> None:
+    text = PROTO3 + "message A {\n  B b = 1;\n  // note\n}\nmessage B {}\n"
+    assert parse(text.replace("\n", "\r\n")).canonical == parse(text).canonical
+
+
 def test_the_same_text_is_compiled_once() -> None:
     text = PROTO3 + "message CompiledOnce {}"
     assert parse(text) is parse(text)

@@ -73,8 +73,8 @@ def test_a_process_that_is_killed_in_the_middle_is_replaced(compiler: Compiler) 
 
 
 def test_a_process_that_does_not_answer_is_given_up(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("schema_registry.formats.protobuf_compiler.REPLY_TIMEOUT_SECONDS", 0.2)
     compiled(compiler)
+    monkeypatch.setattr("schema_registry.formats.protobuf_compiler.REPLY_TIMEOUT_SECONDS", 0.2)
     first = process(compiler)
     os.kill(first, signal.SIGSTOP)
     with pytest.raises(InvalidSchema, match="too long"):
@@ -82,6 +82,33 @@ def test_a_process_that_does_not_answer_is_given_up(compiler: Compiler, monkeypa
     assert not psutil.pid_exists(first)
     monkeypatch.undo()
     assert compiled(compiler) == ["A"]
+
+
+def test_a_stopped_process_does_not_hold_up_a_large_request(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled(compiler)
+    monkeypatch.setattr("schema_registry.formats.protobuf_compiler.REPLY_TIMEOUT_SECONDS", 0.2)
+    os.kill(process(compiler), signal.SIGSTOP)
+    with pytest.raises(InvalidSchema, match="too long"):
+        compiled(compiler, TEXT + " " * 1_000_000)
+
+
+def test_a_large_request_arrives_whole(compiler: Compiler) -> None:
+    assert compiled(compiler, " " * 1_000_000 + TEXT) == ["A"]
+
+
+def test_the_memory_of_the_process_is_bounded(compiler: Compiler) -> None:
+    compiled(compiler)
+    assert psutil.Process(process(compiler)).rlimit(psutil.RLIMIT_AS) == (1 << 30, 1 << 30)
+
+
+def test_a_compiler_that_cannot_be_started_is_no_fault_of_the_schema(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(RuntimeError, match="does not run"):
+        compiled(compiler)
 
 
 def test_a_schema_that_crashes_protoc_is_refused_and_the_next_one_compiles(compiler: Compiler) -> None:
