@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 import uvloop
+from fastapi import APIRouter
 
 from core_broker.service import lifecycle
 from core_broker.service.clock import SystemClock
@@ -12,8 +13,11 @@ from core_broker.service.metrics import Family
 from core_broker.service.web import Application, RequestCounts, create_app, guarded
 from core_broker.service.web_server import endpoints, serving
 from schema_registry.errors import RegistryError
+from schema_registry.registry.associations import Associations
+from schema_registry.registry.deks import Deks
+from schema_registry.registry.kms import LOCAL, LocalKms
 from schema_registry.registry.registry import Registry
-from schema_registry.routes import compatibility, schemas, scopes, server, subjects
+from schema_registry.routes import associations, compatibility, deks, schemas, scopes, server, subjects
 from schema_registry.routes.media_types import MediaTypes
 from schema_registry.routes.paths import RegistryPaths
 from schema_registry.routes.ready_answers import ReadyAnswers
@@ -45,8 +49,15 @@ async def running(settings: RegistrySettings) -> AsyncIterator[Mapping[str, str]
 
 
 def application(database: Database, settings: RegistrySettings) -> Application:
-    """The whole HTTP application over a database."""
+    """The whole HTTP application over a database; to be made inside the event loop that serves it."""
     registry = Registry(database, settings, SystemClock())
+    loop = asyncio.get_running_loop()
+
+    def forget() -> None:
+        # Rules run on worker threads; what they schedule runs before the answer to their caller leaves.
+        loop.call_soon_threadsafe(ready.forget)
+
+    registry.on_forgotten = forget
     counts = RequestCounts("caudal_registry")
 
     def collect() -> Iterable[Family]:
@@ -60,14 +71,7 @@ def application(database: Database, settings: RegistrySettings) -> Application:
         collect=collect,
         is_healthy=lambda: _answers(database),
     )
-    for router in (
-        schemas.router(registry),
-        subjects.router(registry),
-        compatibility.router(registry),
-        scopes.config_router(registry),
-        scopes.mode_router(registry),
-        server.router(registry),
-    ):
+    for router in _routers(registry, database, settings):
         app.include_router(router)
     ready = ReadyAnswers(
         guarded(RegistryPaths(MediaTypes(app)), settings, counts),
@@ -75,6 +79,26 @@ def application(database: Database, settings: RegistrySettings) -> Application:
         ttl_seconds=settings.answer_cache_ttl_ms / 1000,
     )
     return ready
+
+
+def _routers(registry: Registry, database: Database, settings: RegistrySettings) -> Iterable[APIRouter]:
+    yield schemas.router(registry)
+    yield subjects.router(registry)
+    yield compatibility.router(registry)
+    yield scopes.config_router(registry)
+    yield scopes.mode_router(registry)
+    yield server.router(registry)
+    secret = settings.dek_local_kms_secret
+    keys = Deks(
+        database, SystemClock(), drivers={LOCAL: LocalKms(secret)}, is_importing=lambda s: _is_importing(registry, s)
+    )
+    yield deks.router(keys)
+    held = Associations(database, SystemClock(), schemas=registry, on_subjects_removed=registry.on_forgotten)
+    yield associations.router(held)
+
+
+def _is_importing(registry: Registry, subject: str) -> bool:
+    return registry.mode(subject, default_to_global=True).mode == "IMPORT"
 
 
 def _answers(database: Database) -> bool:

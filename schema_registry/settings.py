@@ -5,11 +5,13 @@ from core_broker.service.settings import (
     INT,
     LIST,
     LONG,
+    PASSWORD,
     STRING,
     Kind,
     at_least,
     between,
     one_of,
+    optional,
     setting,
 )
 from core_broker.service.web_settings import WebSettings
@@ -68,6 +70,9 @@ class RegistrySettings(WebSettings):
     """How many schemas a search returns at most."""
     mode_mutability: bool = setting(BOOLEAN, default=True)
     """Whether modes (READONLY, IMPORT, ...) can be changed over HTTP."""
+
+    dek_local_kms_secret: str | None = setting(optional(PASSWORD), default=None, sensitive=True)
+    """Secret of the `local-kms` key service, for shared key encryption keys that do not bring their own."""
 
     answer_cache_bytes: int = setting(LONG, default=64 * 1024 * 1024, check=at_least(0))
     """Memory for ready-made answers to "which schema has this id"; 0 keeps none."""
