@@ -273,7 +273,7 @@ def _refusals(inspections: Inspections, context: RequestContext) -> Refusals:
     for (topic, index), inspection in inspections:
         refusal = inspection.refusal
         if isinstance(refusal, RecordsRefused):
-            context.services.metrics.topic_unregistered_records(topic, refusal.count)
+            context.services.metrics.topic_unregistered_records(topic, len(refusal.records))
         if refusal is not None:
             refusals.setdefault((topic, index), refusal)
     return refusals

@@ -25,6 +25,9 @@ from core_broker.settings.schema_guard import RECORD_NAME, TOPIC_NAME
 _QUESTIONS_PER_ROUND: Final = 32
 """Asked at a time; and a batch of a million invented ids is refused after so many of them."""
 _REPORTED_MAX: Final = 1000
+"""Bad records after which the rest of a batch is not looked at."""
+_SCHEMAS_MAX: Final = 1000
+"""Schemas that the records of one batch may name: batches that people send name one or a few."""
 _SUBJECT_LENGTH_MAX: Final = 1000
 
 Question: TypeAlias = Callable[[], asyncio.Task[None]]
@@ -34,10 +37,10 @@ class RecordsRefused(BrokerError):
     """Records that name no registered schema: index within the batch, and what is wrong."""
 
     def __init__(self, bad: dict[int, str]) -> None:
-        self.count = len(bad)
         self.records = sorted(bad.items())[:_REPORTED_MAX]
         first, reason = self.records[0]
-        others = f" (and {self.count - 1} more)" if self.count > 1 else ""
+        count = len(self.records) - 1
+        others = f" (and {'at least ' * (count + 1 == _REPORTED_MAX)}{count} more)" if count else ""
         super().__init__(ErrorCode.INVALID_RECORD, f"record {first}: {reason}{others}; nothing of the batch was kept")
 
 
@@ -191,10 +194,12 @@ class _Gathered(msgspec.Struct):
     by_prefix: dict[bytes, _Claim] = {}
 
     def add(self, index: int, data: bytes, headers: Headers) -> None:
-        """Take a record in; raises BadFraming."""
+        """Take a record in; raises BadFraming, or BrokerError when the whole batch is too much."""
         framing = read_framing(self.side, data, headers)
         claim = self.by_schema.get(framing.schema)
         if claim is None:
+            if len(self.by_schema) == _SCHEMAS_MAX:
+                raise BrokerError(ErrorCode.INVALID_RECORD, f"batch names more than {_SCHEMAS_MAX} schemas")
             claim = self.by_schema[framing.schema] = _Claim(self.side, self.strategy, framing.schema, [])
         claim.records.append((index, framing.tail))
         if not headers and self.strategy == TOPIC_NAME:
@@ -216,6 +221,8 @@ def _gather(inspection: Inspection, sides: list[tuple[Side, str]], records: Iter
                 part.add(index, data, record.headers)
             except BadFraming as error:
                 inspection.bad[index] = str(error)
+        if len(inspection.bad) >= _REPORTED_MAX:
+            break
     inspection.claims = [claim for part in gathered for claim in part.by_schema.values()]
 
 

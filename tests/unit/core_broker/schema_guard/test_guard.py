@@ -4,7 +4,6 @@ import asyncio
 import base64
 import json
 import struct
-import time
 from collections.abc import AsyncIterator, Iterable
 from uuid import UUID
 
@@ -93,7 +92,7 @@ async def test_batches_that_wait_for_the_same_answer_ask_once(guard: SchemaGuard
 async def test_a_flood_of_invented_ids_does_not_become_a_flood_of_questions(
     guard: SchemaGuard, registry: FakeRegistry
 ) -> None:
-    bad = await refused(guard, VALUES, values(*(framed(number) for number in range(1, 5001))))
+    bad = await refused(guard, VALUES, values(*(framed(number) for number in range(1, 1001))))
     assert len(bad) == 32
     assert len(registry.asked) == 32
     await refused(guard, VALUES, values(framed(1)))
@@ -222,7 +221,8 @@ async def test_a_batch_does_not_wait_for_ever(registry: FakeRegistry, clock: Man
 async def test_at_most_a_thousand_records_are_reported(guard: SchemaGuard) -> None:
     refusal = (await inspected(guard, VALUES, values(*[b"plain"] * 5000))).refusal
     assert isinstance(refusal, RecordsRefused)
-    assert (refusal.count, len(refusal.records)) == (5000, 1000)
+    assert len(refusal.records) == 1000
+    assert "and at least 999 more" in refusal.message
 
 
 async def test_a_title_that_is_too_long_for_a_subject_is_refused_briefly(
@@ -242,10 +242,12 @@ async def test_many_schemas_in_one_batch_are_all_asked_about(guard: SchemaGuard,
     assert not guard.inspect("orders", VALUES, values(*map(framed, ids))).claims
 
 
-async def test_a_huge_batch_of_invented_ids_is_refused_quickly(guard: SchemaGuard, registry: FakeRegistry) -> None:
-    started = time.perf_counter()
-    inspection = guard.inspect("orders", VALUES, values(*(framed(number) for number in range(1, 100_001))))
-    await guard.settle([inspection])
-    assert isinstance(inspection.refusal, RecordsRefused)
-    assert time.perf_counter() - started < 5
-    assert len(registry.asked) == 32
+async def test_a_batch_that_names_thousands_of_schemas_is_refused_without_asking(
+    guard: SchemaGuard, registry: FakeRegistry
+) -> None:
+    batch = values(*(framed(number) for number in range(1, 100_001)))
+    refusal = (await inspected(guard, VALUES, batch)).refusal
+    assert refusal is not None
+    assert refusal.code is ErrorCode.INVALID_RECORD
+    assert refusal.message == "batch names more than 1000 schemas"
+    assert registry.asked == []
