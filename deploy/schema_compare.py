@@ -1,5 +1,6 @@
 """`caudal schema diff`: what changed between two schemas, and what that breaks."""
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,8 +19,17 @@ from deploy.registry_options import (
     registry_client,
 )
 from deploy.schema_diff import Change, Direction
-from deploy.schema_files import EXTENSIONS, ReferencesOption, TypeOption, name_of, parse_place, pretty, read_definition
-from deploy.schema_judgement import Judgement
+from deploy.schema_files import (
+    EXTENSIONS,
+    ReferencesOption,
+    TypeOption,
+    name_of,
+    parse_place,
+    pretty,
+    read_definition,
+    stored,
+)
+from deploy.schema_judgement import Judgement, swapped
 
 if TYPE_CHECKING:
     from schema_registry.client.models import RegisteredSchema, SchemaDefinition
@@ -39,9 +49,12 @@ backward (new schemas read old records), forward (old ones read new records), fu
 
 _SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
 _WAYS = {
-    "backward": "{new} reads what was written with {old}",
-    "forward": "{old} reads what is written with {new}",
-    "full": "{old} and {new} read each other's records",
+    ("backward", True): "{new} reads what was written with {old}",
+    ("backward", False): "{new} cannot read all that was written with {old}",
+    ("forward", True): "{old} reads what is written with {new}",
+    ("forward", False): "{old} cannot read all that is written with {new}",
+    ("full", True): "{old} and {new} read each other's records",
+    ("full", False): "{old} and {new} cannot read all of each other's records",
 }
 
 
@@ -151,10 +164,18 @@ def _compared(client: "RegistryClient", old: _Side, new: _Side) -> _Comparison:
             changes = marked(changes, judged.clashes, direction)
     except Unreadable as error:
         trouble = str(error)
-    lines = text_diff(pretty(old.definition), pretty(new.definition), old_name=old.name, new_name=new.name)
+    lines = text_diff(_text(client, old), _text(client, new), old_name=old.name, new_name=new.name)
     return _Comparison(
         old=old, new=new, level=level, changes=changes, trouble=trouble, judgements=judgements, lines=lines
     )
+
+
+def _text(client: "RegistryClient", side: _Side) -> str:
+    """The text as registries store it: how a file is laid out is no difference."""
+    if side.registered is None:
+        with suppress(ImportError, ValueError):
+            return pretty(stored(side.definition, partial(client.references, side.definition)))
+    return pretty(side.definition)
 
 
 def _judgements(client: "RegistryClient", old: _Side, new: _Side, level: str) -> dict[Direction, Judgement]:
@@ -173,7 +194,7 @@ def _judgements(client: "RegistryClient", old: _Side, new: _Side, level: str) ->
         return {}
     found: dict[Direction, Judgement] = {directions[0]: _judged(client, old, new)}
     if new.registered is not None and directions[1] not in found:
-        found[directions[1]] = _judged(client, new, old)
+        found[directions[1]] = swapped(_judged(client, new, old))
     return found
 
 
@@ -216,7 +237,7 @@ def _print_json(compared: _Comparison) -> None:
 def _print(compared: _Comparison) -> None:
     from deploy.output import note
 
-    if not compared.lines and compared.old.definition == compared.new.definition:
+    if not compared.lines and not compared.changes and not compared.trouble:
         note(f"{compared.old.name} and {compared.new.name} are the same")
         return
     _print_changes(compared)
@@ -238,12 +259,16 @@ def _print_changes(compared: _Comparison) -> None:
     width = max((len(f"{change.kind} {change.name}") for change in compared.changes), default=0)
     for change in compared.changes:
         sign, colour = _SIGNS[change.change]
-        name = f"{change.kind} {change.name}"
-        shown = f"{change.before} → {change.after}" if change.change == "changed" else change.after or change.before
-        if change.change == "changed" and change.before == change.after:
-            shown = change.after
+        name, shown = f"{change.kind} {change.name}", _values(change)
         breaks = "".join(f"  [red]✗ {direction}[/]" for direction in change.breaks)
-        out.print(f"  [{colour}]{sign} {escape(name.ljust(width))}[/]  {escape(shown or '')}{breaks}".rstrip())
+        beside = f"  {escape(shown)}{breaks}".rstrip()
+        out.print(f"  [{colour}]{sign} {escape(name.ljust(width) if beside else name)}[/]{beside}")
+
+
+def _values(change: Change) -> str:
+    """`int → long`, or the one value that there is."""
+    values = [value for value in (change.before, change.after) if value is not None]
+    return " → ".join(dict.fromkeys(values))
 
 
 def _print_judgements(compared: _Comparison) -> None:
@@ -256,8 +281,8 @@ def _print_judgements(compared: _Comparison) -> None:
         out.print("  [dim]at this level the registry judges nothing[/]")
     for direction, judged in compared.judgements.items():
         mark = "[green]✓[/]" if judged.is_compatible else "[red]✗[/]"
-        way = _WAYS[direction].format(old=compared.old.name, new=compared.new.name)
-        out.print(f"  {mark} [bold]{direction.ljust(8)}[/]  {escape(way)}{'' if judged.is_compatible else ': no'}")
+        way = _WAYS[direction, judged.is_compatible].format(old=compared.old.name, new=compared.new.name)
+        out.print(f"  {mark} [bold]{direction.ljust(8)}[/]  {escape(way)}")
         for clash in judged.clashes:
             kind = f"[red]{escape(clash.type)}[/]  " if clash.type else ""
             out.print(f"      {kind}{escape(clash.words)}")

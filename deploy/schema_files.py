@@ -2,14 +2,14 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 import typer
 
 from schema_registry.client.models import Reference, RegisteredSchema, SchemaDefinition
-from schema_registry.formats.schema import SchemaType
+from schema_registry.formats.schema import References, Schema, SchemaType
 
 MAX_FILE_BYTES = 16 << 20
 EXTENSIONS = {".avsc": SchemaType.AVRO, ".proto": SchemaType.PROTOBUF, ".json": SchemaType.JSON}
@@ -98,6 +98,26 @@ def pretty(definition: SchemaDefinition) -> str:
         return msgspec.json.format(definition.text, indent=2)
     except (msgspec.DecodeError, RecursionError):
         return definition.text
+
+
+def stored(definition: SchemaDefinition, references: Callable[[], References]) -> SchemaDefinition:
+    """A schema as registries store it; raises InvalidSchema, or ImportError when the format's library is missing."""
+    import msgspec
+
+    if definition.schema_type is SchemaType.JSON:
+        return definition  # stored as it is, but for the layout
+    parse = _parser(definition.schema_type)
+    return msgspec.structs.replace(definition, text=parse(definition.text, references(), strict=False).canonical)
+
+
+def _parser(schema_type: SchemaType) -> Callable[..., Schema]:
+    if schema_type is SchemaType.AVRO:
+        from schema_registry.formats.avro import parse as parse_avro
+
+        return parse_avro
+    from schema_registry.formats.protobuf import parse as parse_protobuf
+
+    return parse_protobuf
 
 
 def name_of(schema: RegisteredSchema) -> str:

@@ -17,6 +17,7 @@ _DIFFERENCE = re.compile(
     re.DOTALL,
 )
 _PATH = re.compile(r"path '(?P<path>.*?)'(?=[\s),.;]|$)", re.DOTALL)
+_SIDES = re.compile(r"'[^']*'|\b(?:new|old)\b")
 _VERSION = re.compile(r"\{oldSchemaVersion: (\d{1,10})\}")
 _LEVEL = re.compile(r"compatibility: '(\w+)'\}")
 
@@ -73,6 +74,17 @@ def judgement(messages: Iterable[str], *, is_compatible: bool) -> Judgement:
         elif not message.startswith("{oldSchema:"):
             clashes.append(Clash(words=message))
     return Judgement(is_compatible=is_compatible, clashes=tuple(clashes), version=version, level=level)
+
+
+def swapped(judged: Judgement) -> Judgement:
+    """As seen from the other side: what the registry was given as new is the old one, and the other way round."""
+    other = {"new": "old", "old": "new"}
+
+    def turned(words: str) -> str:
+        return _SIDES.sub(lambda found: other.get(found[0], found[0]), words)
+
+    clashes = tuple(msgspec.structs.replace(clash, words=turned(clash.words)) for clash in judged.clashes)
+    return msgspec.structs.replace(judged, clashes=clashes)
 
 
 def ask(

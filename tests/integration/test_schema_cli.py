@@ -263,6 +263,8 @@ def test_diff_of_versions_asks_in_both_directions(caudal: Caudal, write: Write, 
     (change,) = compared["changes"]
     assert (change["name"], change["before"], change["after"]) == ("shop.Order.id", "int", "long")
     assert change["breaks"] == ["forward"]
+    (clash,) = compared["compatibility"]["forward"]["differences"]
+    assert "in the old schema does not match with the new schema" in clash["words"]
     assert {way: told["compatible"] for way, told in compared["compatibility"].items()} == {
         "backward": True,
         "forward": False,
@@ -296,6 +298,16 @@ def test_diff_with_references_uses_those_of_the_earlier_version(caudal: Caudal, 
 def test_diff_of_equal_schemas_says_so(caudal: Caudal, write: Write, name: str) -> None:
     caudal("schema", "register", name, write("order.avsc", AVRO))
     assert "are the same" in caudal("schema", "diff", name, f"{name}@1").stderr
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_layout_of_a_file_is_no_difference(caudal: Caudal, write: Write, name: str, kind: str) -> None:
+    file, text, _ = FORMATS[kind]
+    other = f"// words\n{text}\n" if kind == "protobuf" else json.dumps(json.loads(text), indent=7)
+    caudal("schema", "register", name, write(file, text))
+    assert (
+        "are the same" in caudal("schema", "diff", name, write(file, other.replace('"Order"', '"shop.Order"'))).stderr
+    )
 
 
 def test_diff_of_a_single_version_asks_for_another(caudal: Caudal, write: Write, name: str) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from deploy.schema_judgement import Clash, judgement
+from deploy.schema_judgement import Clash, judgement, swapped
 
 AVRO = (
     "{errorType:'READER_FIELD_MISSING_DEFAULT_VALUE', description:'The field 'total' at path '/fields/1' in the new "
@@ -47,3 +47,9 @@ def test_words_of_any_other_kind_are_kept() -> None:
 def test_no_messages_are_no_clashes() -> None:
     judged = judgement([], is_compatible=True)
     assert (judged.is_compatible, judged.clashes, judged.version, judged.level) == (True, (), None, None)
+
+
+def test_swapped_words_call_the_new_schema_old_and_leave_names_alone() -> None:
+    clash = Clash(words="The field 'new' at path '/old' in the new schema is missing in the old schema")
+    turned = swapped(judgement([clash.words], is_compatible=False)).clashes[0]
+    assert turned.words == "The field 'new' at path '/old' in the old schema is missing in the new schema"
