@@ -89,19 +89,19 @@ class Associations:
 
     def of_subject(self, subject: str, wanted: Filter) -> list[Association]:
         """The associations of a subject."""
-        with self._database.read() as connection:
-            return [told(found) for found in store.of_subject(connection, *parse(subject).key, wanted)]
+        return self._found(
+            lambda connection: store.of_subject(connection, *parse(subject).key, wanted), subject, wanted
+        )
 
     def of_resource(self, resource_id: str, wanted: Filter) -> list[Association]:
         """The associations of a resource by its id."""
-        with self._database.read() as connection:
-            return [told(found) for found in store.of_resource(connection, resource_id, wanted)]
+        return self._found(lambda connection: store.of_resource(connection, resource_id, wanted), resource_id, wanted)
 
     def of_name(self, name: str, namespace: str | None, wanted: Filter) -> list[Association]:
         """The associations of resources by their name; `-` or None stands for every namespace."""
         one_namespace = None if namespace == ANY_NAMESPACE else namespace
-        with self._database.read() as connection:
-            return [told(found) for found in store.of_name(connection, name, one_namespace, wanted)]
+        text = f"{namespace}/{name}"
+        return self._found(lambda connection: store.of_name(connection, name, one_namespace, wanted), text, wanted)
 
     def latest_schema(self, subject: str) -> SchemaAnswer | None:
         """The schema that an associated subject stands for now."""
@@ -128,6 +128,8 @@ class Associations:
     ) -> None:
         """Delete associations of a resource, with `cascade` the subjects that belong to it alone as well."""
         wanted = Filter(resource_type=resource_type or TOPIC, association_types=association_types)
+        if not self.of_resource(resource_id, wanted):
+            raise not_found(resource_id)
 
         def work(connection: Connection) -> bool:
             found = store.of_resource(connection, resource_id, wanted)
@@ -148,6 +150,15 @@ class Associations:
             self._on_subjects_removed()
 
     # --- what the methods above are made of ---
+
+    def _found(
+        self, find: Callable[[Connection], list[StoredAssociation]], text: str, wanted: Filter
+    ) -> list[Association]:
+        """What a query finds; a text with NUL, which databases refuse, finds nothing."""
+        if "\0" in f"{text}{wanted.resource_type}{''.join(wanted.association_types)}":
+            return []
+        with self._database.read() as connection:
+            return [told(association) for association in find(connection)]
 
     def _change(
         self, change: ResourceChange, *, context: str | None, dry_run: bool, create_only: bool

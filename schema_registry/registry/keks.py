@@ -40,7 +40,8 @@ class Keks:
         prefixes = [prefix for prefix in subject_prefixes if prefix and prefix != ":*:"]
         with self._database.read() as connection:
             if prefixes:
-                return store.kek_names_by_subject(connection, prefixes, with_deleted=deleted)
+                storable = [prefix for prefix in prefixes if "\0" not in prefix]
+                return store.kek_names_by_subject(connection, storable, with_deleted=deleted)
             return store.kek_names(connection, with_deleted=deleted)
 
     def get(self, name: str, *, deleted: bool = False) -> Kek:

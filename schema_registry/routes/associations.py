@@ -30,6 +30,7 @@ Types = Annotated[list[str] | None, Query(alias="associationType")]
 """`key`, `value` or both."""
 
 _NO_CONTENT = 204
+_MAX_INT = 2**31 - 1
 
 
 def router(associations: Associations) -> APIRouter:
@@ -149,6 +150,6 @@ def _filter(
         resource_type=resource_type or TOPIC,
         association_types=types or (),
         lifecycle=lifecycle or None,
-        offset=offset,
-        limit=limit,
+        offset=min(offset, _MAX_INT),
+        limit=min(limit, _MAX_INT),
     )

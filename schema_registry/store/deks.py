@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, false, func, insert, or_, select, update
 
 from schema_registry.store.dek_tables import deks, keks
 
@@ -64,7 +64,7 @@ def kek_names(connection: Connection, *, with_deleted: bool) -> list[str]:
 def kek_names_by_subject(connection: Connection, prefixes: Sequence[str], *, with_deleted: bool) -> list[str]:
     """Names of keys that wrap a key of a subject that begins with one of these, in order."""
     # A range, not LIKE: SQLite's LIKE overlooks the case of letters.
-    found = or_(*(deks.c.subject.between(prefix, prefix + _HIGHEST) for prefix in prefixes))
+    found = or_(false(), *((deks.c.subject >= prefix) & (deks.c.subject <= prefix + _HIGHEST) for prefix in prefixes))
     query = select(deks.c.kek_name).distinct().where(found).order_by(deks.c.kek_name)
     return list(connection.scalars(query if with_deleted else query.where(~deks.c.is_deleted)))
 

@@ -4,6 +4,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
+
 from schema_registry.store.database import Database
 
 
@@ -12,6 +14,15 @@ def new_database(directory: Path) -> Database:
     file = directory / "registry.db"
     file.write_bytes(_migrated())
     return Database(f"sqlite:///{file}")
+
+
+def new_database_of(kind: str, request: pytest.FixtureRequest, directory: Path) -> Database:
+    """The same on `sqlite` or on `postgresql`."""
+    if kind == "sqlite":
+        return new_database(directory)
+    database = Database(request.getfixturevalue("postgres").create_database())
+    database.migrate()
+    return database
 
 
 @cache

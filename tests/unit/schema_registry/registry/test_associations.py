@@ -24,7 +24,7 @@ from schema_registry.registry.subject_names import SubjectName
 from schema_registry.settings import RegistrySettings
 from schema_registry.store.associations import EVERYTHING, Filter
 from schema_registry.store.database import Database
-from tests.support.registry_database import new_database
+from tests.support.registry_database import new_database, new_database_of
 
 INT, STRING = '"int"', '"string"'
 
@@ -60,6 +60,14 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     database = new_database(tmp_path)
+    yield World(database)
+    database.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def world_on_each(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    """The same, once on each kind of database."""
+    database = new_database_of(request.param, request, tmp_path)
     yield World(database)
     database.close()
 
@@ -307,7 +315,8 @@ def test_an_upsert_creates(world: World) -> None:
     assert (answer.associations[0].lifecycle, answer.associations[0].frozen) == ("STRONG", False)
 
 
-def test_an_upsert_changes_the_lifecycle_and_nothing_else(world: World) -> None:
+def test_an_upsert_changes_the_lifecycle_and_nothing_else(world_on_each: World) -> None:
+    world = world_on_each
     world.register("s")
     world.create(weak())
     before = world.found()[0]
@@ -371,7 +380,8 @@ def test_all_associations_of_a_resource_are_frozen_or_none(world: World) -> None
     assert [association.frozen for association in world.found()] == [True, True]
 
 
-def test_of_strong_associations_at_once_one_is_made(world: World) -> None:
+def test_of_strong_associations_at_once_one_is_made(world_on_each: World) -> None:
+    world = world_on_each
     world.register("s")
     codes: list[int] = []
 
@@ -394,7 +404,8 @@ def test_of_strong_associations_at_once_one_is_made(world: World) -> None:
 # --- reading ---
 
 
-def test_associations_are_found_by_subject_id_and_name(world: World) -> None:
+def test_associations_are_found_by_subject_id_and_name(world_on_each: World) -> None:
+    world = world_on_each
     world.register("s")
     world.create(weak(kind="value"), weak(kind="key"))
     everything = [association.association_type for association in world.found()]
@@ -428,6 +439,17 @@ def test_filters_and_pages(world: World, wanted: Filter, kinds: list[str]) -> No
     assert [association.association_type for association in world.found(wanted=wanted)] == kinds
 
 
+def test_texts_that_no_database_keeps_find_nothing(world_on_each: World) -> None:
+    nul = "s\0"
+
+    assert world_on_each.associations.of_subject(nul, EVERYTHING) == []
+    assert world_on_each.found(nul) == []
+    assert world_on_each.found(wanted=Filter(association_types=[nul])) == []
+    assert world_on_each.associations.of_name(nul, "-", EVERYTHING) == []
+    with refused(40410):
+        world_on_each.associations.delete(nul)
+
+
 # --- deleting ---
 
 
@@ -443,7 +465,8 @@ def test_deleting_leaves_the_subject_alone(world: World) -> None:
     assert world.removals == 0
 
 
-def test_deleting_may_delete_the_subject_of_a_strong_association(world: World) -> None:
+def test_deleting_may_delete_the_subject_of_a_strong_association(world_on_each: World) -> None:
+    world = world_on_each
     world.register("s")
     world.register("t")
     world.create(strong(), weak("t", "key"))

@@ -13,7 +13,7 @@ from schema_registry.models_deks import Dek, DekCreation, KekChange, KekCreation
 from schema_registry.registry.deks import Deks
 from schema_registry.registry.kms import KmsAccessDenied, KmsDriver, LocalKms, Wrapper
 from schema_registry.store.database import Database
-from tests.support.registry_database import new_database
+from tests.support.registry_database import new_database, new_database_of
 
 MATERIAL = base64.b64encode(b"wrapped by a client").decode()
 
@@ -29,6 +29,14 @@ DRIVERS: Mapping[str, KmsDriver] = {"local-kms": LocalKms("mysecret"), "denying-
 def database(tmp_path: Path) -> Iterator[Database]:
     database = new_database(tmp_path)
     yield database
+    database.close()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def deks_on_each(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deks]:
+    """Keys, once on each kind of database."""
+    database = new_database_of(request.param, request, tmp_path)
+    yield Deks(database, ManualClock(now_ms=1_000), drivers=DRIVERS)
     database.close()
 
 
@@ -122,7 +130,8 @@ def test_names_come_in_order_and_deleted_ones_only_when_asked_for(deks: Deks) ->
     assert deks.keks.names(deleted=True) == ["a", "b", "c"]
 
 
-def test_names_by_prefixes_of_subjects(deks: Deks) -> None:
+def test_names_by_prefixes_of_subjects(deks_on_each: Deks) -> None:
+    deks = deks_on_each
     for name in ("a", "b", "c"):
         deks.keks.create(kek(name))
     deks.create("a", wrapped("orders-value"))
@@ -132,6 +141,7 @@ def test_names_by_prefixes_of_subjects(deks: Deks) -> None:
     assert deks.keks.names(subject_prefixes=["orders"]) == ["a"]
     assert deks.keks.names(subject_prefixes=["orders", "payments%_"]) == ["a", "c"]
     assert deks.keks.names(subject_prefixes=["%"]) == []
+    assert deks.keks.names(subject_prefixes=["\0"]) == []
     assert deks.keks.names(subject_prefixes=[""]) == ["a", "b", "c"]
 
 
@@ -186,7 +196,8 @@ def test_deleting_for_good_needs_a_deletion_before(deks: Deks) -> None:
         deks.keks.get("kek1", deleted=True)
 
 
-def test_a_kek_that_wraps_deks_stays(deks: Deks) -> None:
+def test_a_kek_that_wraps_deks_stays(deks_on_each: Deks) -> None:
+    deks = deks_on_each
     deks.keks.create(kek())
     deks.create("kek1", wrapped())
 
@@ -528,7 +539,8 @@ def test_deleting_and_undeleting_one_version(deks: Deks) -> None:
     assert deks.versions("kek1", "orders-value", deleted=True) == [1]
 
 
-def test_deleting_and_undeleting_all_versions(deks: Deks) -> None:
+def test_deleting_and_undeleting_all_versions(deks_on_each: Deks) -> None:
+    deks = deks_on_each
     deks.keks.create(kek())
     for version in (1, 2):
         deks.create("kek1", wrapped(version=version))
@@ -558,7 +570,8 @@ def test_a_dek_comes_back_only_after_its_kek(deks: Deks) -> None:
         deks.undelete("kek1", "orders-value", version=1)
 
 
-def test_of_many_creations_at_once_one_succeeds(deks: Deks) -> None:
+def test_of_many_creations_at_once_one_succeeds(deks_on_each: Deks) -> None:
+    deks = deks_on_each
     deks.keks.create(kek(shared=True))
     created: list[Dek] = []
     codes: list[int] = []

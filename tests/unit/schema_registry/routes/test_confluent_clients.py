@@ -5,7 +5,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 import uvicorn
@@ -58,11 +57,6 @@ def _application(directory: Path) -> RegistryPaths:
     app.include_router(deks.router(Deks(database, clock, drivers={LOCAL: LocalKms("mysecret")})))
     app.router.on_shutdown.append(database.close)
     return RegistryPaths(MediaTypes(app))
-
-
-@pytest.fixture
-def name() -> str:
-    return f"name-{uuid4().hex}"
 
 
 @pytest.fixture
