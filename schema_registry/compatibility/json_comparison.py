@@ -13,8 +13,8 @@ from schema_registry.compatibility.json_findings import Findings
 from schema_registry.compatibility.json_shapes import Kind, Shape, ShapeReader
 from schema_registry.formats.json_references import Node
 
-MAX_WORK = 200_000
-"""Steps of a comparison: about half a second."""
+MAX_WORK = 150_000
+"""Steps of a comparison: less than half a second."""
 
 _FIRST_LOOK = 10
 

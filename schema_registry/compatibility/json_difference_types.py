@@ -51,7 +51,8 @@ def compatible_types(policy: Policy) -> frozenset[str]:
 def describe(kind: str, path: str) -> str:
     """What a person reads about one difference; `{reader}` and `{writer}` stand for new and old."""
     text = _sentence(kind).replace("{path}", path)
-    if kind in _COMPATIBLE_IF_LENIENT:
+    # What a partially open model does not cover differs in type or limits too, which no policy lets pass.
+    if kind in _COMPATIBLE_IF_LENIENT and "_NOT_COVERED_" not in kind:
         text += f". {_REASONS.get(kind, '')}compatibilityPolicy LENIENT would let this pass"
     return text
 

@@ -40,9 +40,9 @@ def test_a_match_is_told_unless_only_backtracking_could_tell(pattern: str, text:
     "pattern", ["^(a+)+$", "^(a|a)*$", "^(a|b|ab)*c", "((a{1,100}){1,100}){1,100}$", "(" * 4_000 + ")" * 4_000]
 )
 def test_patterns_that_explode_elsewhere_are_checked_and_matched_in_no_time(pattern: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
 
     pattern_fault(pattern)
     matches(pattern, "a" * 5_000 + "!")
 
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1

@@ -150,12 +150,12 @@ def test_a_reference_that_leads_nowhere_is_refused(schema: JsonObject, message: 
     ],
 )
 def test_references_that_go_round_without_looking_deeper_are_refused(schema: JsonObject) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
 
     with pytest.raises(InvalidSchema, match="references lead back to themselves"):
         _parse(schema)
 
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize(
@@ -209,8 +209,8 @@ def test_where_a_fault_is_remains_readable(key: str) -> None:
     ],
 )  # fmt: skip
 def test_thousands_of_references_are_followed_in_no_time(schema: JsonObject) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
 
     assert _parse(schema).targets
 
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1

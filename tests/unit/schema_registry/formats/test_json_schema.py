@@ -105,12 +105,12 @@ def test_patterns_are_matched_in_linear_time_when_documents_are_validated() -> N
         '{"type":"object","patternProperties":{"^(a|a)*$":{"pattern":"^(a+)+$"}},"additionalProperties":false}'
     )
     text = "a" * 5_000
-    started = time.perf_counter()
+    started = time.process_time()
 
     assert schema.validator.is_valid({text: text})
     assert not schema.validator.is_valid({text: text + "!"})
     assert not schema.validator.is_valid({text + "!": text})
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize(
@@ -123,22 +123,22 @@ def test_patterns_are_matched_in_linear_time_when_documents_are_validated() -> N
     ],
 )
 def test_hostile_texts_are_refused_in_no_time(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
 
     with pytest.raises(InvalidSchema):
         parse(text)
 
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize("draft", Draft)
 def test_a_schema_at_the_limits_is_read_in_no_time(draft: Draft) -> None:
     text = json.dumps({"$schema": draft.value, "allOf": [{"type": "string"} for _ in range(9_000)]})
-    started = time.perf_counter()
+    started = time.process_time()
 
-    assert parse(text)
+    assert parse(text).canonical
 
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 @settings(max_examples=60, deadline=None)
