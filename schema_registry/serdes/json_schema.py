@@ -7,24 +7,27 @@ refused, and integers of any size are kept: hence the standard library writes, a
 """
 
 import json
-from typing import Any
 
 import msgspec
-from jsonschema.exceptions import best_match
+from jsonschema.exceptions import ValidationError, best_match
 
 from schema_registry.formats.json_schema import JsonSchema
 from schema_registry.serdes.codec import JsonView, Value
 from schema_registry.serdes.errors import InvalidData
+from schema_registry.serdes.json_steps import TooManySteps, counting_validator, steps
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False).encode
 _MAX_SHOWN = 300
+_FREE_STEPS = 10_000
+_BYTES_PER_STEP = 2
+"""References that may be followed to check one document: so many, and one more for so many bytes of it."""
 
 
 class JsonCodec:
     """Reads and writes documents of one JSON Schema; both check, unless told not to."""
 
     def __init__(self, schema: JsonSchema, *, validates_reads: bool = True) -> None:
-        self._validator = schema.validator
+        self._validator = counting_validator(schema)
         self._validates_reads = validates_reads
 
     def encode(self, value: Value) -> bytes:
@@ -33,7 +36,7 @@ class JsonCodec:
             data = _encode(value).encode()  # before the check, because this knows how deep is too deep
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidData(f"the value cannot be written as JSON: {error}") from error
-        self._check(value)
+        self._check(value, len(data))
         return data
 
     def decode(self, data: bytes, start: int = 0) -> Value:
@@ -43,7 +46,7 @@ class JsonCodec:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidData(f"the data is no JSON: {error}") from error
         if self._validates_reads:
-            self._check(value)
+            self._check(value, len(data))
         return value
 
     def encode_json(self, view: JsonView) -> bytes:
@@ -54,12 +57,14 @@ class JsonCodec:
         """The document of bytes: JSON is its own view."""
         return self.decode(data, start)
 
-    def _check(self, value: Value) -> None:
-        validator: Any = self._validator
+    def _check(self, value: Value, size: int) -> None:
         try:
-            error = best_match(validator.iter_errors(value))
+            with steps(_FREE_STEPS + size // _BYTES_PER_STEP):
+                error: ValidationError | None = best_match(self._validator.iter_errors(value))
         except RecursionError:
             raise InvalidData("the document nests too deep to be checked against its JSON Schema") from None
+        except TooManySteps:
+            raise InvalidData("it takes too long to check the document against its JSON Schema") from None
         if error is not None:
             place = "/".join(str(part) for part in error.absolute_path)
             raise InvalidData(f"the document does not fit its JSON Schema: /{place}: {error.message[:_MAX_SHOWN]}")

@@ -127,9 +127,43 @@ def test_deep_documents_of_recursive_schemas_are_refused_not_fatal() -> None:
         _codec({"items": {"$ref": "#"}}).decode(b"[" * 800 + b"]" * 800)
 
 
-def test_patterns_do_not_explode() -> None:
-    codec = _codec({"type": "string", "pattern": "^(a+)+$"})
+@pytest.mark.parametrize("document", ["a" * 5_000 + "!", ["a" * 5_000 + "!"]], ids=["outside", "behind a reference"])
+def test_patterns_do_not_explode(document: object) -> None:
+    draft = "http://json-schema.org/draft-07/schema#"
+    codec = _codec({"$schema": draft, "pattern": "^(a+)+$", "items": {"$ref": "#"}})
     begun = time.monotonic()
     with pytest.raises(InvalidData):
-        codec.encode("a" * 5_000 + "!")
+        codec.encode(document)
     assert time.monotonic() - begun < 1
+
+
+EXPLODING_IN_PLACE = {
+    "definitions": {
+        "d30": {"type": "string"},
+        **{
+            f"d{n}": {"allOf": [{"$ref": f"#/definitions/d{n + 1}"}, {"$ref": f"#/definitions/d{n + 1}"}]}
+            for n in range(30)
+        },
+    },
+    "allOf": [{"$ref": "#/definitions/d0"}],
+}
+EXPLODING_WITH_DEPTH = {"allOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}}]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "document"),
+    [(EXPLODING_IN_PLACE, "x"), (EXPLODING_WITH_DEPTH, json.loads("[" * 40 + "]" * 40))],
+    ids=["in place", "with depth"],
+)
+def test_references_do_not_explode(schema: dict[str, Any], document: object) -> None:
+    codec = _codec({"$schema": "http://json-schema.org/draft-07/schema#", **schema})
+    begun = time.monotonic()
+    with pytest.raises(InvalidData, match="takes too long"):
+        codec.encode(document)
+    assert time.monotonic() - begun < 5
+
+
+def test_long_documents_may_follow_many_references() -> None:
+    codec = _codec({"definitions": {"n": {"type": "integer"}}, "items": {"$ref": "#/definitions/n"}})
+    numbers = list(range(12_000))
+    assert codec.decode(codec.encode(numbers)) == numbers
