@@ -12,7 +12,7 @@ from schema_registry.errors import (
     version_not_soft_deleted,
     version_soft_deleted,
 )
-from schema_registry.registry import lookups, scopes
+from schema_registry.registry import association_guards, lookups, scopes
 from schema_registry.registry.scopes import TOP, Mode
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.store import references, subjects, versions
@@ -37,6 +37,8 @@ def delete_version(connection: Connection, subject: SubjectName, number: int, *,
             raise version_not_soft_deleted(subject.qualified, version)
         versions.remove(connection, *subject.key, version)
     else:
+        others = versions.numbers(connection, *subject.key, kind=Kind.ALIVE, limit=2)
+        association_guards.forbid_last_version_deletion(connection, subject, others_alive=len(others) > 1)
         versions.mark_deleted(connection, *subject.key, version)
     _tidy(connection, subject)
     return version
@@ -51,6 +53,7 @@ def delete_subject(connection: Connection, subject: SubjectName, *, permanent: b
     if not found:
         raise subject_soft_deleted(subject.qualified)
     scopes.refuse_read_only(connection, subject)
+    association_guards.forbid_subject_deletion(connection, subject)
     _refuse_mentioned(connection, subject, None, permanent=permanent)
     if permanent:
         if not all(is_deleted for _, is_deleted in found):

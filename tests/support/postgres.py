@@ -58,11 +58,13 @@ class PostgresServer:
             self._process.wait(_START_SECONDS)
             self._process = None
 
-    def create_database(self) -> str:
-        """The URL of a database of its own."""
+    def create_database(self, *, copy_of: str | None = None) -> str:
+        """The URL of a new database: an empty one, or a copy of one whose URL is given and that nobody uses."""
         name = f"registry_{next(_numbers)}"
+        template = "" if copy_of is None else f" TEMPLATE {copy_of.partition('/registry_')[2].partition('?')[0]}"
+        template = template.replace("TEMPLATE ", "TEMPLATE registry_")
         with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
+            connection.execute(f"CREATE DATABASE {name}{template}".encode())
         return f"postgresql://tests@/{name}?host={self._folder}"
 
     def _address(self, database: str) -> str:

@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 
 from schema_registry.store.database import Database
+from tests.support.postgres import PostgresServer
+from tests.support.registry_database import new_database
 from tests.support.registry_world import RegistryWorld
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     """An empty database in a file."""
-    database = Database(f"sqlite:///{tmp_path}/registry.db")
-    database.migrate()
+    database = new_database(tmp_path)
     yield database
     database.close()
 
@@ -24,14 +25,23 @@ def world(database: Database) -> RegistryWorld:
     return RegistryWorld(database)
 
 
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres: PostgresServer) -> str:
+    """The URL of a database with all tables, to be copied."""
+    url = postgres.create_database()
+    database = Database(url)
+    database.migrate()
+    database.close()
+    return url
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def world_on_each(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RegistryWorld]:
     """A registry, once on each kind of database."""
     if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path}/registry.db"
+        database = new_database(tmp_path)
     else:
-        url = request.getfixturevalue("postgres").create_database()
-    database = Database(url)
-    database.migrate()
+        template = request.getfixturevalue("migrated_postgres")
+        database = Database(request.getfixturevalue("postgres").create_database(copy_of=template))
     yield RegistryWorld(database)
     database.close()

@@ -1,0 +1,170 @@
+"""Deleting: softly, for good, and what stands in the way."""
+
+import pytest
+
+from schema_registry.errors import RegistryError
+from schema_registry.models import ConfigUpdate, ModeBody
+from tests.support.registry_world import RegistryWorld, record
+
+USER = '{"type":"record","name":"User","fields":[{"name":"b","type":"Base"}]}'
+TO_BASE = [{"name": "Base", "subject": "base", "version": 1}]
+
+
+@pytest.fixture
+def mentioned(world_on_each: RegistryWorld) -> RegistryWorld:
+    """A registry where the subject `user` mentions the first version of `base`."""
+    world_on_each.register("base", record("a", name="Base"))
+    world_on_each.register("user", USER, references=TO_BASE)
+    return world_on_each
+
+
+def test_a_soft_delete_hides_a_version_but_not_its_id(world_on_each: RegistryWorld) -> None:
+    world_on_each.register("orders", record("a"))
+    world_on_each.register("orders", record("a", "b"))
+    assert world_on_each.registry.delete_version("orders", "1", permanent=False) == 1
+    assert world_on_each.versions("orders") == [2]
+    assert world_on_each.versions("orders", deleted=True) == [1, 2]
+    assert world_on_each.versions("orders", deleted_only=True) == [1]
+    assert world_on_each.versions("orders", deleted_as_negative=True) == [-1, 2]
+    assert world_on_each.registry.schema_by_id(1).schema_ == record("a")
+
+
+def test_a_permanent_delete_forgets_a_version_and_its_id(world_on_each: RegistryWorld) -> None:
+    world_on_each.register("orders", record("a"))
+    world_on_each.register("orders", record("a", "b"))
+    world_on_each.registry.delete_version("orders", "1", permanent=False)
+    assert world_on_each.registry.delete_version("orders", "1", permanent=True) == 1
+    assert world_on_each.versions("orders", deleted=True) == [2]
+    with pytest.raises(RegistryError) as refused:
+        world_on_each.registry.schema_by_id(1)
+    assert refused.value.code == 40403
+
+
+def test_an_id_lives_as_long_as_one_subject_has_it(world_on_each: RegistryWorld) -> None:
+    world_on_each.register("orders", record("a"))
+    world_on_each.register("items", record("a"))
+    world_on_each.delete_for_good("orders")
+    assert world_on_each.registry.schema_by_id(1).schema_ == record("a")
+
+
+def test_deleting_a_subject_deletes_what_is_left_of_it(world_on_each: RegistryWorld) -> None:
+    for fields in ("a", "ab", "abc"):
+        world_on_each.register("orders", record(*fields))
+    world_on_each.registry.delete_version("orders", "2", permanent=False)
+    assert world_on_each.registry.delete_subject("orders", permanent=False) == [1, 3]
+    assert world_on_each.subjects() == []
+    assert world_on_each.subjects(deleted=True) == ["orders"]
+    assert world_on_each.subjects(deleted_only=True) == ["orders"]
+    assert world_on_each.registry.delete_subject("orders", permanent=True) == [1, 2, 3]
+    assert world_on_each.subjects(deleted=True) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "permanent", "code"),
+    [("9", False, 40402), ("9", True, 40402), ("x", False, 42202), ("1", False, 40406), ("2", True, 40407)],
+)
+def test_versions_that_cannot_be_deleted(world: RegistryWorld, version: str, permanent: bool, code: int) -> None:
+    world.register("orders", record("a"))
+    world.register("orders", record("a", "b"))
+    world.registry.delete_version("orders", "1", permanent=False)
+    with pytest.raises(RegistryError) as refused:
+        world.registry.delete_version("orders", version, permanent=permanent)
+    assert refused.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("subject", "permanent", "code"),
+    [("nowhere", False, 40401), ("nowhere", True, 40401), ("orders", False, 40404), ("items", True, 40405)],
+)
+def test_subjects_that_cannot_be_deleted(world: RegistryWorld, subject: str, permanent: bool, code: int) -> None:
+    world.register("orders", record("a"))
+    world.register("items", record("a"))
+    world.registry.delete_subject("orders", permanent=False)
+    with pytest.raises(RegistryError) as refused:
+        world.registry.delete_subject(subject, permanent=permanent)
+    assert refused.value.code == code
+
+
+def test_nothing_is_deleted_in_a_read_only_registry(world: RegistryWorld) -> None:
+    world.register("orders", record("a"))
+    world.registry.set_mode(None, ModeBody(mode="READONLY"), force=False)
+    for delete in (
+        lambda: world.registry.delete_subject("orders", permanent=False),
+        lambda: world.registry.delete_version("orders", "1", permanent=False),
+    ):
+        with pytest.raises(RegistryError) as refused:
+            delete()
+        assert refused.value.code == 42205
+
+
+def test_what_others_mention_cannot_be_deleted(mentioned: RegistryWorld) -> None:
+    for delete in (
+        lambda: mentioned.registry.delete_subject("base", permanent=False),
+        lambda: mentioned.registry.delete_version("base", "1", permanent=False),
+    ):
+        with pytest.raises(RegistryError) as refused:
+            delete()
+        assert refused.value.code == 42206
+        assert refused.value.message == (
+            "One or more references exist to the schema {magic=1,keytype=SCHEMA,subject=base,version=1}."
+        )
+
+
+def test_hidden_referrers_stand_in_the_way_of_permanent_deletes_only(mentioned: RegistryWorld) -> None:
+    mentioned.registry.delete_subject("user", permanent=False)
+    assert mentioned.registry.delete_subject("base", permanent=False) == [1]
+    with pytest.raises(RegistryError) as refused:
+        mentioned.registry.delete_subject("base", permanent=True)
+    assert refused.value.code == 42206
+    mentioned.registry.delete_subject("user", permanent=True)
+    assert mentioned.registry.delete_subject("base", permanent=True) == [1]
+
+
+def test_a_subject_that_mentions_itself_can_be_deleted(world: RegistryWorld) -> None:
+    world.register("all", record("a", name="Base"))
+    world.registry.update_config("all", ConfigUpdate(compatibility="NONE"))
+    world.register("all", USER, references=[{"name": "Base", "subject": "all", "version": 1}])
+    with pytest.raises(RegistryError) as refused:
+        world.registry.delete_version("all", "1", permanent=False)
+    assert refused.value.code == 42206
+    world.delete_for_good("all")
+    assert world.subjects(deleted=True) == []
+
+
+def test_config_and_mode_go_with_the_last_version(world: RegistryWorld) -> None:
+    world.register("orders", record("a"))
+    world.registry.update_config("orders", ConfigUpdate(compatibility="FULL"))
+    world.registry.set_mode("orders", ModeBody(mode="READWRITE"), force=False)
+    world.registry.delete_version("orders", "1", permanent=False)
+    for ask in (world.registry.config, world.registry.mode):
+        with pytest.raises(RegistryError) as refused:
+            ask("orders", default_to_global=False)
+        assert refused.value.code in (40408, 40409)
+
+
+def test_caches_are_told_of_permanent_deletes(world: RegistryWorld) -> None:
+    told: list[str] = []
+    world.registry.on_forgotten = lambda: told.append("forgotten")
+    world.register("orders", record("a"))
+    world.registry.delete_subject("orders", permanent=False)
+    assert told == []
+    world.registry.delete_subject("orders", permanent=True)
+    assert told == ["forgotten"]
+
+
+def test_an_empty_context_can_be_deleted(world_on_each: RegistryWorld) -> None:
+    world_on_each.register(":.b:orders", record("a"))
+    with pytest.raises(RegistryError) as refused:
+        world_on_each.registry.delete_context(".b")
+    assert (refused.value.code, refused.value.message) == (42211, "The specified context '.b' is not empty.")
+    world_on_each.delete_for_good(":.b:orders")
+    assert world_on_each.registry.contexts(prefix="", offset=0, limit=-1) == [".", ".b"]
+    world_on_each.registry.delete_context("b")
+    assert world_on_each.registry.contexts(prefix="", offset=0, limit=-1) == ["."]
+
+
+@pytest.mark.parametrize(("context", "code"), [(".nowhere", 40401), (".", 42205), ("a:b", 400)])
+def test_contexts_that_cannot_be_deleted(world: RegistryWorld, context: str, code: int) -> None:
+    with pytest.raises(RegistryError) as refused:
+        world.registry.delete_context(context)
+    assert refused.value.code == code
