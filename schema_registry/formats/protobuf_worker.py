@@ -88,6 +88,7 @@ class _Protoc:
             *([f"--descriptor_set_in={':'.join(map(_path, known))}"] if known else []),
             "--include_imports",
             "--include_source_info",
+            "--retain_options",
             f"--descriptor_set_out={_path(self._output)}",
             _path(self._text),
         ]

@@ -2,9 +2,11 @@
 
 import pytest
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
+from google.protobuf.message_factory import GetMessageClass
 from hypothesis import given, settings
 
-from schema_registry.formats.protobuf import parse
+from schema_registry.formats import protobuf_builtin
+from schema_registry.formats.protobuf import ProtobufSchema, parse
 from tests.support.protobuf_schemas import schemas
 
 # Each text is in canonical layout already: it must come back as it is.
@@ -368,6 +370,18 @@ extend google.protobuf.FieldOptions {
   float weight = 5000;
 }
 """,
+    "options that are for compilers only": """
+message A {
+  extensions 100 to 199 [
+    verification = DECLARATION,
+    declaration = {
+      number: 100,
+      full_name: ".p.x",
+      type: "string"
+    }
+  ];
+}
+""",
     "a nested message before a map keeps its index": """\
 syntax = "proto3";
 
@@ -394,7 +408,7 @@ def test_canonical_text_is_left_as_it_is(text: str) -> None:
 def test_a_serialized_schema_means_the_same(text: str) -> None:
     schema = parse(text)
     serialized = parse(schema.formatted("serialized"))
-    assert serialized.descriptor == schema.descriptor
+    assert _known(serialized) == _known(schema)
     assert serialized.normalized == schema.normalized
     assert parse(serialized.canonical).canonical == serialized.canonical
 
@@ -404,7 +418,7 @@ def test_normal_form_parses_to_the_same_meaning(text: str) -> None:
     schema = parse(text)
     again = parse(schema.normalized)
     assert again.normalized == schema.normalized
-    assert _unordered(again.descriptor) == _unordered(schema.descriptor)
+    assert _unordered(again) == _unordered(schema)
 
 
 @pytest.mark.parametrize("text", CANONICAL.values(), ids=CANONICAL.keys())
@@ -460,7 +474,7 @@ def test_values_of_options_are_laid_out_anew(written: str, printed: str) -> None
     schema = parse(text)
     _, _, value = schema.canonical.partition("(confluent.field_meta) = ")
     assert " ".join(value.replace("\t", "@").split()).replace("@", "\t") == f"{printed}]; }}"
-    assert parse(schema.canonical).descriptor == schema.descriptor
+    assert _known(parse(schema.canonical)) == _known(schema)
     assert parse(schema.canonical).canonical == schema.canonical
 
 
@@ -566,6 +580,17 @@ def test_tabs_and_wide_characters_do_not_confuse_names() -> None:
     assert "  B b = 1;\n  map<string, B> m = 2;\n" in parse(text).canonical
 
 
+@pytest.mark.parametrize("name", sorted(protobuf_builtin.names()))
+def test_the_bundled_files_keep_their_meaning_in_every_form(name: str) -> None:
+    folder = next(prefix for prefix in protobuf_builtin.folders() if name.startswith(f"{prefix}/"))
+    schema = parse((protobuf_builtin.folders()[folder] / name.removeprefix(f"{folder}/")).read_text())
+    for form in (schema.canonical, schema.normalized, schema.formatted("serialized")):
+        again = parse(form)
+        assert again.normalized == schema.normalized
+        assert _unordered(again) == _unordered(schema)
+    assert parse(schema.canonical).canonical == schema.canonical
+
+
 @given(schemas())
 @settings(max_examples=60, deadline=None)
 def test_canonical_is_a_fixpoint(text: str) -> None:
@@ -573,7 +598,7 @@ def test_canonical_is_a_fixpoint(text: str) -> None:
     again = parse(schema.canonical)
     assert again.canonical == schema.canonical
     assert again.normalized == schema.normalized
-    assert _unordered(again.descriptor) == _unordered(schema.descriptor)
+    assert _unordered(again) == _unordered(schema)
 
 
 @given(schemas())
@@ -587,10 +612,19 @@ def test_what_is_serialized_comes_back(text: str) -> None:
     ]
 
 
-def _unordered(file: FileDescriptorProto) -> FileDescriptorProto:
+def _known(schema: ProtobufSchema) -> FileDescriptorProto:
+    """The file with its custom options in one piece each, however they were written."""
+    serialized = schema.descriptor.SerializeToString()
+    try:
+        kind = GetMessageClass(schema.pool.FindMessageTypeByName("google.protobuf.FileDescriptorProto"))
+    except KeyError:
+        return FileDescriptorProto.FromString(serialized)
+    return FileDescriptorProto.FromString(kind.FromString(serialized).SerializeToString(deterministic=True))
+
+
+def _unordered(schema: ProtobufSchema) -> FileDescriptorProto:
     """The file with everything sorted whose order means nothing."""
-    copy = FileDescriptorProto()
-    copy.CopyFrom(file)
+    copy = _known(schema)
     if not copy.public_dependency:
         copy.dependency.sort()
     for extension in [copy.extension]:
