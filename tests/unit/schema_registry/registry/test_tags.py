@@ -1,0 +1,86 @@
+"""Tags inside of schemas."""
+
+import json
+from typing import Any
+
+import pytest
+
+from schema_registry.errors import RegistryError
+from schema_registry.models import TagBody
+from tests.support.registry_world import RegistryWorld, record
+
+JSON_TEXT = '{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string"}}}}}'
+
+
+def tags(path: str, *names: str, kind: str = "SR_FIELD") -> dict[str, Any]:
+    return {"schemaEntity": {"entityPath": path, "entityType": kind}, "tags": list(names)}
+
+
+def change(world: RegistryWorld, **body: Any) -> Any:
+    return world.registry.tag("orders", "latest", TagBody.model_validate(body))
+
+
+def test_tags_of_avro_fields_and_records_become_a_new_version(world: RegistryWorld) -> None:
+    world.register("orders", record("a", "b"))
+    answer = change(world, tagsToAdd=[tags("Order.a", "PII", "X"), tags("Order", "R", kind="SR_RECORD")])
+    document = json.loads(answer.schema_)
+    assert answer.version == 2
+    assert document["confluent:tags"] == ["R"]
+    assert document["fields"][0]["confluent:tags"] == ["PII", "X"]
+    assert answer.metadata.properties == {"confluent:version": "2"}
+    less = json.loads(change(world, tagsToRemove=[tags(".Order.a", "PII")]).schema_)
+    assert less["fields"][0]["confluent:tags"] == ["X"]
+
+
+def test_the_new_version_can_be_told(world: RegistryWorld) -> None:
+    world.register("orders", record("a"))
+    with pytest.raises(RegistryError, match="one more than previous") as refused:
+        change(world, newVersion=7, tagsToAdd=[tags("Order.a", "PII")])
+    assert refused.value.code == 42201
+    assert change(world, newVersion=2, tagsToAdd=[tags("Order.a", "PII")]).version == 2
+
+
+def test_tags_of_json_properties(world: RegistryWorld) -> None:
+    world.register("orders", JSON_TEXT, schemaType="JSON")
+    answer = change(world, tagsToAdd=[tags("object.a.object.b", "PII")])
+    assert json.loads(answer.schema_)["properties"]["a"]["properties"]["b"]["confluent:tags"] == ["PII"]
+
+
+def test_tags_of_protobuf_go_to_the_metadata(world: RegistryWorld) -> None:
+    world.register("orders", 'syntax = "proto3";\nmessage M { string f = 1; }', schemaType="PROTOBUF")
+    answer = change(world, tagsToAdd=[tags("M.f", "PII")])
+    assert answer.metadata.tags == {"M.f": ["PII"]}
+
+
+def test_rules_can_be_merged_and_removed_with_tags(world: RegistryWorld) -> None:
+    world.register("orders", record("a"), ruleSet={"domainRules": [{"name": "old", "type": "CEL"}]})
+    answer = change(
+        world, rulesToMerge={"domainRules": [{"name": "new", "type": "CEL"}]}, rulesToRemove=["old"], newVersion=2
+    )
+    assert [rule.name for rule in answer.rule_set.domain_rules] == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("subject", "version", "code"), [("nowhere", "1", 40401), ("orders", "9", 40402), ("orders", "x", 42202)]
+)
+def test_versions_that_cannot_be_tagged(world: RegistryWorld, subject: str, version: str, code: int) -> None:
+    world.register("orders", record("a"))
+    with pytest.raises(RegistryError) as refused:
+        world.registry.tag(subject, version, TagBody())
+    assert refused.value.code == code
+
+
+def test_what_is_not_there_cannot_be_tagged(world: RegistryWorld) -> None:
+    world.register("orders", record("a"))
+    with pytest.raises(RegistryError, match=r"Order\.z") as refused:
+        change(world, tagsToAdd=[tags("Order.z", "PII")])
+    assert refused.value.code == 42201
+
+
+def test_tags_may_come_with_a_registration_and_stay_on(world: RegistryWorld) -> None:
+    first = world.register("orders", record("a"), schemaTagsToAdd=[tags("Order.a", "PII")])
+    assert first.schema_ is not None
+    assert '"confluent:tags":["PII"]' in first.schema_
+    second = world.register("orders", record("a", "b"), propagateSchemaTags=True)
+    assert second.schema_ is not None
+    assert '"confluent:tags":["PII"]' in second.schema_
