@@ -12,6 +12,10 @@ import re2
 
 MAX_PATTERN_CHARS = 10_000
 
+# Together they bound what hostile patterns can keep in memory; usual ones take a few kilobytes.
+_MAX_COMPILED_BYTES = 1 << 20
+_MAX_COMPILED_PATTERNS = 128
+
 _NAMED_GROUP = re.compile(r"\(\?<(?![=!])")
 _NAMED_BACK_REFERENCE = re.compile(r"\\k<(\w+)>")
 _CLASS_UNKNOWN_TO_PYTHON = re.compile(r"\\([pP](\{[\w=]{1,60}\}|[A-Z])|c[A-Za-z])")
@@ -50,13 +54,14 @@ def _in_python_spelling(pattern: str) -> str:
 def _quiet_options() -> "re2.Options":
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = _MAX_COMPILED_BYTES
     return options
 
 
 _OPTIONS = _quiet_options()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_MAX_COMPILED_PATTERNS)
 def _linear(pattern: str) -> "re2._Regexp | None":
     try:
         return re2.compile(pattern, options=_OPTIONS)

@@ -98,6 +98,8 @@ _CASES: list[tuple[Node, Node, str, str]] = [
     (_TEXT, {}, "", "*TYPE_CHANGED #/"),
     (_TEXT, True, "", "*TYPE_CHANGED #/"),
     (False, _TEXT, "", "*TYPE_CHANGED #/"),
+    ({"not": {}}, _TEXT, "", "*TYPE_CHANGED #/"),
+    ({"not": True}, False, "", ""),
     (_TEXT, _FLAG, "*TYPE_CHANGED #/", "*TYPE_CHANGED #/"),
     ({"type": "null"}, _FLAG, "*TYPE_CHANGED #/", "*TYPE_CHANGED #/"),
     (_WHOLE, _NUMBER, "TYPE_EXTENDED #/", "*TYPE_NARROWED #/"),
