@@ -24,7 +24,8 @@ class RegistryClient:
     """Confluent's registry API as methods; all raise `schema_registry.client.errors.ClientError`.
 
     Every method may block for a request, but those named `known…`, which only look into the caches: an async caller
-    asks these first and takes the others to a thread. Safe for any number of threads.
+    asks these first and takes the others to a thread. Safe for any number of threads, but not for two processes: after
+    a fork, make a new one.
     """
 
     def __init__(self, settings: RegistryClientSettings, *, clock: Clock | None = None) -> None:

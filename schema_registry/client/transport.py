@@ -1,9 +1,9 @@
 """Requests to one of several registries, with time-outs and retries.
 
-Over httpx rather than Confluent's own client (which checks our server in the tests), measured with version 2.16: that
-one takes 0.30 s and 22 MB more to import than the 0.11 s of httpx, waits for ever unless told otherwise, repeats
-deletes whose answer was lost, tries an address four times before it looks at the next, keeps every schema it ever saw,
-and drops the messages of a compatibility check.
+Over httpx rather than Confluent's own client, which checks our server in the tests. Measured with its version 2.16,
+that one takes 0.30 s to import where httpx takes 0.11 s, and 22 MB more; it waits for ever unless told otherwise,
+repeats deletes whose answer was lost, tries an address four times before it looks at the next, keeps every schema it
+ever saw, and drops the messages of a compatibility check.
 """
 
 import random

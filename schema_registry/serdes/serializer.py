@@ -1,8 +1,5 @@
 """Values as bytes of a topic, with the schema that they are written by."""
 
-from dataclasses import dataclass
-from enum import StrEnum
-
 from google.protobuf.message import Message
 
 from core_broker.service.clock import Clock, SystemClock
@@ -18,36 +15,7 @@ from schema_registry.serdes.framing import Header, guid_header, header_name, id_
 from schema_registry.serdes.json_schema import JsonCodec
 from schema_registry.serdes.protobuf import ProtobufCodec
 from schema_registry.serdes.schemas import ParsedSchema, parse
-from schema_registry.serdes.subject_names import SubjectNameStrategy
-
-
-class IdPlace(StrEnum):
-    """Where the schema of a record is named."""
-
-    PREFIX = "PREFIX"
-    """Its id, before the data."""
-    HEADER = "HEADER"
-    """Its guid, in a header of the record."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SerializerSettings:
-    """How schemas get to the registry, and how records name them; Confluent's key is behind each."""
-
-    strategy: SubjectNameStrategy = SubjectNameStrategy.TOPIC_NAME
-    """`key.subject.name.strategy`, `value.subject.name.strategy`"""
-    auto_register: bool = True
-    """`auto.register.schemas`: register what is not there; otherwise it must be there."""
-    use_latest_version: bool = False
-    """`use.latest.version`: write by the subject's latest schema, whatever schema was given."""
-    schema_id: int | None = None
-    """`use.schema.id`: write by this schema, whatever schema was given."""
-    normalize: bool = False
-    """`normalize.schemas`"""
-    id_place: IdPlace = IdPlace.PREFIX
-    """`value.schema.id.serializer`, as a choice."""
-    message: str | None = None
-    """The full name of the Protobuf message to write; the schema's first one when it is not given."""
+from schema_registry.serdes.settings import IdPlace, SerializerSettings
 
 
 class Writer:

@@ -1,4 +1,5 @@
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from schema_registry.formats.schema import SchemaType
 from schema_registry.serdes.deserializer import Deserializer
 from schema_registry.serdes.errors import InvalidData, UnusableSchema
 from schema_registry.serdes.framing import Header, guid_header
-from schema_registry.serdes.serializer import IdPlace, Serializer, SerializerSettings
+from schema_registry.serdes.serializer import Serializer
+from schema_registry.serdes.settings import IdPlace, SerializerSettings
 from schema_registry.serdes.subject_names import SubjectNameStrategy
 from tests.support.scripted_http import ScriptedHttp
 from tests.support.serde_schemas import AVRO, EXAMPLES, PROTOBUF, Example
@@ -207,3 +209,17 @@ def test_an_outage_is_told_as_what_it_is() -> None:
         with pytest.raises(RegistryUnreachable):
             Serializer(client, SchemaDefinition('"int"')).serialize("t", 1)
         client.close()
+
+
+def test_threads_may_share_a_serializer_and_a_deserializer(client: RegistryClient, name: str, example: Example) -> None:
+    serializer, deserializer = Serializer(client, example.definition), Deserializer(client)
+
+    def work(_: int) -> set[bytes | None]:
+        written = {serializer.serialize(name, example.value) for _ in range(50)}
+        assert all(
+            _plain(decoded.value) == example.value for data in written if (decoded := deserializer.deserialize(data))
+        )
+        return written
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set.union(*threads.map(work, range(8)))) == 1
