@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 import trustme
 from fastapi import Request
@@ -30,7 +30,7 @@ class Body(BaseModel):
 
 
 @asynccontextmanager
-async def service(**changes: str) -> AsyncIterator[httpx.AsyncClient]:
+async def service(**changes: str) -> AsyncIterator[httpx2.AsyncClient]:
     settings = WebSettings.parse({"listeners": "http://127.0.0.1:0", "shutdown.timeout.ms": "0", **changes})
     counts = RequestCounts("test")
     healthy = [True]
@@ -62,7 +62,7 @@ async def service(**changes: str) -> AsyncIterator[httpx.AsyncClient]:
         verify: ssl.SSLContext | bool = True
         if certificate := settings.ssl_certificate_location:
             verify = ssl.create_default_context(cafile=certificate)
-        async with httpx.AsyncClient(base_url=urls[0], verify=verify) as client:
+        async with httpx2.AsyncClient(base_url=urls[0], verify=verify) as client:
             yield client
 
 
@@ -116,12 +116,12 @@ async def test_a_body_of_unknown_length_is_cut_off_where_it_gets_too_long() -> N
     async with service(**{"request.max.bytes": "5000"}) as client:
         try:
             status = (await client.post("/bytes", content=endless())).status_code
-        except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):
+        except (httpx2.WriteError, httpx2.ReadError, httpx2.RemoteProtocolError):
             status = 413  # the server closed the connection while we were still sending
     assert status == 413
 
 
-def _send(client: httpx.AsyncClient, data: bytes) -> socket.socket:
+def _send(client: httpx2.AsyncClient, data: bytes) -> socket.socket:
     assert client.base_url.port is not None
     connection = socket.create_connection(("127.0.0.1", client.base_url.port), timeout=10)
     connection.sendall(data)
@@ -167,7 +167,7 @@ async def test_requests_follow_each_other_on_one_connection() -> None:
 async def test_every_address_is_served_and_told() -> None:
     settings = WebSettings.parse({"listeners": "http://127.0.0.1:0,http://:0", "shutdown.timeout.ms": "0"})
     app = create_app(title="t", description="d", error_type=Refused, collect=lambda: [Family(name="x", help="y")])
-    async with serving(app, settings) as urls, httpx.AsyncClient() as client:
+    async with serving(app, settings) as urls, httpx2.AsyncClient() as client:
         assert [(await client.get(f"{url}/health")).status_code for url in urls] == [200, 200]
         assert urls[1].startswith("http://localhost:")
         assert endpoints(urls) == {"listeners": ",".join(urls), "metrics": f"{urls[0]}/metrics"}

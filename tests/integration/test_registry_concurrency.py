@@ -1,0 +1,142 @@
+"""Several registries, many clients, processes killed at any moment: ids and versions stay what was acknowledged."""
+
+import itertools
+import random
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.support.postgres import PostgresServer
+from tests.support.registry import RegistryProcess
+
+CLIENTS = 32
+SUBJECTS = [f"subject-{number}" for number in range(8)]
+SCHEMAS = 60
+KILLS_MIN = 3
+_RETRY_FOR_S = 60.0
+
+
+def schema(number: int) -> str:
+    fields = ",".join(f'{{"name":"f{field}","type":"int","default":{number}}}' for field in range(3))
+    return f'{{"type":"record","name":"R","fields":[{fields}]}}'
+
+
+@dataclass
+class Acknowledged:
+    """What clients were told: id and version of each schema under each subject."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    answers: dict[tuple[str, int], set[tuple[int, int]]] = field(default_factory=lambda: defaultdict(set))
+
+    def note(self, subject: str, number: int, answer: dict[str, int]) -> None:
+        with self.lock:
+            self.answers[subject, number].add((answer["id"], answer["version"]))
+
+
+def register_everything(urls: Sequence[RegistryProcess], acknowledged: Acknowledged, seed: int) -> None:
+    """One client: a random part of all (subject, schema) pairs, each sent until some registry says yes."""
+    order = list(itertools.product(SUBJECTS, range(SCHEMAS)))
+    chooser = random.Random(seed)
+    chooser.shuffle(order)
+    with httpx2.Client(timeout=30) as client:
+        for subject, number in order[: len(order) // 6]:
+            acknowledged.note(subject, number, register(client, urls, subject, number, chooser))
+
+
+def register(
+    client: httpx2.Client, registries: Sequence[RegistryProcess], subject: str, number: int, chooser: random.Random
+) -> dict[str, int]:
+    deadline = time.monotonic() + _RETRY_FOR_S
+    while True:
+        url = chooser.choice(registries).url
+        try:
+            answer = client.post(f"{url}/subjects/{subject}/versions", json={"schema": schema(number)})
+        except httpx2.TransportError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)  # the process was just killed; another one may be alive
+            continue
+        assert answer.status_code == 200, answer.text
+        told: dict[str, int] = answer.json()
+        return told
+
+
+def kill_now_and_then(registries: Sequence[RegistryProcess], is_over: threading.Event) -> int:
+    """Kill one process after the other, each a moment after it was ready, until the clients are done."""
+    chooser = random.Random(7)
+    for kills, victim in enumerate(itertools.cycle(registries)):
+        if is_over.wait(chooser.uniform(0.2, 1.5)):
+            return kills
+        victim.restart(kill=True)
+    raise AssertionError("a cycle has no end")
+
+
+def everything_holds(url: str, acknowledged: Acknowledged) -> None:
+    """No id repeated, no schema with two ids, no version gap, nothing acknowledged lost."""
+    ids_of_text: dict[str, set[int]] = defaultdict(set)
+    texts_of_id: dict[int, set[str]] = defaultdict(set)
+    with httpx2.Client(base_url=url, timeout=30) as client:
+        for subject in SUBJECTS:
+            versions = client.get(f"/subjects/{subject}/versions").json()
+            assert versions == list(range(1, len(versions) + 1)), f"{subject} has gaps: {versions}"
+            stored = [client.get(f"/subjects/{subject}/versions/{version}").json() for version in versions]
+            assert len({one["schema"] for one in stored}) == len(stored), f"{subject} has a schema twice"
+            for one in stored:
+                ids_of_text[one["schema"]].add(one["id"])
+                texts_of_id[one["id"]].add(one["schema"])
+        assert [ids for ids in ids_of_text.values() if len(ids) > 1] == []
+        assert [texts for texts in texts_of_id.values() if len(texts) > 1] == []
+        for (subject, number), answers in acknowledged.answers.items():
+            found = client.post(f"/subjects/{subject}", json={"schema": schema(number)}).json()
+            assert answers == {(found["id"], found["version"])}, (subject, number)
+
+
+def storm(registries: Sequence[RegistryProcess]) -> Acknowledged:
+    acknowledged = Acknowledged()
+    is_over = threading.Event()
+    httpx2.put(f"{registries[0].url}/config", json={"compatibility": "NONE"}).raise_for_status()
+    with ThreadPoolExecutor(CLIENTS + 1) as pool:
+        killer = pool.submit(kill_now_and_then, registries, is_over)
+        clients = [pool.submit(register_everything, registries, acknowledged, seed) for seed in range(CLIENTS)]
+        try:
+            for client in clients:
+                client.result()
+        finally:
+            is_over.set()
+        assert killer.result() >= KILLS_MIN
+    return acknowledged
+
+
+@pytest.fixture
+def registries_on_postgres(tmp_path: Path, postgres: PostgresServer) -> Iterator[list[RegistryProcess]]:
+    url = postgres.create_database()
+    with ExitStack() as running:
+        processes = [RegistryProcess(tmp_path / str(n), settings={"database.url": url}) for n in range(4)]
+        with ThreadPoolExecutor() as pool:  # all at once, on an empty database
+            list(pool.map(lambda process: process.start(), processes))
+        for process in processes:
+            running.callback(process.stop)
+        yield processes
+
+
+@pytest.mark.timeout(300)
+def test_four_registries_on_postgresql_agree_while_they_are_killed(
+    registries_on_postgres: list[RegistryProcess],
+) -> None:
+    acknowledged = storm(registries_on_postgres)
+    for registry in registries_on_postgres:
+        everything_holds(registry.url, acknowledged)
+
+
+@pytest.mark.timeout(300)
+def test_one_registry_on_sqlite_keeps_what_it_acknowledged_while_it_is_killed(tmp_path: Path) -> None:
+    with RegistryProcess(tmp_path) as registry:
+        everything_holds(registry.url, storm([registry]))
