@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from schema_registry.models import Model
+from schema_registry.models import Model, PropertyText
 
 
 class DekAlgorithm(StrEnum):
@@ -19,7 +19,7 @@ class KekCreation(Model):
     name: str | None = None
     kms_type: str | None = None
     kms_key_id: str | None = None
-    kms_props: dict[str, str] | None = None
+    kms_props: dict[str, PropertyText] | None = None
     doc: str | None = None
     shared: bool | None = None
     deleted: bool | None = None
@@ -28,7 +28,7 @@ class KekCreation(Model):
 class KekChange(Model):
     """A change of such a key: an absent property stays as it is, a null clears it."""
 
-    kms_props: dict[str, str] | None = None
+    kms_props: dict[str, PropertyText] | None = None
     doc: str | None = None
     shared: bool | None = None
 

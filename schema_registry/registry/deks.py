@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from core_broker.service.clock import Clock
 from schema_registry.errors import RegistryError
 from schema_registry.models_deks import Dek, DekAlgorithm, DekCreation
+from schema_registry.registry import scopes
 from schema_registry.registry.dek_rules import (
     already_exists,
     checked_algorithm,
@@ -29,6 +30,8 @@ from schema_registry.registry.dek_rules import (
 from schema_registry.registry.keks import Keks, locked_kek
 from schema_registry.registry.key_wrapping import KeyWrapping
 from schema_registry.registry.kms import LOCAL, KmsDriver, LocalKms, new_key
+from schema_registry.registry.scopes import Mode
+from schema_registry.registry.subject_names import parse, parse_beside
 from schema_registry.store import deks as store
 from schema_registry.store.database import Database
 from schema_registry.store.deks import DekId, StoredDek, StoredKek
@@ -48,14 +51,12 @@ class Deks:
         *,
         drivers: Mapping[str, KmsDriver] | None = None,
         max_keys: int = 10_000,
-        is_importing: Callable[[str], bool] = lambda _subject: False,
     ) -> None:
-        """`drivers` by type of service; `is_importing` tells whether a subject is in mode IMPORT."""
+        """`drivers` by type of service; without any, keys that are derived from a secret of their own are shared."""
         self._database = database
         self._clock = clock
         self._wrapping = KeyWrapping({LOCAL: LocalKms()} if drivers is None else drivers)
         self._max_keys = max_keys
-        self._is_importing = is_importing
         self.keks = Keks(database, clock, wrapping=self._wrapping, max_keys=max_keys)
 
     def subjects(self, kek_name: str, *, deleted: bool = False) -> list[str]:
@@ -68,11 +69,12 @@ class Deks:
         self, kek_name: str, subject: str, *, algorithm: str | None = None, deleted: bool = False
     ) -> list[int]:
         """Versions of a subject's key, in order."""
-        checked_subject(subject)
-        used = checked_algorithm(algorithm)
+        wanted = self._wanted(kek_name, subject, version=_LATEST, algorithm=algorithm)
         self.keks.find(kek_name, deleted=deleted)
         with self._database.read() as connection:
-            found = store.deks_of_subject(connection, kek_name, subject, algorithm=used, with_deleted=deleted)
+            found = store.deks_of_subject(
+                connection, kek_name, wanted.subject, algorithm=wanted.algorithm, with_deleted=deleted
+            )
         return [dek.id.version for dek in found]
 
     def get(
@@ -85,7 +87,7 @@ class Deks:
         deleted: bool = False,
     ) -> Dek:
         """One key, in plain form as well when its KEK is shared; `latest` and -1 stand for the highest version."""
-        wanted = _wanted(kek_name, subject, version=version, algorithm=algorithm)
+        wanted = self._wanted(kek_name, subject, version=version, algorithm=algorithm)
         kek = self.keks.find(kek_name, deleted=deleted)
         with self._database.read() as connection:
             found = _find(connection, wanted, with_deleted=deleted)
@@ -96,21 +98,21 @@ class Deks:
 
         Without key material the registry makes a key itself, which needs a shared KEK.
         """
-        dek_id = _wanted(kek_name, asked.subject, version=asked.version, algorithm=asked.algorithm)
+        dek_id = self._wanted(kek_name, asked.subject, version=asked.version, algorithm=asked.algorithm)
         checked_text("encryptedKeyMaterial", asked.encrypted_key_material)
         for _ in range(_ATTEMPTS):
             try:
                 kek, dek = self._create_once(dek_id, asked, rewrap=rewrap)
             except _ChangedMeanwhileError:
                 continue
-            if kek.is_shared and not self._is_importing(dek_id.subject):
+            if not self._is_importing(dek_id.subject):
                 return self._told(kek, dek)
             return _plain(dek)
         raise RegistryError(50002, f"Key '{dek_id.subject}' is being changed by others all the time")
 
     def delete_all(self, kek_name: str, subject: str, *, algorithm: str | None = None, permanent: bool = False) -> None:
         """Delete all versions of a subject's key: for now, or (after that) for good."""
-        wanted = _wanted(kek_name, subject, version=_LATEST, algorithm=algorithm)
+        wanted = self._wanted(kek_name, subject, version=_LATEST, algorithm=algorithm)
 
         def work(connection: Connection) -> None:
             locked_kek(connection, kek_name)
@@ -128,7 +130,7 @@ class Deks:
         permanent: bool = False,
     ) -> None:
         """Delete one version of a subject's key: for now, or (after that) for good."""
-        wanted = _wanted(kek_name, subject, version=version, algorithm=algorithm)
+        wanted = self._wanted(kek_name, subject, version=version, algorithm=algorithm)
 
         def work(connection: Connection) -> None:
             locked_kek(connection, kek_name)
@@ -138,13 +140,32 @@ class Deks:
 
     def undelete_all(self, kek_name: str, subject: str, *, algorithm: str | None = None) -> None:
         """Bring all deleted versions of a subject's key back."""
-        wanted = _wanted(kek_name, subject, version=_LATEST, algorithm=algorithm)
+        wanted = self._wanted(kek_name, subject, version=_LATEST, algorithm=algorithm)
         self._undelete(wanted, lambda connection: _all_versions(connection, wanted))
 
     def undelete(self, kek_name: str, subject: str, *, version: str | int, algorithm: str | None = None) -> None:
         """Bring one deleted version of a subject's key back."""
-        wanted = _wanted(kek_name, subject, version=version, algorithm=algorithm)
+        wanted = self._wanted(kek_name, subject, version=version, algorithm=algorithm)
         self._undelete(wanted, lambda connection: [_find(connection, wanted, with_deleted=True)])
+
+    def _wanted(self, kek_name: str, subject: str | None, *, version: str | int | None, algorithm: str | None) -> DekId:
+        return DekId(
+            kek_name=checked_name(kek_name),
+            subject=self._real(checked_subject(subject)),
+            algorithm=checked_algorithm(algorithm),
+            version=_FIRST if version is None else checked_version(version),
+        )
+
+    def _real(self, subject: str) -> str:
+        """The subject that another one stands for where keys are asked for, or itself."""
+        name = parse(subject)
+        with self._database.read() as connection:
+            alias = store.find_alias(connection, *name.key)
+        return parse_beside(name, alias).qualified if alias else name.qualified
+
+    def _is_importing(self, subject: str) -> bool:
+        with self._database.read() as connection:
+            return scopes.mode_in_scope(connection, parse(subject)) is Mode.IMPORT
 
     def _create_once(self, dek_id: DekId, asked: DekCreation, *, rewrap: bool) -> tuple[StoredKek, StoredDek]:
         """Wraps outside of the transaction, which must not wait for a service; checks inside that nothing changed."""
@@ -208,15 +229,6 @@ class Deks:
 
 class _ChangedMeanwhileError(Exception):
     """What was read before the transaction is not so any more."""
-
-
-def _wanted(kek_name: str, subject: str | None, *, version: str | int | None, algorithm: str | None) -> DekId:
-    return DekId(
-        kek_name=checked_name(kek_name),
-        subject=checked_subject(subject),
-        algorithm=checked_algorithm(algorithm),
-        version=_FIRST if version is None else checked_version(version),
-    )
 
 
 def _all_versions(connection: Connection, wanted: DekId) -> list[StoredDek]:

@@ -6,6 +6,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, delete, false, func, insert, or_, select, update
 
 from schema_registry.store.dek_tables import deks, keks
+from schema_registry.store.tables import configs
 
 _HIGHEST = "\U0010ffff"
 
@@ -119,6 +120,17 @@ def wraps_any(connection: Connection, kek_name: str, *, with_deleted: bool) -> b
     """Whether a key is in use."""
     query = select(deks.c.version).where(deks.c.kek_name == kek_name).limit(1)
     return connection.execute(query if with_deleted else query.where(~deks.c.is_deleted)).first() is not None
+
+
+def find_alias(connection: Connection, context: str, subject: str) -> str | None:
+    """What was set as the subject that this one stands for: for keys, or else in general."""
+    query = select(configs.c.alias_for_deks, configs.c.alias)
+    row = connection.execute(query.where(configs.c.context == context, configs.c.subject == subject)).one_or_none()
+    if row is None:
+        return None
+    for_keys: object = row.alias_for_deks
+    alias: str | None = for_keys if isinstance(for_keys, str) and for_keys else row.alias
+    return alias
 
 
 def count_deks(connection: Connection) -> int:

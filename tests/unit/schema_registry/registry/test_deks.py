@@ -9,9 +9,13 @@ import pytest
 
 from core_broker.service.clock import ManualClock
 from schema_registry.errors import RegistryError
+from schema_registry.models import ConfigUpdate
 from schema_registry.models_deks import Dek, DekCreation, KekChange, KekCreation
 from schema_registry.registry.deks import Deks
+from schema_registry.registry.deletes import set_mode
 from schema_registry.registry.kms import KmsAccessDenied, KmsDriver, LocalKms, Wrapper
+from schema_registry.registry.scopes import Mode, update_config
+from schema_registry.registry.subject_names import SubjectName
 from schema_registry.store.database import Database
 from tests.support.registry_database import new_database, new_database_of
 
@@ -445,12 +449,30 @@ def test_a_dek_that_a_client_wrapped_is_told_in_plain_once_its_kek_is_shared(dek
     assert deks.get("kek1", "orders-value").key_material == base64.b64encode(b"a key").decode()
 
 
-def test_in_import_mode_a_new_key_is_not_told_in_plain(database: Database, clock: ManualClock) -> None:
-    deks = Deks(database, clock, drivers=DRIVERS, is_importing=lambda subject: subject == "orders-value")
+def test_in_import_mode_a_new_key_is_not_told_in_plain(database: Database, deks: Deks) -> None:
     deks.keks.create(kek(shared=True))
+    importing = SubjectName(".", "orders-value")
+    database.write(lambda connection: set_mode(connection, importing, Mode.IMPORT, force=True))
 
     assert deks.create("kek1", dek()).key_material is None
     assert deks.create("kek1", dek("payments-value")).key_material is not None
+
+
+def test_an_alias_has_the_keys_of_what_it_stands_for(database: Database, deks: Deks) -> None:
+    deks.keks.create(kek())
+    alias = SubjectName(".staging", "old-value")
+    database.write(lambda connection: update_config(connection, alias, ConfigUpdate(alias="orders-value")))
+
+    assert deks.create("kek1", wrapped(":.staging:old-value")).subject == ":.staging:orders-value"
+    assert deks.versions("kek1", ":.staging:old-value") == [1]
+    assert deks.get("kek1", ":.staging:orders-value") == deks.get("kek1", ":.staging:old-value")
+
+
+def test_the_default_context_need_not_be_named(deks: Deks) -> None:
+    deks.keks.create(kek())
+    deks.create("kek1", wrapped(":.:orders-value"))
+
+    assert deks.subjects("kek1") == ["orders-value"]
 
 
 def test_material_that_is_no_base64_cannot_be_told_in_plain(deks: Deks) -> None:
