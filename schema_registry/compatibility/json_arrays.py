@@ -80,14 +80,14 @@ def _judge_added(comparison: Comparison, old: _Items, added: Node, found: Findin
 
 
 def _is_open(comparison: Comparison, items: _Items, *, of_update: bool) -> bool:
-    if items.all is not None or items.additional is not True:
+    if items.additional is not True:
         return False
     return items.unevaluated is None or comparison.is_anything(items.unevaluated, of_update=of_update)
 
 
 def _covering(items: _Items) -> Node | None:
     """The schema of items without a place of their own."""
-    for schema in (items.all, items.additional, items.unevaluated):
+    for schema in (items.additional, items.unevaluated):
         if isinstance(schema, dict):
             return schema
         if schema is False:

@@ -134,8 +134,7 @@ class ShapeReader:
             if criterion in node:
                 yield _combined(criterion, node[criterion], node)
         if "not" in node:
-            forbids_all = node["not"] is True or node["not"] == {}
-            yield Shape(Kind.NOTHING if forbids_all else Kind.NOT, node)
+            yield Shape(Kind.NOT, node)
         if "const" in node:
             yield Shape(Kind.CONST, node)
         if "if" in node and ("then" in node or "else" in node):

@@ -98,8 +98,8 @@ _CASES: list[tuple[Node, Node, str, str]] = [
     (_TEXT, {}, "", "*TYPE_CHANGED #/"),
     (_TEXT, True, "", "*TYPE_CHANGED #/"),
     (False, _TEXT, "", "*TYPE_CHANGED #/"),
-    ({"not": {}}, _TEXT, "", "*TYPE_CHANGED #/"),
-    ({"not": True}, False, "", ""),
+    ({"not": {}}, {"not": True}, "NOT_TYPE_NARROWED #/not", "NOT_TYPE_NARROWED #/not"),
+    ({"not": True}, False, "*TYPE_CHANGED #/", ""),
     (_TEXT, _FLAG, "*TYPE_CHANGED #/", "*TYPE_CHANGED #/"),
     ({"type": "null"}, _FLAG, "*TYPE_CHANGED #/", "*TYPE_CHANGED #/"),
     (_WHOLE, _NUMBER, "TYPE_EXTENDED #/", "*TYPE_NARROWED #/"),
@@ -299,6 +299,12 @@ _CASES: list[tuple[Node, Node, str, str]] = [
     # arrays
     (_arr(items=_TEXT), _arr(), "SCHEMA_REMOVED #/items", "*SCHEMA_ADDED #/items"),
     (_arr(items=_WHOLE), _arr(items=_NUMBER), "TYPE_EXTENDED #/items", "*TYPE_NARROWED #/items"),
+    (
+        _arr(items=_TEXT),
+        _arr(_TEXT),
+        "SCHEMA_REMOVED #/items; *ITEM_ADDED_TO_OPEN_CONTENT_MODEL #/items/0",
+        "*SCHEMA_ADDED #/items; ITEM_REMOVED_FROM_OPEN_CONTENT_MODEL #/items/0",
+    ),
     (_arr(uniqueItems=True), _arr(), "UNIQUE_ITEMS_REMOVED #/uniqueItems", "*UNIQUE_ITEMS_ADDED #/uniqueItems"),
     (
         _arr(_TEXT),
