@@ -24,10 +24,10 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_ATTEMPTS_AFTER_RACES = 20
+_ATTEMPTS_AFTER_RACES = 10
 _ATTEMPTS_AFTER_DISCONNECTS = 5
 _FIRST_PAUSE_SECONDS = 0.005
-_LONGEST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 0.25
 _SESSION = (
     "SET statement_timeout = '{timeout}s'",
     "SET lock_timeout = '{timeout}s'",

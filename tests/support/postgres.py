@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy import make_url
 
 _START_SECONDS = 60
 _numbers = count(1)
@@ -47,9 +48,13 @@ class PostgresServer:
         options = [text for key, value in settings.items() for text in ("-c", f"{key}={value}")]
         with (self._folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", self._data, *options], stdout=log, stderr=log, **_as_server_user()
+                [str(self._programs / "postgres"), "-D", str(self._data), *options],
+                stdout=log,
+                stderr=log,
+                user=_server_uid(),
+                group=_server_gid(),
             )
-        self._run("pg_isready", "-h", str(self._folder), "-t", "1", attempts=_START_SECONDS)
+        self._wait_until_ready()
 
     def stop(self, *, immediately: bool = True) -> None:
         """Stop the server; `immediately` is what a crash does."""
@@ -61,8 +66,7 @@ class PostgresServer:
     def create_database(self, *, copy_of: str | None = None) -> str:
         """The URL of a new database: an empty one, or a copy of one whose URL is given and that nobody uses."""
         name = f"registry_{next(_numbers)}"
-        template = "" if copy_of is None else f" TEMPLATE {copy_of.partition('/registry_')[2].partition('?')[0]}"
-        template = template.replace("TEMPLATE ", "TEMPLATE registry_")
+        template = "" if copy_of is None else f" TEMPLATE {make_url(copy_of).database}"
         with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}{template}".encode())
         return f"postgresql://tests@/{name}?host={self._folder}"
@@ -70,28 +74,34 @@ class PostgresServer:
     def _address(self, database: str) -> str:
         return f"host={self._folder} user=tests dbname={database}"
 
-    def _run(self, program: str, *arguments: str, attempts: int = 1) -> None:
-        for attempt in range(attempts):
-            done = subprocess.run(
-                [self._programs / program, *arguments],
-                capture_output=True,
-                text=True,
-                timeout=_START_SECONDS,
-                check=False,
-                cwd="/",
-                **_as_server_user(),
-            )
-            if done.returncode == 0:
-                return
-            if attempt + 1 < attempts:
-                assert self._process is not None
+    def _wait_until_ready(self) -> None:
+        assert self._process is not None
+        for _ in range(_START_SECONDS * 10):
+            try:
+                self._run("pg_isready", "-h", str(self._folder), "-t", "1")
+            except RuntimeError:
                 try:
-                    self._process.wait(0.2)
+                    self._process.wait(0.1)
                 except subprocess.TimeoutExpired:
                     continue
-                break
-        log = self._folder / "server.log"
-        raise RuntimeError(f"{program}: {done.stderr}{log.read_text() if log.exists() else ''}")
+                raise
+            return
+        raise RuntimeError(f"PostgreSQL does not answer: {(self._folder / 'server.log').read_text()}")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        done = subprocess.run(
+            [str(self._programs / program), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=_START_SECONDS,
+            check=False,
+            cwd="/",
+            user=_server_uid(),
+            group=_server_gid(),
+        )
+        if done.returncode != 0:
+            log = self._folder / "server.log"
+            raise RuntimeError(f"{program}: {done.stderr}{log.read_text() if log.exists() else ''}")
 
 
 @contextmanager
@@ -132,6 +142,11 @@ def _server_user() -> "pwd.struct_passwd | None":
     pytest.skip("PostgreSQL's server does not run as root, and there is no user postgres or nobody")
 
 
-def _as_server_user() -> dict[str, int]:
+def _server_uid() -> int | None:
     user = _server_user()
-    return {} if user is None else {"user": user.pw_uid, "group": user.pw_gid}
+    return None if user is None else user.pw_uid
+
+
+def _server_gid() -> int | None:
+    user = _server_user()
+    return None if user is None else user.pw_gid

@@ -1,5 +1,7 @@
 """Finding schemas by content, version, id and guid."""
 
+from typing import Any
+
 import pytest
 
 from schema_registry.errors import RegistryError
@@ -133,7 +135,7 @@ def test_where_an_id_is_used(world: RegistryWorld) -> None:
     world.register("orders", record("a"))
     world.register("items", record("a"))
     world.registry.delete_subject("items", permanent=False)
-    asked = {"subject": None, "offset": 0, "limit": -1}
+    asked: dict[str, Any] = {"subject": None, "offset": 0, "limit": -1}
     assert world.registry.subjects_of_id(1, deleted=False, **asked) == ["orders"]
     assert world.registry.versions_of_id(1, deleted=True, **asked) == [
         SubjectVersion(subject="items", version=1),
