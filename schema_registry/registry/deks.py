@@ -13,7 +13,6 @@ from sqlalchemy import Connection
 from core_broker.service.clock import Clock
 from schema_registry.errors import RegistryError
 from schema_registry.models_deks import Dek, DekAlgorithm, DekCreation
-from schema_registry.registry import scopes
 from schema_registry.registry.dek_rules import (
     already_exists,
     checked_algorithm,
@@ -30,7 +29,6 @@ from schema_registry.registry.dek_rules import (
 from schema_registry.registry.keks import Keks, locked_kek
 from schema_registry.registry.key_wrapping import KeyWrapping
 from schema_registry.registry.kms import LOCAL, KmsDriver, LocalKms, new_key
-from schema_registry.registry.scopes import Mode
 from schema_registry.registry.subject_names import parse, parse_beside
 from schema_registry.store import deks as store
 from schema_registry.store.database import Database
@@ -51,12 +49,14 @@ class Deks:
         *,
         drivers: Mapping[str, KmsDriver] | None = None,
         max_keys: int = 10_000,
+        is_importing: Callable[[str], bool] = lambda _subject: False,
     ) -> None:
-        """`drivers` by type of service; without any, keys that are derived from a secret of their own are shared."""
+        """`drivers` by type of service; `is_importing` tells whether a subject is in mode IMPORT."""
         self._database = database
         self._clock = clock
         self._wrapping = KeyWrapping({LOCAL: LocalKms()} if drivers is None else drivers)
         self._max_keys = max_keys
+        self._is_importing = is_importing
         self.keks = Keks(database, clock, wrapping=self._wrapping, max_keys=max_keys)
 
     def subjects(self, kek_name: str, *, deleted: bool = False) -> list[str]:
@@ -162,10 +162,6 @@ class Deks:
         with self._database.read() as connection:
             alias = store.find_alias(connection, *name.key)
         return parse_beside(name, alias).qualified if alias else name.qualified
-
-    def _is_importing(self, subject: str) -> bool:
-        with self._database.read() as connection:
-            return scopes.mode_in_scope(connection, parse(subject)) is Mode.IMPORT
 
     def _create_once(self, dek_id: DekId, asked: DekCreation, *, rewrap: bool) -> tuple[StoredKek, StoredDek]:
         """Wraps outside of the transaction, which must not wait for a service; checks inside that nothing changed."""

@@ -12,9 +12,8 @@ from schema_registry.errors import RegistryError
 from schema_registry.models import ConfigUpdate
 from schema_registry.models_deks import Dek, DekCreation, KekChange, KekCreation
 from schema_registry.registry.deks import Deks
-from schema_registry.registry.deletes import set_mode
 from schema_registry.registry.kms import KmsAccessDenied, KmsDriver, LocalKms, Wrapper
-from schema_registry.registry.scopes import Mode, update_config
+from schema_registry.registry.scopes import update_config
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.store.database import Database
 from tests.support.registry_database import new_database, new_database_of
@@ -449,10 +448,9 @@ def test_a_dek_that_a_client_wrapped_is_told_in_plain_once_its_kek_is_shared(dek
     assert deks.get("kek1", "orders-value").key_material == base64.b64encode(b"a key").decode()
 
 
-def test_in_import_mode_a_new_key_is_not_told_in_plain(database: Database, deks: Deks) -> None:
+def test_in_import_mode_a_new_key_is_not_told_in_plain(database: Database, clock: ManualClock) -> None:
+    deks = Deks(database, clock, drivers=DRIVERS, is_importing=lambda subject: subject == "orders-value")
     deks.keks.create(kek(shared=True))
-    importing = SubjectName(".", "orders-value")
-    database.write(lambda connection: set_mode(connection, importing, Mode.IMPORT, force=True))
 
     assert deks.create("kek1", dek()).key_material is None
     assert deks.create("kek1", dek("payments-value")).key_material is not None
