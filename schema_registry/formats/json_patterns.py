@@ -30,7 +30,7 @@ def pattern_fault(pattern: str) -> str | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            re.compile(_in_python_spelling(pattern))
+            re.compile(in_python_spelling(pattern))
     except re.error as error:
         return str(error)
     except (RecursionError, OverflowError):
@@ -44,8 +44,8 @@ def matches(pattern: str, text: str) -> bool | None:
     return None if compiled is None else compiled.search(text) is not None
 
 
-def _in_python_spelling(pattern: str) -> str:
-    """The pattern for a check of its form only: classes that Python lacks become another class."""
+def in_python_spelling(pattern: str) -> str:
+    """The pattern as Python spells it; classes of characters that Python lacks become letters, digits and `_`."""
     pattern = _NAMED_GROUP.sub("(?P<", pattern)
     pattern = _NAMED_BACK_REFERENCE.sub(r"(?P=\1)", pattern)
     return _CLASS_UNKNOWN_TO_PYTHON.sub(r"\\w", pattern)

@@ -10,7 +10,7 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
 from schema_registry.formats.json_drafts import Draft
-from schema_registry.formats.json_patterns import matches
+from schema_registry.formats.json_patterns import in_python_spelling, matches
 from schema_registry.formats.json_text import JsonObject, JsonValue
 
 Errors = Iterator[ValidationError]
@@ -24,7 +24,7 @@ def validator_class(draft: Draft) -> type[Validator]:
 def _found(pattern: str, text: str) -> bool:
     linear = matches(pattern, text)
     # Look-around and back references are left to Python, whose time may explode; only who registers schemas can do it.
-    return re.search(pattern, text) is not None if linear is None else linear
+    return re.search(in_python_spelling(pattern), text) is not None if linear is None else linear
 
 
 def _pattern(_: Validator, pattern: str, instance: JsonValue, __: JsonObject) -> Errors:

@@ -113,6 +113,14 @@ def test_patterns_are_matched_in_linear_time_when_documents_are_validated() -> N
     assert time.process_time() - started < 1
 
 
+@pytest.mark.parametrize("pattern", ["^(?=.{3})(?<first>a)", r"^(?<twin>a)\k<twin>", r"^(?!b)\p{L}a"])
+def test_patterns_beyond_linear_time_are_still_matched_as_ecma_means_them(pattern: str) -> None:
+    schema = parse(json.dumps({"pattern": pattern}))
+
+    assert schema.validator.is_valid("aab")
+    assert not schema.validator.is_valid("b")
+
+
 @pytest.mark.parametrize(
     "text",
     [
