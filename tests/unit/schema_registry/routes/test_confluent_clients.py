@@ -1,13 +1,11 @@
 """Keys and associations as Confluent's own client asks for them, over HTTP."""
 
 import base64
-import socket
-import threading
 from collections.abc import Iterator
-from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
-import uvicorn
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.common.schema_registry_client import (
     AssociationCreateOrUpdateInfo,
@@ -19,62 +17,25 @@ from confluent_kafka.schema_registry.rules.encryption.dek_registry.dek_registry_
     DekRegistryClient,
 )
 
-from core_broker.service.clock import SystemClock
-from core_broker.service.web import create_app
-from schema_registry.errors import RegistryError
-from schema_registry.registry.associations import Associations
-from schema_registry.registry.deks import Deks
-from schema_registry.registry.kms import LOCAL, LocalKms
-from schema_registry.registry.registry import Registry
-from schema_registry.routes import associations, deks, subjects
-from schema_registry.routes.media_types import MediaTypes
-from schema_registry.routes.paths import RegistryPaths
-from schema_registry.settings import RegistrySettings
-from tests.support.registry_database import new_database
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where a server with these routes listens; each test has names of its own."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(
-            uvicorn.Config(_application(tmp_path_factory.mktemp("registry")), log_level="warning", ws="none")
-        )
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        server.should_exit = True
-        thread.join()
-
-
-def _application(directory: Path) -> RegistryPaths:
-    database = new_database(directory)
-    clock = SystemClock()
-    registry = Registry(database, RegistrySettings(), clock)
-    app = create_app(title="registry", description="", error_type=RegistryError, collect=list)
-    app.include_router(subjects.router(registry))
-    app.include_router(associations.router(Associations(database, clock, schemas=registry)))
-    app.include_router(deks.router(Deks(database, clock, drivers={LOCAL: LocalKms("mysecret")})))
-    app.router.on_shutdown.append(database.close)
-    return RegistryPaths(MediaTypes(app))
+from schema_registry.registry.kms import LocalKms
 
 
 @pytest.fixture
-def keys(url: str) -> Iterator[DekRegistryClient]:
-    with DekRegistryClient({"url": url}) as client:
+def keys(registry_url: str) -> Iterator[DekRegistryClient]:
+    with DekRegistryClient({"url": registry_url}) as client:
         yield client
 
 
 @pytest.fixture
-def fresh_keys(url: str) -> Iterator[DekRegistryClient]:
+def fresh_keys(registry_url: str) -> Iterator[DekRegistryClient]:
     """A client that has nothing in its caches yet."""
-    with DekRegistryClient({"url": url}) as client:
+    with DekRegistryClient({"url": registry_url}) as client:
         yield client
 
 
 @pytest.fixture
-def client(url: str) -> Iterator[SchemaRegistryClient]:
-    with SchemaRegistryClient({"url": url}) as client:
+def client(registry_url: str) -> Iterator[SchemaRegistryClient]:
+    with SchemaRegistryClient({"url": registry_url}) as client:
         yield client
 
 
@@ -94,7 +55,7 @@ def test_a_client_registers_keys_and_finds_them_again(
 
 
 def test_a_client_gets_a_shared_key_in_plain(keys: DekRegistryClient, name: str) -> None:
-    keys.register_kek(name, "local-kms", "mykey", shared=True)
+    keys.register_kek(name, "local-kms", "mykey", shared=True, kms_props={"secret": "mysecret"})
     # Its annotation says str, its own callers pass None for a key that the registry makes.
     made = keys.register_dek(name, "orders-value", None, algorithm=DekAlgorithm.AES256_SIV)  # type: ignore[arg-type]
 
@@ -120,19 +81,21 @@ def test_a_client_learns_that_a_key_is_missing_or_taken(
 # --- associations ---
 
 
+def strong(name: str) -> AssociationCreateOrUpdateRequest:
+    """A topic that a subject of its own belongs to."""
+    association = AssociationCreateOrUpdateInfo(subject=f"{name}-custom", association_type="value", lifecycle="STRONG")
+    return AssociationCreateOrUpdateRequest(
+        resource_name=name,
+        resource_namespace="-",
+        resource_id=f"-:{name}",
+        resource_type="topic",
+        associations=[association],
+    )
+
+
 def test_a_client_associates_a_topic_and_deletes_that_again(client: SchemaRegistryClient, name: str) -> None:
     client.register_schema(f"{name}-custom", Schema('"int"', "AVRO"))
-    answer = client.create_association(
-        AssociationCreateOrUpdateRequest(
-            resource_name=name,
-            resource_namespace="-",
-            resource_id=f"-:{name}",
-            resource_type="topic",
-            associations=[
-                AssociationCreateOrUpdateInfo(subject=f"{name}-custom", association_type="value", lifecycle="STRONG")
-            ],
-        )
-    )
+    answer = client.create_association(strong(name))
 
     assert answer.associations is not None
     assert answer.associations[0].subject == f"{name}-custom"
@@ -158,3 +121,33 @@ def test_a_client_brings_the_schema_along(client: SchemaRegistryClient, name: st
     assert (association.subject, association.frozen) == (f":.lkc1:{name}-value", True)
     assert association.schema is not None
     assert association.schema.schema_str == '"int"'
+
+
+def test_an_associated_subject_is_not_deleted(client: SchemaRegistryClient, name: str) -> None:
+    client.register_schema(f"{name}-custom", Schema('"int"', "AVRO"))
+    client.create_association(strong(name))
+
+    with pytest.raises(SchemaRegistryError) as subject:
+        client.delete_subject(f"{name}-custom")
+    with pytest.raises(SchemaRegistryError) as version:
+        client.delete_version(f"{name}-custom", 1)
+
+    assert (subject.value.http_status_code, subject.value.error_code) == (409, 40904)
+    assert (version.value.http_status_code, version.value.error_code) == (409, 40907)
+
+
+def test_a_schema_that_went_with_its_topic_is_forgotten_at_once(
+    registry_url: str, client: SchemaRegistryClient, name: str
+) -> None:
+    text = f'{{"type":"enum","name":"E","symbols":["{name.replace("-", "_")}"]}}'
+    schema_id = client.register_schema(f"{name}-custom", Schema(text, "AVRO"))
+    client.create_association(strong(name))
+    with urlopen(f"{registry_url}/schemas/ids/{schema_id}") as answer:
+        assert answer.status == 200
+
+    client.delete_associations(f"-:{name}", "topic", cascade_lifecycle=True)
+
+    with pytest.raises(HTTPError) as gone:
+        urlopen(f"{registry_url}/schemas/ids/{schema_id}")
+    with gone.value:
+        assert gone.value.code == 404
