@@ -33,6 +33,7 @@ from schema_registry.registry.association_rules import (
     too_many,
 )
 from schema_registry.registry.subject_names import SubjectName, context_name, parse
+from schema_registry.registry.texts import is_storable
 from schema_registry.store import associations as store
 from schema_registry.store import subjects
 from schema_registry.store.associations import Filter, StoredAssociation
@@ -154,8 +155,8 @@ class Associations:
     def _found(
         self, find: Callable[[Connection], list[StoredAssociation]], text: str, wanted: Filter
     ) -> list[Association]:
-        """What a query finds; a text with NUL, which databases refuse, finds nothing."""
-        if "\0" in f"{text}{wanted.resource_type}{''.join(wanted.association_types)}":
+        """What a query finds; texts that no database keeps find nothing."""
+        if not all(map(is_storable, [text, wanted.resource_type or "", *wanted.association_types])):
             return []
         with self._database.read() as connection:
             return [told(association) for association in find(connection)]

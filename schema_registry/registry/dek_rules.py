@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from schema_registry.errors import RegistryError, invalid_version
 from schema_registry.models_deks import DekAlgorithm
+from schema_registry.registry.texts import is_storable
 
 MAX_NAME_CHARACTERS = 256
 MAX_SUBJECT_BYTES = 1024
@@ -67,10 +68,18 @@ def checked_version(version: str | int) -> int:
 
 
 def checked_text(field: str, text: str | None) -> str | None:
-    """A text that every database can keep: not NUL, not half a character."""
-    if text is not None and any(character == "\0" or "\ud800" <= character <= "\udfff" for character in text):
+    """A text that every database can keep."""
+    if text is not None and not is_storable(text):
         raise invalid(field)
     return text
+
+
+def checked_properties(properties: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Properties of a KEK; none unless given."""
+    for name, value in (properties or {}).items():
+        if not (is_storable(name) and is_storable(value)):
+            raise invalid("kmsProps")
+    return properties or {}
 
 
 def kms_type_of(kms_type: str) -> str:

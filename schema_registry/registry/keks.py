@@ -10,6 +10,7 @@ from schema_registry.models_deks import Kek, KekChange, KekCreation
 from schema_registry.registry.dek_rules import (
     already_exists,
     checked_name,
+    checked_properties,
     checked_text,
     invalid,
     kms_type_of,
@@ -21,6 +22,7 @@ from schema_registry.registry.dek_rules import (
     too_many,
 )
 from schema_registry.registry.key_wrapping import KeyWrapping
+from schema_registry.registry.texts import is_storable
 from schema_registry.store import deks as store
 from schema_registry.store.database import Database
 from schema_registry.store.deks import StoredKek
@@ -40,7 +42,7 @@ class Keks:
         prefixes = [prefix for prefix in subject_prefixes if prefix and prefix != ":*:"]
         with self._database.read() as connection:
             if prefixes:
-                storable = [prefix for prefix in prefixes if "\0" not in prefix]
+                storable = [prefix for prefix in prefixes if is_storable(prefix)]
                 return store.kek_names_by_subject(connection, storable, with_deleted=deleted)
             return store.kek_names(connection, with_deleted=deleted)
 
@@ -79,6 +81,7 @@ class Keks:
         """Change properties, description or sharing of a key."""
         checked_name(name)
         checked_text("doc", change.doc)
+        checked_properties(change.kms_props)
         now_ms = self._clock.now_ms()
         if test_sharing:
             self._wrapping.try_out(_changed(self.find(name, deleted=False), change, now_ms))
@@ -149,7 +152,7 @@ def _asked(asked: KekCreation, now_ms: int) -> StoredKek:
         name=name,
         kms_type=kms_type_of(kms_type),
         kms_key_id=kms_key_id,
-        kms_props=asked.kms_props or {},
+        kms_props=checked_properties(asked.kms_props),
         doc=checked_text("doc", asked.doc),
         is_shared=bool(asked.shared),
         is_deleted=bool(asked.deleted),

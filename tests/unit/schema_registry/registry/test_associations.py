@@ -439,15 +439,14 @@ def test_filters_and_pages(world: World, wanted: Filter, kinds: list[str]) -> No
     assert [association.association_type for association in world.found(wanted=wanted)] == kinds
 
 
-def test_texts_that_no_database_keeps_find_nothing(world_on_each: World) -> None:
-    nul = "s\0"
-
-    assert world_on_each.associations.of_subject(nul, EVERYTHING) == []
-    assert world_on_each.found(nul) == []
-    assert world_on_each.found(wanted=Filter(association_types=[nul])) == []
-    assert world_on_each.associations.of_name(nul, "-", EVERYTHING) == []
+@pytest.mark.parametrize("text", ["s\0", "s\ud800"])
+def test_texts_that_no_database_keeps_find_nothing(world_on_each: World, text: str) -> None:
+    assert world_on_each.associations.of_subject(text, EVERYTHING) == []
+    assert world_on_each.found(text) == []
+    assert world_on_each.found(wanted=Filter(association_types=[text])) == []
+    assert world_on_each.associations.of_name(text, "-", EVERYTHING) == []
     with refused(40410):
-        world_on_each.associations.delete(nul)
+        world_on_each.associations.delete("id-1", association_types=[text])
 
 
 # --- deleting ---

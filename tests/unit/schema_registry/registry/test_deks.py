@@ -110,6 +110,7 @@ def test_types_of_clouds_have_one_name(deks: Deks, given: str, stored: str) -> N
         kek(kmsKeyId=None),
         kek(kmsKeyId=""),
         kek(doc="nul\0"),
+        kek(kmsProps={"half": "\ud800"}),
     ],
 )
 def test_an_incomplete_or_unusable_kek_is_refused(deks: Deks, creation: KekCreation) -> None:
@@ -144,7 +145,7 @@ def test_names_by_prefixes_of_subjects(deks_on_each: Deks) -> None:
     assert deks.keks.names(subject_prefixes=["orders"]) == ["a"]
     assert deks.keks.names(subject_prefixes=["orders", "payments%_"]) == ["a", "c"]
     assert deks.keks.names(subject_prefixes=["%"]) == []
-    assert deks.keks.names(subject_prefixes=["\0"]) == []
+    assert deks.keks.names(subject_prefixes=["\0", "\ud800"]) == []
     assert deks.keks.names(subject_prefixes=[""]) == ["a", "b", "c"]
 
 
