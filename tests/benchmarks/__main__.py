@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks`: measures a broker of its own on this machine and prints the figures beside the aims.
+"""`python -m tests.benchmarks`: measures a broker and a registry of its own and prints the figures beside the aims.
 
 Nothing here asserts a figure: machines differ, and so does their load. Each row says how it was measured.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks import machine, requests, scale, throughput
+from tests.benchmarks import machine, registry, requests, scale, throughput
 from tests.benchmarks.measure import AS_DELIVERED, FULL, GB, TINY, Row, Sizes
 from tests.support.broker import BrokerProcess
 
@@ -33,6 +33,7 @@ def run_all(sizes: Sizes, directory: Path) -> Iterator[Row]:
         unpin(broker.pid)
         yield from requests.latency(broker, sizes)
     yield from scale.many_partitions(directory, sizes)
+    yield from registry.registry(directory, sizes)
 
 
 def pin(pid: int) -> None:

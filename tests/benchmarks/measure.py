@@ -47,6 +47,9 @@ class Sizes:
     partitions: int
     connections: int
     idle_s: float
+    registry_versions: tuple[int, ...]
+    """How many versions a registry holds, one run each."""
+    registry_requests: int
 
 
 FULL: Final = Sizes(
@@ -58,6 +61,8 @@ FULL: Final = Sizes(
     partitions=1_000,
     connections=1_000,
     idle_s=5.0,
+    registry_versions=(1, 1_000, 100_000),
+    registry_requests=40_000,
 )
 TINY: Final = Sizes(
     stream_bytes=8 * MB,
@@ -68,6 +73,8 @@ TINY: Final = Sizes(
     partitions=10,
     connections=10,
     idle_s=0.1,
+    registry_versions=(1, 50),
+    registry_requests=200,
 )
 
 
