@@ -20,7 +20,7 @@ from schema_registry.registry.contracts import effective_contract, has_defaults_
 from schema_registry.registry.guid import json_of
 from schema_registry.registry.scopes import Mode
 from schema_registry.registry.subject_names import SubjectName
-from schema_registry.store import contexts, schemas, subjects, versions
+from schema_registry.store import contexts, registrations, schemas, subjects, versions
 from schema_registry.store import references as mentions
 from schema_registry.store.database import Database
 from schema_registry.store.schemas import StoredSchema
@@ -137,10 +137,19 @@ class Registrar:
 
     def _store(self, connection: Connection, subject: SubjectName, new: NewVersion) -> StoredVersion:
         created_ms = self._clock.now_ms()
-        stored = new.existing or _store_content(connection, subject, new)
-        put = versions.add if new.explicit_id is None else versions.put
-        put(connection, *subject.key, version=new.version, schema_id=stored.id, created_ms=created_ms)
-        if new.existing is not None:
+        versions.raise_latest(connection, *subject.key, new.version)
+        if new.existing is None and new.explicit_id is None:
+            stored = registrations.add(
+                connection,
+                _content(subject, new, schema_id=0),
+                subject=subject.name,
+                version=new.version,
+                created_ms=created_ms,
+            )
+        else:
+            stored = new.existing or _import_content(connection, subject, new)
+            put = versions.add if new.explicit_id is None else versions.put
+            put(connection, *subject.key, version=new.version, schema_id=stored.id, created_ms=created_ms)
             _forget_older(connection, subject, stored.id, new.version)
         return StoredVersion(
             context=subject.context,
@@ -198,11 +207,19 @@ def _existing(
     return None, bool(same)
 
 
-def _store_content(connection: Connection, subject: SubjectName, new: NewVersion) -> StoredSchema:
+def _import_content(connection: Connection, subject: SubjectName, new: NewVersion) -> StoredSchema:
+    """Store a content under the id that it comes with."""
+    stored = _content(subject, new, schema_id=new.explicit_id or 0)
+    contexts.raise_last_id(connection, subject.context, stored.id)
+    schemas.add(connection, stored, is_copy=new.is_copy)
+    return stored
+
+
+def _content(subject: SubjectName, new: NewVersion, *, schema_id: int) -> StoredSchema:
     content = new.candidate.content
-    stored = StoredSchema(
+    return StoredSchema(
         context=subject.context,
-        id=0,
+        id=schema_id,
         guid=content.guid,
         content_hash=content.content_hash,
         meaning_hash=new.candidate.meaning_hash,
@@ -212,14 +229,6 @@ def _store_content(connection: Connection, subject: SubjectName, new: NewVersion
         rule_set=json_of(content.rule_set),
         references=content.references,
     )
-    if new.explicit_id is None:
-        schema_id = contexts.take_id(connection, subject.context)
-    else:
-        schema_id = new.explicit_id
-        contexts.raise_last_id(connection, subject.context, schema_id)
-    stored = replace(stored, id=schema_id)
-    schemas.add(connection, stored, is_copy=new.is_copy)
-    return stored
 
 
 def _forget_older(connection: Connection, subject: SubjectName, schema_id: int, version: int) -> None:

@@ -166,6 +166,7 @@ def _postgresql_engine(url: URL, pool_size: int, timeout_seconds: float) -> Engi
         max_overflow=0,
         pool_timeout=timeout_seconds,
         pool_pre_ping=True,
+        pool_use_lifo=True,  # those in use stay few, and have their statements prepared
         pool_recycle=1800,
         isolation_level="READ COMMITTED",
         connect_args={"connect_timeout": 5, "keepalives_idle": 30, "tcp_user_timeout": 30_000},

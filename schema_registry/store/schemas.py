@@ -70,7 +70,19 @@ def ids_by_guid(connection: Connection, guid: str) -> list[tuple[str, int]]:
 
 def add(connection: Connection, schema: StoredSchema, *, is_copy: bool = False) -> None:
     """Store a content with its references; a race for the same content or id fails and is run again."""
-    values = {
+    connection.execute(_ADD, values_of(schema, is_copy=is_copy))
+    add_references(connection, schema)
+
+
+def add_references(connection: Connection, schema: StoredSchema) -> None:
+    """Store what a content mentions."""
+    if schema.references:
+        connection.execute(insert(schema_references), [*_reference_rows(schema)])
+
+
+def values_of(schema: StoredSchema, *, is_copy: bool = False) -> dict[str, Any]:
+    """The row of a content."""
+    return {
         "context": schema.context,
         "id": schema.id,
         "guid": schema.guid,
@@ -83,9 +95,6 @@ def add(connection: Connection, schema: StoredSchema, *, is_copy: bool = False) 
         "rule_set": schema.rule_set,
         "has_references": bool(schema.references),
     }
-    connection.execute(_ADD, values)
-    if schema.references:
-        connection.execute(insert(schema_references), [*_reference_rows(schema)])
 
 
 def remove_unused(connection: Connection, context: str, schema_ids: Iterable[int]) -> None:

@@ -80,7 +80,7 @@ def names(
 ) -> list[Name]:
     """The subjects of some contexts whose names begin with `prefix`, in the order of their qualified names."""
     found = select(subjects.c.context, subjects.c.name).where(*in_range(contexts, prefix), *_of_kind(kind))
-    if list(contexts) == [DEFAULT]:
+    if len(contexts) == 1:
         found = found.order_by(subjects.c.name)
     else:
         found = found.order_by(qualified_name(subjects.c.context, subjects.c.name))
@@ -89,7 +89,9 @@ def names(
 
 def in_range(contexts: Sequence[str], prefix: str) -> list[ColumnElement[bool]]:
     """The condition that subjects are of some contexts and begin with `prefix`, for an index to answer."""
-    conditions: list[ColumnElement[bool]] = [subjects.c.context.in_(contexts)]
+    # One context is told as such: then the index has the rows in order.
+    within = subjects.c.context == contexts[0] if len(contexts) == 1 else subjects.c.context.in_(contexts)
+    conditions: list[ColumnElement[bool]] = [within]
     if prefix:
         conditions.append(subjects.c.name >= prefix)
         end = _after(prefix)

@@ -20,7 +20,6 @@ from sqlalchemy import (
 )
 
 from schema_registry.store import schemas as contents
-from schema_registry.store.contexts import DEFAULT
 from schema_registry.store.paging import page
 from schema_registry.store.schemas import StoredSchema
 from schema_registry.store.subjects import Kind, Name, in_range, qualified_name
@@ -139,9 +138,13 @@ def using(
 
 
 def add(connection: Connection, context: str, subject: str, *, version: int, schema_id: int, created_ms: int) -> None:
-    """Make a schema the newest version of a subject whose lock is held."""
+    """Make a schema a version of a subject whose lock is held; `raise_latest` belongs to it."""
     values = {"schema_id": schema_id, "is_deleted": False, "created_ms": created_ms}
     connection.execute(_ADD, {"context": context, "subject": subject, "version": version, **values})
+
+
+def raise_latest(connection: Connection, context: str, subject: str, version: int) -> None:
+    """Note that a version is the latest one, if it is."""
     connection.execute(_RAISE_LATEST, {"in_context": context, "of_subject": subject, "latest_version": version})
 
 
@@ -155,7 +158,6 @@ def put(connection: Connection, context: str, subject: str, *, version: int, sch
     values = {"schema_id": schema_id, "is_deleted": False, "created_ms": created_ms}
     connection.execute(update(versions).where(here).values(**values))
     contents.remove_unused(connection, context, [replaced])
-    connection.execute(_RAISE_LATEST, {"in_context": context, "of_subject": subject, "latest_version": version})
 
 
 def mark_deleted(connection: Connection, context: str, subject: str, version: int | None) -> None:
@@ -172,13 +174,12 @@ def remove(connection: Connection, context: str, subject: str, version: int | No
 
 def search(connection: Connection, contexts: Sequence[str], prefix: str, *, deleted: bool, latest_only: bool) -> Search:
     """Versions of the subjects of some contexts that begin with `prefix`, by qualified name and version."""
-    found = _joined().join(
-        subjects, and_(subjects.c.context == versions.c.context, subjects.c.name == versions.c.subject)
-    )
+    of_subject = and_(versions.c.context == subjects.c.context, versions.c.subject == subjects.c.name)
+    found = select(*_COLUMNS).select_from(subjects).join(versions, of_subject).join(schemas, _SAME_SCHEMA)
     found = found.where(*in_range(contexts, prefix), *_of_kind(Kind.of(deleted=deleted)))
     if latest_only:
         found = found.where(versions.c.version == (_highest() if deleted else subjects.c.latest_version))
-    if list(contexts) == [DEFAULT]:
+    if len(contexts) == 1:
         found = found.order_by(subjects.c.name, versions.c.version)
     else:
         found = found.order_by(qualified_name(subjects.c.context, subjects.c.name), versions.c.version)
@@ -194,16 +195,7 @@ def of_subject(connection: Connection, name: Name, *, deleted: bool, latest_only
 
 
 def _joined() -> Select[Any]:
-    same = and_(schemas.c.context == versions.c.context, schemas.c.id == versions.c.schema_id)
-    return select(
-        versions.c.context,
-        versions.c.subject,
-        versions.c.version,
-        versions.c.is_deleted,
-        versions.c.created_ms,
-        schemas.c.id,
-        *contents.COLUMNS,
-    ).join_from(versions, schemas, same)
+    return select(*_COLUMNS).join_from(versions, schemas, _SAME_SCHEMA)
 
 
 def _highest() -> Any:
@@ -248,6 +240,17 @@ def _of_kind(kind: Kind) -> list[ColumnElement[bool]]:
     return [versions.c.is_deleted if kind is Kind.DELETED else ~versions.c.is_deleted]
 
 
+_SAME_SCHEMA = and_(schemas.c.context == versions.c.context, schemas.c.id == versions.c.schema_id)
+_COLUMNS = (
+    versions.c.context,
+    versions.c.subject,
+    versions.c.version,
+    versions.c.is_deleted,
+    versions.c.created_ms,
+    schemas.c.id,
+    *contents.COLUMNS,
+)
+
 # What every registration and look-up asks is put together once.
 
 _HERE = and_(versions.c.context == bindparam("context"), versions.c.subject == bindparam("subject"))
@@ -259,9 +262,13 @@ _LATEST_NUMBER = (
 _ONE = _joined().where(_HERE, versions.c.version == bindparam("version"))
 _LATEST = _joined().where(_HERE, versions.c.version == _LATEST_NUMBER)
 _NEWEST_NUMBER = select(func.max(versions.c.version)).where(_HERE)
+# Beginning with the schemas, which are few, keeps the number of versions out of it.
+_OF_MEANING = select(schemas.c.id).where(
+    schemas.c.context == bindparam("context"), schemas.c.meaning_hash == bindparam("meaning_hash")
+)
 _WITH_MEANING = (
     _joined()
-    .where(_HERE, schemas.c.context == bindparam("context"), schemas.c.meaning_hash == bindparam("meaning_hash"))
+    .where(_HERE, versions.c.schema_id.in_(_OF_MEANING))
     .order_by(
         case((schemas.c.content_hash == bindparam("content_hash"), 0), else_=1),
         versions.c.version.desc(),
