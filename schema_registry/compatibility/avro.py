@@ -27,21 +27,25 @@ _Step: TypeAlias = Difference | _Place
 
 _DESCRIPTIONS: Final = {
     "FIXED_SIZE_MISMATCH": (
-        "The size of FIXED type field at path '{path}' in the {reader} schema does not match with the {writer} schema"
+        "At path '{path}' the fixed type of the {reader} schema has another size than that of the {writer} schema"
     ),
     "TYPE_MISMATCH": (
-        "The type (path '{path}') of a field in the {reader} schema does not match with the {writer} schema"
+        "At path '{path}' the {reader} schema has a type that cannot read what the {writer} schema writes"
     ),
-    "NAME_MISMATCH": "The name of the schema has changed (path '{path}')",
+    "NAME_MISMATCH": (
+        "At path '{path}' the {reader} schema calls its type otherwise than the {writer} schema,"
+        " and no alias joins the two"
+    ),
     "MISSING_ENUM_SYMBOLS": (
-        "The {reader} schema is missing enum symbols '{detail}' at path '{path}' in the {writer} schema"
+        "At path '{path}' the {reader} schema lacks enum symbols that the {writer} schema may write,"
+        " and names no default for them: {detail}"
     ),
     "MISSING_UNION_BRANCH": (
-        "The {reader} schema is missing a type inside a union field at path '{path}' in the {writer} schema"
+        "At path '{path}' the {reader} schema has no type for something that the {writer} schema may write"
     ),
     "READER_FIELD_MISSING_DEFAULT_VALUE": (
-        "The field '{detail}' at path '{path}' in the {reader} schema has no default value"
-        " and is missing in the {writer} schema"
+        "The {reader} schema wants a field '{detail}' at path '{path}' that the {writer} schema does not write,"
+        " and gives it no default"
     ),
     # The last two are ours: Java gives up with an exception, and with time.
     "AMBIGUOUS_ALIASES": (

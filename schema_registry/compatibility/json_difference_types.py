@@ -67,15 +67,13 @@ _REASONS = {
         "this property with values that the {reader} schema refuses. "
     ),
 }
-_KEYWORD = "The keyword at path '{path}' in the {reader} schema is not present in the {writer} schema"
-_MORE = "The value at path '{path}' in the {reader} schema is more than its value in the {writer} schema"
-_LESS = "The value at path '{path}' in the {reader} schema is less than its value in the {writer} schema"
-_OTHER = "The value at path '{path}' is different between the {reader} and {writer} schema"
-_FEWER = "An array or combined type at path '{path}' has fewer elements in the {reader} schema than the {writer} schema"
-_MORE_ELEMENTS = (
-    "An array or combined type at path '{path}' has more elements in the {reader} schema than the {writer} schema"
-)
-_TYPE = "A type at path '{path}' is different between the {reader} schema and the {writer} schema"
+_KEYWORD = "The {reader} schema demands something at path '{path}' that the {writer} schema leaves open"
+_MORE = "The {reader} schema raises the limit at path '{path}' above that of the {writer} schema"
+_LESS = "The {reader} schema lowers the limit at path '{path}' below that of the {writer} schema"
+_OTHER = "The {reader} schema says something else at path '{path}' than the {writer} schema"
+_FEWER = "The {reader} schema lists less at path '{path}' than the {writer} schema"
+_MORE_ELEMENTS = "The {reader} schema lists more at path '{path}' than the {writer} schema"
+_TYPE = "The {reader} schema refuses values at path '{path}' that the type in the {writer} schema allows"
 _GONE = "The {writer} schema says something at path '{path}' that the {reader} schema does not say"
 
 _SENTENCES = {
@@ -95,27 +93,26 @@ _SENTENCES = {
     "UNEVALUATED_PROPERTIES_REMOVED": _KEYWORD,
     "UNEVALUATED_ITEMS_REMOVED": _KEYWORD,
     "REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL": (
-        "The {reader} schema has an unopen content model and has a required property at path '{path}' which is "
-        "missing in the {writer} schema"
+        "The {reader} schema requires a property at path '{path}' that objects of the {writer} schema cannot all have"
     ),
     TOO_COMPLEX: "The {reader} and the {writer} schema have too many alternatives and references to be compared",
 }
 _SENTENCES_BY_ENDING = {
     "ADDED_TO_OPEN_CONTENT_MODEL": (
-        "The {reader} schema has an open content model and has a property or item at path '{path}' which is missing in "
-        "the {writer} schema"
+        "The {reader} schema restricts a property or item at path '{path}' that the {writer} schema does not name but "
+        "leaves open (open content model)"
     ),
     "REMOVED_FROM_CLOSED_CONTENT_MODEL": (
-        "The {reader} schema has a closed content model and is missing a property or item present at path '{path}' in "
-        "the {writer} schema"
+        "The {reader} schema does not name the property or item at path '{path}' of the {writer} schema and allows no "
+        "others (closed content model)"
     ),
     "REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL": (
-        "A property or item is missing in the {reader} schema but present at path '{path}' in the {writer} schema and "
-        "is not covered by its partially open content model"
+        "The {reader} schema does not name the property or item at path '{path}' of the {writer} schema, and what it "
+        "says of others does not allow it (partially open content model)"
     ),
     "ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL": (
-        "The {reader} schema has a property or item at path '{path}' which is missing in the {writer} schema and is "
-        "not covered by its partially open content model"
+        "The {reader} schema names a property or item at path '{path}' and refuses values that the {writer} schema "
+        "allows by what it says of others (partially open content model)"
     ),
     "_ADDED": _KEYWORD,
     "_INCREASED": _MORE,

@@ -6,39 +6,38 @@ Trail = tuple[str, ...]
 """Names of messages, then perhaps of a oneof, then the number of a field or value."""
 
 _INCOMPATIBLE = {
-    "PACKAGE_CHANGED": (
-        "The package at '{path}' in the {{reader}} schema does not match the one in the {{writer}} schema"
-    ),
-    "MESSAGE_REMOVED": "The {{reader}} schema is missing a MESSAGE type at path '{path}' in the {{writer}} schema",
+    "PACKAGE_CHANGED": "The {{reader}} schema is in another package than the {{writer}} schema (path '{path}')",
+    "MESSAGE_REMOVED": "The {{reader}} schema does not have the message at path '{path}' of the {{writer}} schema",
     "FIELD_KIND_CHANGED": (
-        "The type of a field at path '{path}' in the {{reader}} schema does not match the {{writer}} schema"
+        "The field at path '{path}' is of another kind (scalar, message or map) in the {{reader}} schema "
+        "than in the {{writer}} schema"
     ),
     "FIELD_SCALAR_KIND_CHANGED": (
-        "The kind of a SCALAR field at path '{path}' in the {{reader}} schema "
-        "does not match its kind in the {{writer}} schema"
+        "The field at path '{path}' is encoded otherwise in the {{reader}} schema than in the {{writer}} schema"
     ),
     "FIELD_NAMED_TYPE_CHANGED": (
-        "The type of a MESSAGE field at path '{path}' in the {{reader}} schema "
-        "does not match its type in the {{writer}} schema"
+        "The message that the field at path '{path}' holds in the {{reader}} schema cannot read "
+        "what the {{writer}} schema puts there"
     ),
     "FIELD_NUMERIC_LABEL_CHANGED": (
-        "The label of a NUMERIC field at path '{path}' in the {{reader}} schema "
-        "does not match its label in the {{writer}} schema"
+        "The numeric field at path '{path}' is repeated in only one of the {{reader}} and the {{writer}} schema"
     ),
     "REQUIRED_FIELD_ADDED": (
-        "The required field at path '{path}' in the {{reader}} schema is missing in the {{writer}} schema"
+        "The {{reader}} schema requires a field at path '{path}' that the {{writer}} schema does not have"
     ),
     "REQUIRED_FIELD_REMOVED": (
-        "The {{reader}} schema is missing the required field at path '{path}' in the {{writer}} schema"
+        "The {{writer}} schema requires a field at path '{path}' that the {{reader}} schema does not have"
     ),
-    "ONEOF_FIELD_REMOVED": "The {{reader}} schema is missing a oneof field at path '{path}' in the {{writer}} schema",
+    "ONEOF_FIELD_REMOVED": (
+        "The {{reader}} schema has lost the field at path '{path}', which is in a oneof of the {{writer}} schema"
+    ),
     "MULTIPLE_FIELDS_MOVED_TO_ONEOF": (
-        "Several fields of the oneof at path '{path}' in the {{reader}} schema "
-        "are outside a oneof in the {{writer}} schema"
+        "The oneof at path '{path}' of the {{reader}} schema takes in several fields "
+        "that stand outside of it in the {{writer}} schema, of which only one could be kept"
     ),
     "FIELD_MOVED_TO_EXISTING_ONEOF": (
-        "A field of the oneof at path '{path}' in the {{reader}} schema "
-        "does not exclude the others in the {{writer}} schema"
+        "The oneof at path '{path}' of the {{reader}} schema takes in a field "
+        "that the {{writer}} schema may write beside the others"
     ),
 }
 _COMPATIBLE = {

@@ -440,8 +440,8 @@ def test_every_kind_that_a_policy_knows_is_told_by_some_case() -> None:
             _obj(more=False),
             "PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL",
             (
-                "The {reader} schema has a closed content model and is missing a property or item present at path "
-                "'#/properties/a' in the {writer} schema. compatibilityPolicy LENIENT would let this pass"
+                "The {reader} schema does not name the property or item at path '#/properties/a' of the {writer} "
+                "schema and allows no others (closed content model). compatibilityPolicy LENIENT would let this pass"
             ),
         ),
         (
@@ -449,8 +449,8 @@ def test_every_kind_that_a_policy_knows_is_told_by_some_case() -> None:
             _obj(a=_TEXT),
             "OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL",
             (
-                "The {reader} schema has an open content model and has a property or item at path '#/properties/a' "
-                "which is missing in the {writer} schema. The {writer} schema allows any other property "
+                "The {reader} schema restricts a property or item at path '#/properties/a' that the {writer} schema "
+                "does not name but leaves open (open content model). The {writer} schema allows any other property "
                 "(additionalProperties is not false), so data may already have this property with values that the "
                 "{reader} schema refuses. compatibilityPolicy LENIENT would let this pass"
             ),
@@ -459,19 +459,19 @@ def test_every_kind_that_a_policy_knows_is_told_by_some_case() -> None:
             _TEXT,
             _NUMBER,
             "TYPE_CHANGED",
-            "A type at path '#/' is different between the {reader} schema and the {writer} schema",
+            "The {reader} schema refuses values at path '#/' that the type in the {writer} schema allows",
         ),
         (
             _TEXT,
             _TEXT | {"maxLength": 1},
             "MAX_LENGTH_ADDED",
-            "The keyword at path '#/maxLength' in the {reader} schema is not present in the {writer} schema",
+            "The {reader} schema demands something at path '#/maxLength' that the {writer} schema leaves open",
         ),
         (
             {"oneOf": [_TEXT, _FLAG]},
             {"oneOf": [_TEXT]},
             "SUM_TYPE_NARROWED",
-            "An array or combined type at path '#/' has fewer elements in the {reader} schema than the {writer} schema",
+            "The {reader} schema lists less at path '#/' than the {writer} schema",
         ),
     ],
 )

@@ -65,12 +65,12 @@ def test_only_transitive_levels_look_past_the_newest() -> None:
     assert allowed(schema(A), schema(A, B), schema(A, B_DEFAULT)) == plain | BACKWARD
 
 
-def test_a_change_is_told_in_confluents_words() -> None:
+def test_a_change_is_told_in_confluents_shape() -> None:
     old = schema(A)
     assert check(Level.BACKWARD, schema(A, B), [Earlier(7, old)]) == [
         (
-            "{errorType:'READER_FIELD_MISSING_DEFAULT_VALUE', description:'The field 'b' at path '/fields/1' in the "
-            "new schema has no default value and is missing in the old schema', additionalInfo:'b'}"
+            "{errorType:'READER_FIELD_MISSING_DEFAULT_VALUE', description:'The new schema wants a field 'b' at path "
+            "'/fields/1' that the old schema does not write, and gives it no default', additionalInfo:'b'}"
         ),
         "{oldSchemaVersion: 7}",
         "{oldSchema: '" + old.canonical + "'}",
@@ -82,8 +82,8 @@ def test_new_and_old_change_places_when_looking_forward() -> None:
     messages = check(Level.FORWARD_TRANSITIVE, parse('"long"'), [Earlier(1, parse('"int"'))], validate_fields=True)
     assert messages == [
         (
-            "{errorType:'TYPE_MISMATCH', description:'The type (path '/') of a field in the old schema does not match "
-            "with the new schema', additionalInfo:'reader type: INT not compatible with writer type: LONG'}"
+            "{errorType:'TYPE_MISMATCH', description:'At path '/' the old schema has a type that cannot read what "
+            "the new schema writes', additionalInfo:'reader type: INT not compatible with writer type: LONG'}"
         ),
         "{oldSchemaVersion: 1}",
         "{oldSchema: '\"int\"'}",
@@ -93,7 +93,7 @@ def test_new_and_old_change_places_when_looking_forward() -> None:
 
 def test_full_levels_tell_the_way_forward_first() -> None:
     messages = check(Level.FULL, parse('"boolean"'), [Earlier(None, parse('"int"'))])
-    assert ["in the old schema" in message for message in messages[:2]] == [True, False]
+    assert ["the old schema has a type" in message for message in messages[:2]] == [True, False]
     assert messages[2:] == ["{oldSchema: '\"int\"'}", "{validateFields: 'false', compatibility: 'FULL'}"]
 
 

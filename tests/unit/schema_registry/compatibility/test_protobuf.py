@@ -331,8 +331,8 @@ def test_a_difference_tells_both_sides_and_the_place() -> None:
         path="#/TestMessage/2",
         is_compatible=False,
         description=(
-            "The kind of a SCALAR field at path '#/TestMessage/2' in the {reader} schema "
-            "does not match its kind in the {writer} schema"
+            "The field at path '#/TestMessage/2' is encoded otherwise in the {reader} schema "
+            "than in the {writer} schema"
         ),
     )
 
