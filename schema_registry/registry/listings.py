@@ -60,7 +60,7 @@ def schema_list(
     )
     if not rule_type:
         return [answers.of_version(version) for version in found.part(offset=offset, limit=limit)]
-    ruled = (version for version in found.having_rules().each() if _has_rule(version, rule_type))
+    ruled = (version for version in found.with_rules() if _has_rule(version, rule_type))
     return [answers.of_version(version) for version in part(ruled, offset=offset, limit=limit)]
 
 

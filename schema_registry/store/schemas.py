@@ -1,10 +1,10 @@
 """Contents of schemas by id, hash and guid."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, delete, exists, insert, select
+from sqlalchemy import Connection, Row, bindparam, delete, exists, insert, select
 
 from schema_registry.store.tables import schema_references, schemas, versions
 
@@ -99,9 +99,15 @@ def values_of(schema: StoredSchema, *, is_copy: bool = False) -> dict[str, Any]:
 
 def remove_unused(connection: Connection, context: str, schema_ids: Iterable[int]) -> None:
     """Forget those contents that no version has any more."""
-    for schema_id in sorted(set(schema_ids)):
-        used = exists().where(versions.c.context == context, versions.c.schema_id == schema_id)
-        connection.execute(delete(schemas).where(_key(context, schema_id), ~used))
+    used = exists().where(versions.c.context == schemas.c.context, versions.c.schema_id == schemas.c.id)
+    for some in batched(sorted(set(schema_ids))):
+        connection.execute(delete(schemas).where(schemas.c.context == context, schemas.c.id.in_(some), ~used))
+
+
+def batched(values: Sequence[int], size: int = 500) -> Iterator[Sequence[int]]:
+    """Values in pieces that a statement has room for."""
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
 
 
 def from_rows(connection: Connection, rows: Sequence[Row[*tuple[Any, ...]]]) -> list[StoredSchema]:
@@ -132,8 +138,7 @@ def _from_row(row: Row[*tuple[Any, ...]], references: tuple[StoredReference, ...
 def _references(connection: Connection, context: str, schema_ids: list[int]) -> dict[int, tuple[StoredReference, ...]]:
     table = schema_references.c
     found: dict[int, list[StoredReference]] = {}
-    for start in range(0, len(schema_ids), 500):
-        some = schema_ids[start : start + 500]
+    for some in batched(schema_ids):
         rows = connection.execute(
             select(schema_references)
             .where(table.context == context, table.schema_id.in_(some))
@@ -164,10 +169,6 @@ def _reference_rows(schema: StoredSchema) -> Iterable[dict[str, object]]:
             "referenced_subject": reference.target,
             "referenced_version": reference.version,
         }
-
-
-def _key(context: str, schema_id: int) -> ColumnElement[bool]:
-    return and_(schemas.c.context == context, schemas.c.id == schema_id)
 
 
 _BY_ID = select(schemas.c.context, schemas.c.id, *COLUMNS).where(

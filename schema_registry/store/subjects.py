@@ -79,7 +79,9 @@ def names(
     connection: Connection, contexts: Sequence[str], prefix: str, *, kind: Kind, offset: int, limit: int
 ) -> list[Name]:
     """The subjects of some contexts whose names begin with `prefix`, in the order of their qualified names."""
-    found = select(subjects.c.context, subjects.c.name).where(*in_range(contexts, prefix), *_of_kind(kind))
+    found = select(subjects.c.context, subjects.c.name).where(
+        *in_range(subjects.c.context, subjects.c.name, contexts, prefix), *_of_kind(kind)
+    )
     if len(contexts) == 1:
         found = found.order_by(subjects.c.name)
     else:
@@ -87,15 +89,16 @@ def names(
     return [(row.context, row.name) for row in connection.execute(page(found, offset=offset, limit=limit))]
 
 
-def in_range(contexts: Sequence[str], prefix: str) -> list[ColumnElement[bool]]:
-    """The condition that subjects are of some contexts and begin with `prefix`, for an index to answer."""
+def in_range(
+    context: ColumnElement[str], name: ColumnElement[str], contexts: Sequence[str], prefix: str
+) -> list[ColumnElement[bool]]:
+    """The condition that columns name a subject of some contexts that begins with `prefix`, for an index to answer."""
     # One context is told as such: then the index has the rows in order.
-    within = subjects.c.context == contexts[0] if len(contexts) == 1 else subjects.c.context.in_(contexts)
-    conditions: list[ColumnElement[bool]] = [within]
+    conditions = [context == contexts[0] if len(contexts) == 1 else context.in_(contexts)]
     if prefix:
-        conditions.append(subjects.c.name >= prefix)
+        conditions.append(name >= prefix)
         end = _after(prefix)
-        conditions += [subjects.c.name < end] if end else []
+        conditions += [name < end] if end else []
     return conditions
 
 

@@ -18,6 +18,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.sql.base import ColumnCollection
 
 from schema_registry.store import schemas as contents
 from schema_registry.store.paging import page
@@ -49,26 +50,35 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Search:
-    """What `search` finds, read as far as it is needed."""
+    """What `search` finds: sorted and cut by keys alone, so that texts are read only of what is given."""
 
-    def __init__(self, connection: Connection, statement: Select[Any]) -> None:
+    def __init__(self, connection: Connection, keys: Select[Any], *, is_one_context: bool) -> None:
         self._connection = connection
-        self._statement = statement
-
-    def having_rules(self) -> "Search":
-        """Only versions that come with rules."""
-        return Search(self._connection, self._statement.where(schemas.c.rule_set.is_not(None)))
+        self._keys = keys
+        self._is_one_context = is_one_context
 
     def part(self, *, offset: int, limit: int) -> list[StoredVersion]:
-        """Some of them."""
-        return _all(self._connection, page(self._statement, offset=offset, limit=limit))
+        """Some of them, by qualified name and version."""
+        keys = page(self._ordered(self._keys, self._keys.selected_columns), offset=offset, limit=limit)
+        return _all(self._connection, self._joined(keys))
 
-    def each(self) -> Iterator[StoredVersion]:
-        """All of them, in batches."""
-        offset = 0
-        while some := self.part(offset=offset, limit=BATCH):
-            yield from some
-            offset += BATCH
+    def with_rules(self) -> list[StoredVersion]:
+        """Those that come with rules."""
+        return _all(self._connection, self._joined(self._keys).where(schemas.c.rule_set.is_not(None)))
+
+    def _joined(self, keys: Select[Any]) -> Select[Any]:
+        found = keys.subquery("found")
+        same = and_(
+            versions.c.context == found.c.context,
+            versions.c.subject == found.c.subject,
+            versions.c.version == found.c.version,
+        )
+        joined = select(*_COLUMNS).select_from(found).join(versions, same).join(schemas, _SAME_SCHEMA)
+        return self._ordered(joined, found.columns)
+
+    def _ordered(self, statement: Select[Any], columns: ColumnCollection[str, Any]) -> Select[Any]:
+        name = columns.subject if self._is_one_context else qualified_name(columns.context, columns.subject)
+        return statement.order_by(name, columns.version)
 
 
 def one(connection: Connection, context: str, subject: str, version: int) -> StoredVersion | None:
@@ -173,17 +183,17 @@ def remove(connection: Connection, context: str, subject: str, version: int | No
 
 
 def search(connection: Connection, contexts: Sequence[str], prefix: str, *, deleted: bool, latest_only: bool) -> Search:
-    """Versions of the subjects of some contexts that begin with `prefix`, by qualified name and version."""
-    of_subject = and_(versions.c.context == subjects.c.context, versions.c.subject == subjects.c.name)
-    found = select(*_COLUMNS).select_from(subjects).join(versions, of_subject).join(schemas, _SAME_SCHEMA)
-    found = found.where(*in_range(contexts, prefix), *_of_kind(Kind.of(deleted=deleted)))
+    """Versions of the subjects of some contexts that begin with `prefix`."""
     if latest_only:
-        found = found.where(versions.c.version == (_highest() if deleted else subjects.c.latest_version))
-    if len(contexts) == 1:
-        found = found.order_by(subjects.c.name, versions.c.version)
+        newest = _highest() if deleted else subjects.c.latest_version
+        keys = select(subjects.c.context, subjects.c.name.label("subject"), newest.label("version")).where(
+            *in_range(subjects.c.context, subjects.c.name, contexts, prefix), newest.is_not(None)
+        )
     else:
-        found = found.order_by(qualified_name(subjects.c.context, subjects.c.name), versions.c.version)
-    return Search(connection, found)
+        keys = select(versions.c.context, versions.c.subject, versions.c.version).where(
+            *in_range(versions.c.context, versions.c.subject, contexts, prefix), *_of_kind(Kind.of(deleted=deleted))
+        )
+    return Search(connection, keys, is_one_context=len(contexts) == 1)
 
 
 def of_subject(connection: Connection, name: Name, *, deleted: bool, latest_only: bool) -> list[StoredVersion]:
