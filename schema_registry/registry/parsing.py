@@ -7,7 +7,7 @@ from schema_registry.errors import invalid_schema
 from schema_registry.formats.schema import InvalidSchema, Limits, ResolvedReference, Schema, SchemaType
 from schema_registry.registry.recently_used import RecentlyUsed
 
-_CACHE_BYTES = 8 << 20
+_CACHE_BYTES = 4 << 20
 _ENTRY_BYTES = 500
 """What a parsed schema weighs beside its texts."""
 

@@ -6,6 +6,8 @@ anything written. Ids come from the counter of the context, whose row all regist
 touched last.
 """
 
+from collections.abc import Callable
+
 import msgspec
 from msgspec.structs import replace
 from sqlalchemy import Connection
@@ -62,10 +64,11 @@ class Registrar:
         self._clock = clock
         self._default_level = default_level
 
-    def register(self, request: Request) -> StoredVersion:
-        """The version that the schema is: one that was there, or a new one."""
+    def register(self, ask: Callable[[Connection], Request]) -> StoredVersion:
+        """The version that the schema is: one that was there, or a new one. `ask` tells what is to be registered."""
         check = CompatibilityCheck(self._reader)
         with self._database.read() as connection:
+            request = ask(connection)
             known = self._known(connection, request)
             if known is not None:
                 return known

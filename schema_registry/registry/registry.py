@@ -78,23 +78,23 @@ class Registry:
         self, subject: str, body: SchemaBody, *, normalize: bool = False, style: str = "", force: bool = False
     ) -> SchemaAnswer:
         """Make a schema the next version of a subject, unless it is one already; `force` skips compatibility."""
-        name, config = self._to_store_under(subject)
         draft = self._reader.draft(body)
-        if config.validate_rules is not False:
-            data_contracts.check_rules(draft.rule_set)
         is_edited = bool(body.schema_tags_to_add or body.schema_tags_to_remove or body.propagate_schema_tags)
-        if is_edited:
-            with self._database.read() as connection:
-                draft = tagging.with_tags(connection, self._reader, name, draft, body)
-        request = Request(
-            subject=name,
-            draft=draft,
-            config=config,
-            normalize=normalize,
-            skip_compatibility=force,
-            is_edited=is_edited,
-        )
-        found = self._registrar.register(request)
+
+        def ask(connection: Connection) -> Request:
+            name, config = self._to_store_under(connection, subject)
+            if config.validate_rules is not False:
+                data_contracts.check_rules(draft.rule_set)
+            return Request(
+                subject=name,
+                draft=tagging.with_tags(connection, self._reader, name, draft, body) if is_edited else draft,
+                config=config,
+                normalize=normalize,
+                skip_compatibility=force,
+                is_edited=is_edited,
+            )
+
+        found = self._registrar.register(ask)
         if draft.id is not None:
             self.on_forgotten()  # an import may replace versions
         return self._registered(found, style)
@@ -279,14 +279,16 @@ class Registry:
     def tag(self, subject: str, version: str, body: TagBody) -> SchemaAnswer:
         """Write tags into a version; what comes out is registered as the next one."""
         number = lookups.parse_version(version)
-        name, config = self._to_store_under(subject)
-        with self._database.read() as connection:
+
+        def ask(connection: Connection) -> Request:
+            name, config = self._to_store_under(connection, subject)
             found = lookups.version_anywhere(connection, name, number, deleted=False)
             draft = tagging.tagged(connection, self._reader, name, found, body)
-        request = Request(
-            subject=name, draft=draft, config=config, normalize=False, skip_compatibility=False, is_edited=True
-        )
-        return self._registered(self._registrar.register(request), "")
+            return Request(
+                subject=name, draft=draft, config=config, normalize=False, skip_compatibility=False, is_edited=True
+            )
+
+        return self._registered(self._registrar.register(ask), "")
 
     # --- delete ---
 
@@ -374,14 +376,13 @@ class Registry:
         name = subject_names.parse(subject)
         return scopes.alias_of(connection, name) or name
 
-    def _to_store_under(self, subject: str) -> tuple[SubjectName, Config]:
+    def _to_store_under(self, connection: Connection, subject: str) -> tuple[SubjectName, Config]:
         """The subject that a name stands for, if something can be stored under it, and what holds there."""
         name = subject_names.checked(subject, reject_empty=self._settings.schema_reject_empty_subject)
-        with self._database.read() as connection:
+        config = self._config(connection, name)
+        if config.alias:
+            name = subject_names.checked(scopes.alias_target(name, config.alias).qualified)
             config = self._config(connection, name)
-            if config.alias:
-                name = subject_names.checked(scopes.alias_target(name, config.alias).qualified)
-                config = self._config(connection, name)
         return name, config
 
     def _config(self, connection: Connection, subject: SubjectName) -> Config:

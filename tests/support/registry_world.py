@@ -5,13 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from core_broker.service.clock import ManualClock
-from schema_registry.errors import RegistryError
 from schema_registry.models import Metadata, SchemaAnswer, SchemaBody
 from schema_registry.registry.registry import Registry
 from schema_registry.settings import RegistrySettings
 from schema_registry.store.database import Database
-
-ANYTHING = {"deleted": True, "offset": 0, "limit": -1}
 
 
 class RegistryWorld:
@@ -60,9 +57,3 @@ def record(*fields: str, name: str = "Order", **defaults: Any) -> str:
     optional = [{"name": field, "type": ["null", "string"], "default": None} for field in fields]
     required = [{"name": field, "type": "string"} for field in defaults]
     return json.dumps({"type": "record", "name": name, "fields": optional + required}, separators=(",", ":"))
-
-
-def code_of(error: "BaseException") -> int:
-    """The code of an error that a test provoked."""
-    assert isinstance(error, RegistryError)
-    return error.code
