@@ -1,4 +1,4 @@
-"""What tests of the whole process share: a running broker and names that no other test uses."""
+"""What tests of the whole process share: a running broker, a running registry, and names that no other test uses."""
 
 import itertools
 import re
@@ -9,6 +9,8 @@ import pytest
 from tests.support.broker import BrokerProcess
 from tests.support.kafka import start_class
 from tests.support.postgres import PostgresServer, running_server
+from tests.support.registry import RegistryProcess
+from tests.support.service import ServiceProcess
 
 _numbers = itertools.count(1)
 
@@ -20,6 +22,15 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
         yield process
         if not process.is_running:
             pytest.fail(f"the broker died during the tests\n{process.log_tail()}")
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryProcess]:
+    """A running schema registry for all tests that leave it as they found it."""
+    with RegistryProcess(tmp_path_factory.mktemp("registry")) as process:
+        yield process
+        if not process.is_running:
+            pytest.fail(f"the registry died during the tests\n{process.log_tail()}")
 
 
 @pytest.fixture(scope="session")
@@ -43,9 +54,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Show the tail of the broker's log beside a failure."""
+    """Show the tails of the broker's and the registry's log beside a failure."""
     report = yield
-    process = getattr(item, "funcargs", {}).get("broker")
-    if report.failed and isinstance(process, BrokerProcess):  # type: ignore[attr-defined]
-        report.sections.append(("broker log", process.log_tail(15)))  # type: ignore[attr-defined]
+    for service in ("broker", "registry"):
+        process = getattr(item, "funcargs", {}).get(service)
+        if report.failed and isinstance(process, ServiceProcess):  # type: ignore[attr-defined]
+            report.sections.append((f"{service} log", process.log_tail(15)))  # type: ignore[attr-defined]
     return report
