@@ -1,6 +1,6 @@
 """The registry: what its routes call."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from sqlalchemy import Connection
 
@@ -143,14 +143,16 @@ class Registry:
         style: str = "",
         reference_style: str = "",
         fetch_max_id: bool = False,
+        find_tags: Sequence[str] = (),
     ) -> SchemaAnswer:
         """The schema that an id stands for, in the context of a subject."""
-        name = subject_names.parse(subject) if subject else None
         with self._database.read() as connection:
+            name = self._aliased(connection, subject) if subject else None
             schema, version = lookups.by_id(connection, schema_id, name)
             text = answers.text_in(connection, self._reader, schema, style)
             max_id = contexts.last_id(connection, schema.context) if fetch_max_id else None
         answer = answers.of_schema(schema, text=text, reference_style=reference_style, max_id=max_id)
+        answer = answers.with_tags(answer, schema, find_tags)
         if version is None:
             return answer
         qualified = SubjectName(version.context, version.subject).qualified
@@ -180,8 +182,8 @@ class Registry:
         self, schema_id: int, *, subject: str | None, deleted: bool, offset: int, limit: int
     ) -> list[SubjectVersion]:
         """The versions that a schema is."""
-        name = subject_names.parse(subject) if subject else None
         with self._database.read() as connection:
+            name = self._aliased(connection, subject) if subject else None
             used = listings.usages(connection, schema_id, name, deleted=deleted)
         return listings.part(used, offset=offset, limit=limit)
 
@@ -248,15 +250,23 @@ class Registry:
     # --- versions of subjects ---
 
     def version(
-        self, subject: str, version: str, *, style: str = "", reference_style: str = "", deleted: bool = False
+        self,
+        subject: str,
+        version: str,
+        *,
+        style: str = "",
+        reference_style: str = "",
+        deleted: bool = False,
+        find_tags: Sequence[str] = (),
     ) -> SchemaAnswer:
-        """A version of a subject."""
+        """A version of a subject; `find_tags` asks what in it has one of some tags."""
         number = lookups.parse_version(version)
         with self._database.read() as connection:
             name = self._aliased(connection, subject)
             found = lookups.version_anywhere(connection, name, number, deleted=deleted)
             text = answers.text_in(connection, self._reader, found.schema, style)
-        return answers.of_version(found, text=text, reference_style=reference_style)
+        answer = answers.of_version(found, text=text, reference_style=reference_style)
+        return answers.with_tags(answer, found.schema, find_tags)
 
     def referenced_by(self, subject: str, version: str, *, deleted: bool, offset: int, limit: int) -> list[int]:
         """The ids of schemas that mention a version."""
@@ -294,18 +304,23 @@ class Registry:
 
     def delete_subject(self, subject: str, *, permanent: bool) -> list[int]:
         """Delete all versions of a subject, softly or then for good."""
-        name = subject_names.parse(subject)
-        deleted = self._database.write(lambda connection: deletes.delete_subject(connection, name, permanent=permanent))
+
+        def work(connection: Connection) -> list[int]:
+            return deletes.delete_subject(connection, self._aliased(connection, subject), permanent=permanent)
+
+        deleted = self._database.write(work)
         if permanent:
             self.on_forgotten()
         return deleted
 
     def delete_version(self, subject: str, version: str, *, permanent: bool) -> int:
         """Delete one version, softly or then for good."""
-        name, number = subject_names.parse(subject), lookups.parse_version(version)
-        deleted = self._database.write(
-            lambda connection: deletes.delete_version(connection, name, number, permanent=permanent)
-        )
+        number = lookups.parse_version(version)
+
+        def work(connection: Connection) -> int:
+            return deletes.delete_version(connection, self._aliased(connection, subject), number, permanent=permanent)
+
+        deleted = self._database.write(work)
         if permanent:
             self.on_forgotten()
         return deleted

@@ -9,11 +9,12 @@ from typing import Any
 
 from schema_registry.errors import invalid_schema
 from schema_registry.formats.schema import SchemaType
-from schema_registry.models import Metadata, SchemaTags
+from schema_registry.models import Metadata, SchemaEntity, SchemaTags
 from schema_registry.registry.data_contracts import tidy_metadata
 
 TAGS = "confluent:tags"
 _FIELD = "SR_FIELD"
+_RECORD = "SR_RECORD"
 _TYPE_WORDS = frozenset({"object", "array", "oneof", "anyof", "allof", "string", "number", "boolean", "null", "const"})
 
 
@@ -37,25 +38,29 @@ def edit(
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")), metadata
 
 
-def found_in(schema_type: SchemaType, text: str) -> list[SchemaTags]:
-    """All tags that stand in a text, to be taken over by the next version."""
-    if schema_type is not SchemaType.AVRO:
+def found_in(schema_type: SchemaType, text: str, *, wanted: Sequence[str] = ("*",)) -> list[SchemaTags]:
+    """What has one of the wanted tags, with all its tags; `*` stands for any. Of Avro's and JSON Schema's texts."""
+    if schema_type is SchemaType.PROTOBUF:
         return []
-    return [
-        SchemaTags.model_validate(
-            {"schemaEntity": {"entityPath": path, "entityType": kind}, "tags": [str(tag) for tag in node[TAGS]]}
+    document = json.loads(text)
+    entities = _avro_entities(document, "") if schema_type is SchemaType.AVRO else _json_entities(document, "object")
+    found = [
+        SchemaTags(
+            schema_entity=SchemaEntity(entity_path=path, entity_type=kind), tags=[str(tag) for tag in node[TAGS]]
         )
-        for path, kind, node in _avro_entities(json.loads(text), "")
+        for path, kind, node in entities
         if isinstance(node.get(TAGS), list)
     ]
+    return [item for item in found if "*" in wanted or not set(wanted).isdisjoint(item.tags)]
 
 
 def present_in(schema_type: SchemaType, text: str, wanted: Iterable[SchemaTags]) -> list[SchemaTags]:
     """Those of some tags whose records and fields a text still has."""
-    if schema_type is not SchemaType.AVRO:
+    if schema_type is SchemaType.PROTOBUF:
         return []
     document = json.loads(text)
-    return [item for item in wanted if next(_find_avro(document, item), None) is not None]
+    find = _find_avro if schema_type is SchemaType.AVRO else _find_json
+    return [item for item in wanted if next(find(document, item), None) is not None]
 
 
 def _change(nodes: Iterable[dict[str, Any]], wanted: SchemaTags, *, is_added: bool) -> None:
@@ -92,7 +97,7 @@ def _avro_entities(schema: Any, namespace: str) -> Iterator[tuple[str, str, dict
                 yield from _avro_entities(schema[key], namespace)
         return
     name, namespace = _full_name(schema, namespace)
-    yield name, "SR_RECORD", schema
+    yield name, _RECORD, schema
     for field in schema["fields"]:
         yield f"{name}.{field['name']}", _FIELD, field
         yield from _avro_entities(field["type"], namespace)
@@ -104,6 +109,21 @@ def _full_name(schema: dict[str, Any], namespace: str) -> tuple[str, str]:
         return name, name.rpartition(".")[0]
     namespace = str(schema.get("namespace", namespace))
     return (f"{namespace}.{name}" if namespace else name), namespace
+
+
+def _json_entities(schema: Any, path: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """An object and its properties with their paths."""
+    if not isinstance(schema, dict):
+        return
+    if path == "object":
+        yield path, _RECORD, schema
+    properties = schema.get("properties")
+    for name, inner in properties.items() if isinstance(properties, dict) else ():
+        if isinstance(inner, dict):
+            yield f"{path}.{name}", _FIELD, inner
+            yield from _json_entities(inner, f"{path}.{name}.object")
+    if isinstance(schema.get("items"), dict):
+        yield from _json_entities(schema["items"], f"{path.removesuffix('.object')}.array.object")
 
 
 def _find_json(document: Any, wanted: SchemaTags) -> Iterator[dict[str, Any]]:

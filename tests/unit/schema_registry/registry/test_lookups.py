@@ -185,7 +185,10 @@ def test_an_alias_stands_for_another_subject(world: RegistryWorld) -> None:
     assert world.registry.version("bestellungen", "1").subject == "orders"
     assert world.versions("bestellungen") == [1]
     assert look_up(world, "bestellungen", record("a")).subject == "orders"
+    assert world.registry.schema_by_id(1, subject="bestellungen").subject == "orders"
     assert world.register("bestellungen", record("a", "b")).version == 2
+    assert world.registry.delete_version("bestellungen", "2", permanent=False) == 2
+    assert world.versions("orders") == [1]
 
 
 def test_styles_change_the_text_only(world: RegistryWorld) -> None:

@@ -84,3 +84,21 @@ def test_tags_may_come_with_a_registration_and_stay_on(world: RegistryWorld) -> 
     second = world.register("orders", record("a", "b"), propagateSchemaTags=True)
     assert second.schema_ is not None
     assert '"confluent:tags":["PII"]' in second.schema_
+
+
+def test_tags_are_found_if_asked_for(world: RegistryWorld) -> None:
+    both = [tags("Order", "R", kind="SR_RECORD"), tags("Order.b", "PII")]
+    world.register("orders", record("a", "b"), schemaTagsToAdd=both)
+    assert world.registry.version("orders", "1").schema_tags is None
+    assert world.registry.version("orders", "1", find_tags=["*"]).schema_tags == both
+    assert world.registry.schema_by_id(1, find_tags=["PII", "X"]).schema_tags == both[1:]
+    assert world.registry.schema_by_id(1, find_tags=["X"]).schema_tags is None
+
+
+def test_tags_of_json_properties_are_found_and_stay_on(world: RegistryWorld) -> None:
+    world.register("orders", JSON_TEXT, schemaType="JSON", schemaTagsToAdd=[tags("object.a.object.b", "PII")])
+    assert world.registry.version("orders", "1", find_tags=["PII"]).schema_tags == [tags("object.a.object.b", "PII")]
+    wider = json.loads(JSON_TEXT) | {"title": "T"}
+    second = world.register("orders", json.dumps(wider), schemaType="JSON", propagateSchemaTags=True)
+    assert second.schema_ is not None
+    assert '"confluent:tags":["PII"]' in second.schema_
