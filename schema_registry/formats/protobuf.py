@@ -148,6 +148,11 @@ def parse(
     return cached(text.removeprefix("\ufeff"), tuple(references), limits)
 
 
+def is_serialized(text: str) -> bool:
+    """Whether a schema is a descriptor in base64, as Confluent's clients send it, and no text."""
+    return _serialized_file(text) is not None
+
+
 def _parse(text: str, references: tuple[ResolvedReference, ...], limits: Limits) -> ProtobufSchema:
     if not text.strip():
         raise InvalidSchema("the schema is empty")

@@ -4,6 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from schema_registry.formats.protobuf import is_serialized
+from schema_registry.formats.schema import SchemaType
 from schema_registry.models import SchemaAnswer, SchemaBody, TagBody
 from schema_registry.registry.registry import Registry
 from schema_registry.routes.answers import listed, number, schema_text, told
@@ -78,7 +80,14 @@ def _add_registration(routes: APIRouter, registry: Registry) -> None:
         force: bool = False,
     ) -> Response:
         """Register a schema under a subject; registering it again changes nothing."""
-        return told(registry.register(subject, body, normalize=normalize, style=format, force=force))
+        answer = registry.register(subject, body, normalize=normalize, style=format, force=force)
+        return told(answer if format else _for_who_sent(body, answer))
+
+
+def _for_who_sent(body: SchemaBody, answer: SchemaAnswer) -> SchemaAnswer:
+    """Without the text for who sent a descriptor: Confluent's Python client would take the one for the other."""
+    is_descriptor = answer.schema_type == SchemaType.PROTOBUF and is_serialized(body.schema_ or "")
+    return answer.model_copy(update={"schema_": None}) if is_descriptor else answer
 
 
 def _add_versions(routes: APIRouter, registry: Registry) -> None:
