@@ -29,8 +29,8 @@ _ATTEMPTS_AFTER_DISCONNECTS = 5
 _FIRST_PAUSE_SECONDS = 0.005
 _LONGEST_PAUSE_SECONDS = 0.25
 _SESSION = (
-    "SET statement_timeout = '{timeout}s'",
-    "SET lock_timeout = '{timeout}s'",
+    "SET statement_timeout = '{timeout}ms'",
+    "SET lock_timeout = '{timeout}ms'",
     "SET idle_in_transaction_session_timeout = '60s'",
     "SET synchronous_commit = 'on'",
 )
@@ -177,7 +177,7 @@ def _postgresql_engine(url: URL, pool_size: int, timeout_seconds: float) -> Engi
         was_autocommit, connection.autocommit = connection.autocommit, True
         with connection.cursor() as cursor:
             for statement in _SESSION:
-                cursor.execute(statement.format(timeout=int(timeout_seconds)))
+                cursor.execute(statement.format(timeout=max(1, round(timeout_seconds * 1000))))
         connection.autocommit = was_autocommit
 
     return engine

@@ -171,3 +171,12 @@ def test_a_connection_that_is_cut_in_a_transaction_is_replaced(postgres: Postgre
     assert len(attempts) == 2
     assert names(database) == [".", ".x"]
     database.close()
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(10, "10s"), (0.1, "100ms")])
+def test_postgresql_is_told_how_long_to_wait(postgres: PostgresServer, seconds: float, told: str) -> None:
+    database = Database(postgres.create_database(), timeout_seconds=seconds)
+    with database.read() as connection:
+        for name in ("statement_timeout", "lock_timeout"):
+            assert connection.execute(text(f"SHOW {name}")).scalar() == told
+    database.close()
