@@ -1,7 +1,7 @@
 """Avro schemas: parsed strictly, stored as Confluent's registry stores them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 
 from schema_registry.formats import avro_json, avro_text
@@ -35,10 +35,12 @@ class AvroSchema:
     @cached_property
     def resolved(self) -> str:
         """The text with the types of references written out."""
-        try:
-            return avro_text.canonical(self.root)
-        except RecursionError:
-            raise InvalidSchema("the schema nests too deep with its references written out") from None
+        return _written_out(avro_text.canonical, self.root)
+
+    @cached_property
+    def meaning(self) -> str:
+        """The text in normal form, with the types of references written out."""
+        return _written_out(avro_text.normalized, self.root)
 
     @cached_property
     def structure(self) -> JsonValue:
@@ -58,6 +60,13 @@ class AvroSchema:
     def formatted(self, style: str) -> str:
         """The text for `?format=`: `resolved` writes references out, all other styles are the stored text."""
         return self.resolved if style.strip().lower() == "resolved" else self.canonical
+
+
+def _written_out(write: Callable[[Type], str], root: Type) -> str:
+    try:
+        return write(root)
+    except RecursionError:
+        raise InvalidSchema("the schema nests too deep with its references written out") from None
 
 
 def parse(

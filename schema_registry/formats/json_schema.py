@@ -4,17 +4,13 @@ Where Confluent's registry is laxer (duplicate keys, NaN, text after the documen
 surrogates, references that lead nowhere), ours refuses: no client could use what was registered.
 """
 
-from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, cast
 
-from jsonschema.protocols import Validator
 from referencing import Registry
 
 from schema_registry.formats.json_drafts import Draft, draft_of
 from schema_registry.formats.json_references import Node, SchemaGraph, Targets
 from schema_registry.formats.json_text import JsonValue, read, write
-from schema_registry.formats.json_validators import validator_class
 from schema_registry.formats.schema import DEFAULT_LIMITS, InvalidSchema, Limits, References, SchemaType
 
 RESERVED_PREFIX = "$$"
@@ -64,6 +60,11 @@ class JsonSchema:
         return write(self.document, sort_keys=True)
 
     @property
+    def meaning(self) -> str:
+        """The text in normal form; what it refers to stays elsewhere."""
+        return self.normalized
+
+    @property
     def name(self) -> str | None:
         """The title."""
         title = self.document.get("title") if isinstance(self.document, dict) else None
@@ -78,11 +79,10 @@ class JsonSchema:
         """Where every reference leads; the drafts' rules of `$id` and anchors are applied already."""
         return self._graph.targets
 
-    @cached_property
-    def validator(self) -> Validator:
-        """Checks documents against the schema."""
-        make = validator_class(self.draft)
-        return make(self.document, registry=cast("Registry[bool | Mapping[str, Any]]", self._graph.registry))
+    @property
+    def registry(self) -> "Registry[Node]":
+        """The document and all that it refers to, as `referencing` looks for them."""
+        return self._graph.registry
 
 
 def _node(value: JsonValue) -> Node:

@@ -65,6 +65,11 @@ class ProtobufSchema:
         return print_file(self.descriptor, self.pool, normalized=True)
 
     @property
+    def meaning(self) -> str:
+        """The text in normal form; what it imports stays elsewhere."""
+        return self.normalized
+
+    @property
     def name(self) -> str | None:
         """The full name of the first message."""
         return self._full_name(self.descriptor.message_type[0].name) if self.descriptor.message_type else None

@@ -64,6 +64,11 @@ class Schema(Protocol):
         ...
 
     @property
+    def meaning(self) -> str:
+        """The normal form with references inline, if the format can do that."""
+        ...
+
+    @property
     def name(self) -> str | None:
         """What RecordNameStrategy calls it: Avro's full name, JSON Schema's title, Protobuf's first message."""
         ...

@@ -28,12 +28,19 @@ def of_version(found: StoredVersion, *, text: str | None = None, reference_style
         rule_set=rules_of(schema),
         schema_=schema.text if text is None else text,
         ts=found.created_ms,
-        deleted=found.is_deleted or None,
+        deleted=found.is_deleted,
     )
 
 
-def of_schema(schema: StoredSchema, *, text: str, reference_style: str = "", max_id: int | None = None) -> SchemaAnswer:
-    """All about a schema, whoever uses it."""
+def of_schema(
+    schema: StoredSchema,
+    usage: StoredVersion | None,
+    *,
+    text: str,
+    reference_style: str = "",
+    max_id: int | None = None,
+) -> SchemaAnswer:
+    """All about a schema, with the time and state of one of its uses."""
     return SchemaAnswer(
         guid=schema.guid,
         schema_type=schema.schema_type,
@@ -41,6 +48,8 @@ def of_schema(schema: StoredSchema, *, text: str, reference_style: str = "", max
         metadata=metadata_of(schema),
         rule_set=rules_of(schema),
         schema_=text,
+        ts=usage.created_ms if usage is not None else None,
+        deleted=usage.is_deleted if usage is not None else None,
         max_id=max_id,
     )
 

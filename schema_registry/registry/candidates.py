@@ -45,10 +45,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def meaning_hash(self) -> str:
         """The hash that equals that of schemas which say the same."""
-        if not self.content.references:
-            return self.content.meaning_hash(self.content.text)
         try:
-            return self.content.meaning_hash(self.schema.formatted("resolved"))
+            return self.content.meaning_hash(self.schema.meaning)
         except InvalidSchema as error:
             raise invalid_schema(f"Invalid schema of type {self.schema.schema_type}, details: {error}") from error
 

@@ -31,7 +31,7 @@ def delete_version(connection: Connection, subject: SubjectName, number: int, *,
     if found.is_deleted and not permanent:
         raise version_soft_deleted(subject.qualified, version)
     scopes.refuse_read_only(connection, subject)
-    _refuse_mentioned(connection, subject, version, permanent=permanent)
+    _refuse_mentioned(connection, subject, version)
     if permanent:
         if not found.is_deleted:
             raise version_not_soft_deleted(subject.qualified, version)
@@ -54,7 +54,7 @@ def delete_subject(connection: Connection, subject: SubjectName, *, permanent: b
         raise subject_soft_deleted(subject.qualified)
     scopes.refuse_read_only(connection, subject)
     association_guards.forbid_subject_deletion(connection, subject)
-    _refuse_mentioned(connection, subject, None, permanent=permanent)
+    _refuse_mentioned(connection, subject, None)
     if permanent:
         if not all(is_deleted for _, is_deleted in found):
             raise subject_not_soft_deleted(subject.qualified)
@@ -87,14 +87,14 @@ def _empty(connection: Connection, subject: SubjectName) -> None:
         return
     if subjects.exists(connection, *subject.key, deleted=False):
         raise not_permitted("Cannot import since found existing subjects")
-    _refuse_mentioned(connection, subject, None, permanent=False)
+    _refuse_mentioned(connection, subject, None)
     versions.remove(connection, *subject.key, None)
     subjects.refresh(connection, *subject.key)
 
 
-def _refuse_mentioned(connection: Connection, subject: SubjectName, version: int | None, *, permanent: bool) -> None:
-    """42206 while other schemas need it: for good, hidden ones count too."""
-    mentioned = references.first_referenced(connection, *subject.key, version=version, deleted=permanent)
+def _refuse_mentioned(connection: Connection, subject: SubjectName, version: int | None) -> None:
+    """42206 while others that are not hidden mention it."""
+    mentioned = references.first_referenced(connection, *subject.key, version=version, deleted=False)
     if mentioned is not None:
         raise reference_exists(subject.qualified, mentioned)
 

@@ -86,25 +86,23 @@ def find_candidate(
     connection: Connection, subject: SubjectName, candidate: Candidate, *, deleted: bool
 ) -> StoredVersion | None:
     """The newest version of a subject that is the candidate, else the newest that may be taken for it."""
-    content_hash = candidate.content.content_hash
     alike = versions.with_meaning(
         connection,
         *subject.key,
         meaning_hash=candidate.meaning_hash,
-        content_hash=content_hash,
+        content_hash=candidate.content.content_hash,
         deleted=deleted,
     )
-    for found in alike:
-        if found.schema.content_hash == content_hash or is_equal(candidate, found):
-            return found
-    return None
+    return next((found for found in alike if is_same(candidate, found)), None)
 
 
-def is_equal(candidate: Candidate, found: StoredVersion) -> bool:
-    """Whether a version of the same meaning may be taken for the candidate.
+def is_same(candidate: Candidate, found: StoredVersion) -> bool:
+    """Whether a version is the candidate, or may be taken for it.
 
     That is so when the candidate has the references inline, or when one of the two does not tell its version.
     """
+    if candidate.content.content_hash == found.schema.content_hash:
+        return True
     if candidate.meaning_hash != found.schema.meaning_hash:
         return False
     content = candidate.content
@@ -114,7 +112,8 @@ def is_equal(candidate: Candidate, found: StoredVersion) -> bool:
         return False
     if not content.references and found.schema.references:
         return ours != theirs or content.metadata == metadata
-    return content.references == found.schema.references and ours != theirs and None in (ours, theirs)
+    is_same_text = (content.text, content.references) == (found.schema.text, found.schema.references)
+    return is_same_text and ours != theirs and None in (ours, theirs)
 
 
 def look_up(
@@ -189,6 +188,13 @@ def by_id(
     if stored is None:
         raise schema_not_found(schema_id)
     return stored, None
+
+
+def first_usage(connection: Connection, schema: StoredSchema) -> StoredVersion | None:
+    """A version that a schema is, preferably one that is not deleted."""
+    used = versions.using(connection, schema.context, schema.id)
+    first = min(used, key=lambda usage: usage.is_deleted, default=None)
+    return versions.one(connection, schema.context, first.subject, first.version) if first is not None else None
 
 
 def ids_of_guid(connection: Connection, guid: str) -> list[tuple[str, int]]:

@@ -84,7 +84,7 @@ class Registrar:
         candidate = self._reader.read(connection, subject, draft, normalize=normalize, is_new=False, strict=False)
         if draft.version == lookups.LATEST:
             latest = versions.latest(connection, *subject.key)
-            found = latest if latest is not None and lookups.is_equal(candidate, latest) else None
+            found = latest if latest is not None and lookups.is_same(candidate, latest) else None
         else:
             found = lookups.find_candidate(connection, subject, candidate, deleted=False)
         return found if found is not None and _is_asked_for(draft, found) else None

@@ -70,7 +70,7 @@ class Registry:
         self._default_level = settings.schema_compatibility_level
         self._registrar = Registrar(database, self._reader, clock, default_level=self._default_level)
         self.on_forgotten: Callable[[], None] = _nothing
-        """Called after what an id stood for was, or may have been, removed for good."""
+        """Called after what an id stood for was, or may have been, deleted."""
 
     # --- register, look up ---
 
@@ -149,9 +149,10 @@ class Registry:
         with self._database.read() as connection:
             name = self._aliased(connection, subject) if subject else None
             schema, version = lookups.by_id(connection, schema_id, name)
+            usage = version or lookups.first_usage(connection, schema)
             text = answers.text_in(connection, self._reader, schema, style)
             max_id = contexts.last_id(connection, schema.context) if fetch_max_id else None
-        answer = answers.of_schema(schema, text=text, reference_style=reference_style, max_id=max_id)
+        answer = answers.of_schema(schema, usage, text=text, reference_style=reference_style, max_id=max_id)
         answer = answers.with_tags(answer, schema, find_tags)
         if version is None:
             return answer
@@ -164,7 +165,8 @@ class Registry:
             schema = schemas.by_id(connection, *listings.existing_schema(connection, guid))
             if schema is None:  # deleted between the two queries
                 raise schema_not_found(guid)
-            return answers.of_schema(schema, text=answers.text_in(connection, self._reader, schema, style))
+            usage = lookups.first_usage(connection, schema)
+            return answers.of_schema(schema, usage, text=answers.text_in(connection, self._reader, schema, style))
 
     def ids_of_guid(self, guid: str) -> list[ContextId]:
         """The ids of a content, by context."""
@@ -309,8 +311,7 @@ class Registry:
             return deletes.delete_subject(connection, self._aliased(connection, subject), permanent=permanent)
 
         deleted = self._database.write(work)
-        if permanent:
-            self.on_forgotten()
+        self.on_forgotten()
         return deleted
 
     def delete_version(self, subject: str, version: str, *, permanent: bool) -> int:
@@ -321,8 +322,7 @@ class Registry:
             return deletes.delete_version(connection, self._aliased(connection, subject), number, permanent=permanent)
 
         deleted = self._database.write(work)
-        if permanent:
-            self.on_forgotten()
+        self.on_forgotten()
         return deleted
 
     def delete_context(self, context: str) -> None:
@@ -341,10 +341,9 @@ class Registry:
             return find(connection, scope, default_level=self._default_level)
 
     def update_config(self, subject: str | None, update: ConfigUpdate) -> ConfigUpdate:
-        """Change what is set; keys that the update does not have stay."""
+        """Change what is set; keys that the update does not have stay. Returns all that is set then."""
         scope = self._scope(subject)
-        self._database.write(lambda connection: scopes.update_config(connection, scope, update))
-        return update
+        return self._database.write(lambda connection: scopes.update_config(connection, scope, update))
 
     def delete_config(self, subject: str | None) -> Config:
         """Inherit the config again; returns what was set."""

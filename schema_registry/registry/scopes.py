@@ -87,10 +87,12 @@ def alias_target(subject: SubjectName, alias: str) -> SubjectName:
     return parse_beside(subject, alias)
 
 
-def update_config(connection: Connection, subject: SubjectName, update: ConfigUpdate) -> None:
-    """Change what is set; keys that the update does not mention stay."""
+def update_config(connection: Connection, subject: SubjectName, update: ConfigUpdate) -> ConfigUpdate:
+    """Change what is set; keys that the update does not mention stay. Returns all that is set then."""
     refuse_read_only(connection, subject)
     scopes.write_config(connection, subject.key, _checked(update))
+    found = _read(scopes.read_configs(connection, subject.key, above=GLOBAL).get(subject.key, {}))
+    return ConfigUpdate(compatibility=found.pop("compatibility_level", None), **found)
 
 
 def delete_config(connection: Connection, subject: SubjectName, *, default_level: str) -> Config:
@@ -116,8 +118,11 @@ def mode_in_scope(connection: Connection, subject: SubjectName) -> Mode:
 
 
 def own_mode(connection: Connection, subject: SubjectName) -> Mode:
-    """The mode that is set for exactly this subject or context; 40409 when none is."""
-    found = _modes(connection, subject).get(subject.key)
+    """The mode that is set for exactly this subject or context; 40409 when none is. An override shows everywhere."""
+    modes = _modes(connection, subject)
+    if modes.get(TOP.key) == Mode.READONLY_OVERRIDE:
+        return Mode.READONLY_OVERRIDE
+    found = modes.get(subject.key)
     if found is None and subject != TOP:
         raise mode_not_configured(subject.qualified)
     return Mode(found or Mode.READWRITE)
@@ -160,13 +165,18 @@ def _chain(subject: SubjectName) -> list[Name]:
 
 
 def _config(values: Mapping[str, Any], default_level: str) -> Config:
+    read = _read(values)
+    read["compatibility_level"] = read.get("compatibility_level") or default_level
+    return Config(**read)
+
+
+def _read(values: Mapping[str, Any]) -> dict[str, Any]:
     read = dict(values)
     for key in _METADATA:
         read[key] = Metadata.model_validate_json(read[key]) if read.get(key) else None
     for key in _RULES:
         read[key] = RuleSet.model_validate_json(read[key]) if read.get(key) else None
-    read["compatibility_level"] = read.get("compatibility_level") or default_level
-    return Config(**read)
+    return read
 
 
 def _checked(update: ConfigUpdate) -> dict[str, Any]:

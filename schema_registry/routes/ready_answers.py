@@ -1,8 +1,8 @@
 """Ready-made answers to "which schema has this id", given ahead of the router.
 
 The schema behind an id never changes, and every consumer asks for it once: this is the registry's hot path. What can
-change is that the schema is deleted for good; then all answers are forgotten here at once, and after their time to live
-in other registries on the same database.
+change is that the schema is deleted; then all answers are forgotten here at once, and after their time to live in other
+registries on the same database. What is deleted may come back, so answers that tell of it are not kept.
 """
 
 import time
@@ -15,6 +15,7 @@ from core_broker.service.metrics import Family
 from core_broker.service.web import Application, Message, Receive, Scope, Send
 
 _HOT = (b"/schemas/ids/", b"/schemas/guids/", b"/contexts/")
+_DELETED = b'"deleted":true'
 _NOT_MODIFIED = 304
 
 
@@ -61,7 +62,7 @@ class ReadyAnswers:
         await _give(answer, etag, send)
 
     def forget(self) -> None:
-        """Forget all answers: a schema was deleted for good."""
+        """Forget all answers: a schema was deleted."""
         self._generation += 1
         self._answers.clear()
         self._bytes = 0
@@ -91,7 +92,7 @@ class ReadyAnswers:
         return send_and_keep
 
     def _keep(self, key: tuple[bytes, bytes, bytes], headers: list[tuple[bytes, bytes]], body: bytes) -> None:
-        if not _is_fixed(key):
+        if not _is_fixed(key) or _DELETED in body:
             return
         if (replaced := self._answers.pop(key, None)) is not None:
             self._bytes -= _size(key, replaced)

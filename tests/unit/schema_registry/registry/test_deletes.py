@@ -110,14 +110,22 @@ def test_what_others_mention_cannot_be_deleted(mentioned: RegistryWorld) -> None
         )
 
 
-def test_hidden_referrers_stand_in_the_way_of_permanent_deletes_only(mentioned: RegistryWorld) -> None:
+def test_hidden_referrers_stand_in_nobodys_way(mentioned: RegistryWorld) -> None:
     mentioned.registry.delete_subject("user", permanent=False)
     assert mentioned.registry.delete_subject("base", permanent=False) == [1]
+    assert mentioned.registry.delete_version("base", "1", permanent=True) == 1
+    assert mentioned.registry.version("user", "1", deleted=True).deleted is True
+
+
+def test_what_mentions_a_version_that_is_gone_cannot_come_back(mentioned: RegistryWorld) -> None:
+    before = mentioned.registry.version("user", "1")
+    mentioned.registry.delete_subject("user", permanent=False)
+    mentioned.registry.delete_subject("base", permanent=False)
+    mentioned.registry.delete_subject("base", permanent=True)
     with pytest.raises(RegistryError) as refused:
-        mentioned.registry.delete_subject("base", permanent=True)
-    assert refused.value.code == 42206
-    mentioned.registry.delete_subject("user", permanent=True)
-    assert mentioned.registry.delete_subject("base", permanent=True) == [1]
+        mentioned.register("user", before.schema_, references=before.references)
+    assert refused.value.code == 42201
+    assert mentioned.registry.delete_subject("user", permanent=True) == [1]
 
 
 def test_a_subject_that_mentions_itself_can_be_deleted(world: RegistryWorld) -> None:
@@ -142,14 +150,14 @@ def test_config_and_mode_go_with_the_last_version(world: RegistryWorld) -> None:
         assert refused.value.code in (40408, 40409)
 
 
-def test_caches_are_told_of_permanent_deletes(world: RegistryWorld) -> None:
+def test_caches_are_told_of_deletes(world: RegistryWorld) -> None:
     told: list[str] = []
     world.registry.on_forgotten = lambda: told.append("forgotten")
     world.register("orders", record("a"))
-    world.registry.delete_subject("orders", permanent=False)
     assert told == []
+    world.registry.delete_subject("orders", permanent=False)
     world.registry.delete_subject("orders", permanent=True)
-    assert told == ["forgotten"]
+    assert told == ["forgotten", "forgotten"]
 
 
 def test_an_empty_context_can_be_deleted(world_on_each: RegistryWorld) -> None:

@@ -43,6 +43,30 @@ def test_a_schema_with_its_references_inline_is_found(world_on_each: RegistryWor
     assert world_on_each.register("person", PERSON_INLINE).id == stored.id
 
 
+@pytest.mark.parametrize("normalize", [False, True])
+def test_a_schema_with_its_references_inline_is_found_whatever_the_order_of_its_properties(
+    world: RegistryWorld, normalize: bool
+) -> None:
+    world.register("address", ADDRESS)
+    with_reference = PERSON[:-1] + ',"z":{"b":1,"a":2},"y":true}'
+    stored = world.registry.register("person", schema_body(with_reference, references=TO_ADDRESS), normalize=normalize)
+    inline = PERSON_INLINE[:-1] + ',"y":true,"z":{"a":2,"b":1}}'
+    found = world.registry.look_up("person", schema_body(inline), normalize=normalize)
+    assert found.id == stored.id
+
+
+def test_an_answer_by_id_tells_when_the_schema_was_registered_and_whether_it_is_deleted(world: RegistryWorld) -> None:
+    world.register("orders", record("a"))
+    guid = world.registry.schema_by_id(1).guid
+    assert guid is not None
+    told = (world.registry.schema_by_id(1), world.registry.schema_by_guid(guid))
+    assert [(answer.ts, answer.deleted) for answer in told] == [(1_000, False)] * 2
+    world.registry.delete_subject("orders", permanent=False)
+    assert world.registry.schema_by_id(1).deleted is True
+    world.register("payments", record("a"))
+    assert world.registry.schema_by_id(1).deleted is False
+
+
 def test_metadata_of_the_latest_version_are_added_to_a_look_up(world: RegistryWorld) -> None:
     world.register("orders", record("a"), properties={"owner": "me"})
     assert look_up(world, "orders", record("a")).version == 1

@@ -29,7 +29,7 @@ def test_the_answer_tells_all_about_the_new_version(world: RegistryWorld) -> Non
     assert answer.schema_type == "AVRO"
     assert answer.metadata == Metadata(properties={"owner": "me"})
     assert answer.ts == 1_000
-    assert (answer.subject, answer.deleted) == (None, None)
+    assert (answer.subject, answer.deleted) == (None, False)
 
 
 def test_a_schema_has_one_id_in_all_subjects(world_on_each: RegistryWorld) -> None:

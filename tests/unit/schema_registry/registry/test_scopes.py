@@ -62,6 +62,13 @@ def test_a_null_clears_a_key_and_an_absent_one_is_left_alone(world_on_each: Regi
     assert level(world, "orders") == "BACKWARD"
 
 
+def test_an_update_is_answered_with_all_that_is_set_then(world_on_each: RegistryWorld) -> None:
+    world = world_on_each
+    world.registry.update_config("orders", ConfigUpdate(compatibility_group="major", validate_fields=True))
+    told = world.registry.update_config("orders", ConfigUpdate.model_validate({"compatibilityGroup": None}))
+    assert told.to_json() == b'{"validateFields":true}'
+
+
 def test_all_keys_are_kept(world: RegistryWorld) -> None:
     rules = {"domainRules": [{"name": "r", "type": "CEL", "kind": "CONDITION", "mode": "WRITE"}]}
     update = {
@@ -148,6 +155,11 @@ def test_some_modes_hold_above_all_others(world: RegistryWorld, subject: str | N
     set_mode(world, subject, text)
     assert mode(world, "orders") == text
     assert mode(world, ":.x:orders") == text
+
+
+def test_an_override_is_told_for_subjects_that_have_no_mode_of_their_own(world: RegistryWorld) -> None:
+    set_mode(world, None, "READONLY_OVERRIDE")
+    assert mode(world, "orders", inherited=False) == "READONLY_OVERRIDE"
 
 
 def test_a_mode_can_be_cleared_by_none(world: RegistryWorld) -> None:

@@ -15,10 +15,10 @@ ID = "/schemas/ids/1"
 class Backend:
     """Counts what reaches it, and answers with that number."""
 
-    def __init__(self, status: int = 200, size: int = 0) -> None:
+    def __init__(self, status: int = 200, size: int = 0, rest: bytes = b"") -> None:
         self.calls = 0
         self.status = status
-        self.size = size
+        self.rest = rest + b" " * size
         self.meanwhile: Any = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -26,7 +26,7 @@ class Backend:
         if self.meanwhile:
             self.meanwhile()
         await send({"type": "http.response.start", "status": self.status, "headers": [(b"etag", b'"g"')]})
-        await send({"type": "http.response.body", "body": b"%d" % self.calls + b" " * self.size})
+        await send({"type": "http.response.body", "body": b"%d" % self.calls + self.rest})
 
 
 def ask(app: ReadyAnswers, target: str = ID, *, method: str = "GET", headers: dict[str, str] | None = None) -> Any:
@@ -91,7 +91,13 @@ def test_an_answer_expires() -> None:
     assert ask(app) == (200, b"2")
 
 
-def test_a_permanent_delete_forgets_all() -> None:
+def test_what_is_deleted_is_never_kept_for_it_may_come_back() -> None:
+    backend = Backend(rest=b'{"deleted":true}')
+    app = cache(backend)
+    assert (ask(app)[0], ask(app)[0], backend.calls) == (200, 200, 2)
+
+
+def test_a_delete_forgets_all() -> None:
     app = cache(Backend())
     ask(app)
     app.forget()
