@@ -1,4 +1,4 @@
-"""Guarded topics with a broker process, a registry behind HTTP, and the producers that people use."""
+"""Guarded topics with a broker process, a registry process, and the producers that people use."""
 
 import asyncio
 import struct
@@ -29,7 +29,7 @@ from tests.support.broker import BrokerProcess
 from tests.support.clients.all import INSTALLED
 from tests.support.clients.confluent import ConfluentClient
 from tests.support.clients.model import Client, Sent
-from tests.support.fake_registry import AVRO, AVRO_KEY, FakeRegistry, Registered
+from tests.support.registry import AVRO, AVRO_KEY, Registered, RegistryProcess
 from tests.support.wire import WireConnection
 
 VALUES = {"confluent.value.schema.validation": "true"}
@@ -39,14 +39,16 @@ STRATEGIES = "io.confluent.kafka.serializers.subject."
 
 
 @pytest.fixture(scope="module")
-def registry() -> Iterator[FakeRegistry]:
-    """A registry: `url`, `register(subject, schema)`, `stop()` and `start()`."""
-    with FakeRegistry() as running:
-        yield running
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryProcess]:
+    """A registry that may be stopped and started, and takes any schema under any subject."""
+    settings = {"schema.compatibility.level": "NONE"}
+    with RegistryProcess(tmp_path_factory.mktemp("registry"), settings=settings) as process:
+        yield process
+    assert "Traceback" not in process.log_text()
 
 
 @pytest.fixture(scope="module")
-def guarded_broker(tmp_path_factory: pytest.TempPathFactory, registry: FakeRegistry) -> Iterator[BrokerProcess]:
+def guarded_broker(tmp_path_factory: pytest.TempPathFactory, registry: RegistryProcess) -> Iterator[BrokerProcess]:
     settings = {
         "confluent.schema.registry.url": registry.url,
         "confluent.schema.validator.missing.ttl.ms": "100",
@@ -76,7 +78,7 @@ class Guarded(NamedTuple):
 
 
 @pytest.fixture
-def guarded(guarded_broker: BrokerProcess, registry: FakeRegistry, name: str) -> Guarded:
+def guarded(guarded_broker: BrokerProcess, registry: RegistryProcess, name: str) -> Guarded:
     create_topic(guarded_broker, name, configs=VALUES)
     return Guarded(name, registry.register(f"{name}-value"), guarded_broker)
 
@@ -198,7 +200,7 @@ def test_schemas_may_be_named_in_headers(guarded: Guarded) -> None:
 
 
 def test_keys_are_guarded_by_a_subject_of_their_own(
-    guarded_broker: BrokerProcess, registry: FakeRegistry, name: str
+    guarded_broker: BrokerProcess, registry: RegistryProcess, name: str
 ) -> None:
     create_topic(guarded_broker, name, configs=KEYS)
     key = framed(registry.register(f"{name}-key", AVRO_KEY).id)
@@ -210,7 +212,7 @@ def test_keys_are_guarded_by_a_subject_of_their_own(
 
 
 def test_subjects_may_be_named_after_topic_and_record(
-    guarded_broker: BrokerProcess, registry: FakeRegistry, name: str
+    guarded_broker: BrokerProcess, registry: RegistryProcess, name: str
 ) -> None:
     strategy = {"confluent.value.subject.name.strategy": STRATEGIES + "TopicRecordNameStrategy"}
     create_topic(guarded_broker, name, configs={**VALUES, **strategy})
@@ -238,7 +240,7 @@ def test_acks_0_drops_bad_records_and_goes_on(guarded: Guarded) -> None:
 
 @pytest.mark.parametrize("client", INSTALLED, ids=lambda client: client.name)
 def test_an_idempotent_producer_keeps_its_order_while_schemas_are_asked_about(
-    guarded: Guarded, registry: FakeRegistry, client: Client
+    guarded: Guarded, registry: RegistryProcess, client: Client
 ) -> None:
     schemas = [AVRO.replace("Order", f"Order{guarded.topic.replace('-', '_')}{number}") for number in range(30)]
     ids = [registry.register(f"{guarded.topic}-value", schema).id for schema in schemas]
@@ -249,7 +251,7 @@ def test_an_idempotent_producer_keeps_its_order_while_schemas_are_asked_about(
 
 @pytest.mark.parametrize("client", INSTALLED, ids=lambda client: client.name)
 def test_an_idempotent_producer_keeps_its_order_over_an_outage_of_the_registry(
-    guarded: Guarded, registry: FakeRegistry, client: Client
+    guarded: Guarded, registry: RegistryProcess, client: Client
 ) -> None:
     schemas = [AVRO.replace("Order", f"Late{guarded.topic.replace('-', '_')}{number}") for number in range(10)]
     ids = [registry.register(f"{guarded.topic}-value", schema).id for schema in schemas]
@@ -278,7 +280,7 @@ def test_an_idempotent_producer_lives_on_after_a_refusal(guarded: Guarded) -> No
 
 @pytest.mark.parametrize("settings", [{}, {"enable.idempotence": True}], ids=["plain", "idempotent"])
 def test_librdkafka_sends_again_until_the_registry_is_back(
-    guarded: Guarded, registry: FakeRegistry, settings: Mapping[str, object]
+    guarded: Guarded, registry: RegistryProcess, settings: Mapping[str, object]
 ) -> None:
     producer = confluent_producer(guarded.broker, **settings)
     values = [guarded.framed(b"%d" % number) for number in range(3)]
@@ -305,25 +307,25 @@ def test_librdkafka_sends_again_until_the_registry_is_back(
 
 @pytest.mark.parametrize("idempotent", [False, True])
 async def test_aiokafka_sends_again_until_the_registry_is_back(
-    guarded: Guarded, registry: FakeRegistry, idempotent: bool
+    guarded: Guarded, registry: RegistryProcess, idempotent: bool
 ) -> None:
     producer = AIOKafkaProducer(bootstrap_servers=guarded.broker.bootstrap, enable_idempotence=idempotent)
     await producer.start()
-    registry.stop()
+    await asyncio.to_thread(registry.stop)
     try:
         sent = asyncio.ensure_future(producer.send_and_wait(guarded.topic, guarded.framed()))
         done, _ = await asyncio.wait([sent], timeout=1)
         assert not done
-        registry.start()
+        await asyncio.to_thread(registry.start)
         assert (await sent).offset == 0
     finally:
         if not registry.is_running:
-            registry.start()
+            await asyncio.to_thread(registry.start)
         await producer.stop()
     assert await asyncio.to_thread(guarded.stored, 1) == [guarded.framed()]
 
 
-def test_kafka_python_sends_again_until_the_registry_is_back(guarded: Guarded, registry: FakeRegistry) -> None:
+def test_kafka_python_sends_again_until_the_registry_is_back(guarded: Guarded, registry: RegistryProcess) -> None:
     producer = KafkaProducer(bootstrap_servers=guarded.broker.bootstrap)
     registry.stop()
     try:
@@ -375,7 +377,7 @@ def _alter(broker: BrokerProcess, topic: str, key: str, value: str) -> None:
 
 
 def test_a_topic_becomes_guarded_while_it_is_in_use(
-    guarded_broker: BrokerProcess, registry: FakeRegistry, name: str
+    guarded_broker: BrokerProcess, registry: RegistryProcess, name: str
 ) -> None:
     create_topic(guarded_broker, name)
     producer = confluent_producer(guarded_broker)

@@ -1,49 +1,15 @@
-"""A schema registry as small as it can be: a real HTTP server with the calls that guarded topics need."""
+"""A schema registry that fails as it is told to: a real HTTP server with the calls that guarded topics need."""
 
 import base64
 import hashlib
-import http.client
 import json
 import threading
 import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple, Self
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from typing import Self
+from urllib.parse import parse_qs, unquote, urlsplit
 
-AVRO = json.dumps({"type": "record", "name": "Order", "namespace": "shop", "fields": [{"name": "n", "type": "int"}]})
-AVRO_KEY = json.dumps({"type": "record", "name": "OrderKey", "namespace": "shop", "fields": []})
-
-
-class Registered(NamedTuple):
-    """A schema that a registry knows."""
-
-    id: int
-    guid: str
-
-
-def register(url: str, subject: str, schema: str = AVRO, *, kind: str = "AVRO") -> Registered:
-    """Register a schema with any registry."""
-    body = json.dumps({"schema": schema, "schemaType": kind})
-    answer = _request("POST", url, f"/subjects/{quote(subject, safe='')}/versions", body)
-    return Registered(answer["id"], answer["guid"])
-
-
-def delete_subject(url: str, subject: str) -> None:
-    """Soft-delete all versions of a subject, with any registry."""
-    _request("DELETE", url, f"/subjects/{quote(subject, safe='')}")
-
-
-def _request(method: str, url: str, path: str, body: str | None = None) -> Any:
-    parts = urlsplit(url)
-    assert parts.hostname is not None
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
-    try:
-        connection.request(method, path, body, {"Content-Type": "application/vnd.schemaregistry.v1+json"})
-        answer = connection.getresponse()
-        assert answer.status == 200, answer.read()
-        return json.load(answer)
-    finally:
-        connection.close()
+from tests.support.registry import AVRO, Registered, register
 
 
 class FakeRegistry:
@@ -92,11 +58,6 @@ class FakeRegistry:
             server, self._server = self._server, None
             server.shutdown()
             server.server_close()
-
-    @property
-    def is_running(self) -> bool:
-        """Whether anybody is answered."""
-        return self._server is not None
 
     def register(self, subject: str, schema: str = AVRO, *, kind: str = "AVRO") -> Registered:
         """Register a schema."""

@@ -17,7 +17,8 @@ from core_broker.schema_guard.guard import Inspection, RecordsRefused, SchemaGua
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings, TopicSettings
 from core_broker.settings.schema_guard import RECORD_NAME, TOPIC_RECORD_NAME
-from tests.support.fake_registry import AVRO_KEY, FakeRegistry, Registered, delete_subject
+from tests.support.fake_registry import FakeRegistry
+from tests.support.registry import AVRO_KEY, Registered, delete_subject
 
 VALUES = TopicSettings(confluent_value_schema_validation=True)
 KEYS = TopicSettings(confluent_key_schema_validation=True)

@@ -12,7 +12,8 @@ from core_broker.metrics import BrokerMetrics
 from core_broker.schema_guard.registry import Registry, RegistryUnavailable
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings
-from tests.support.fake_registry import AVRO, AVRO_KEY, FakeRegistry, delete_subject
+from tests.support.fake_registry import FakeRegistry
+from tests.support.registry import AVRO, AVRO_KEY, delete_subject
 
 Connect = Callable[..., Registry]
 NOWHERE = "http://127.0.0.1:9"
