@@ -1,6 +1,8 @@
 """The drafts of JSON Schema, and which one a document speaks."""
 
+from collections.abc import Iterable, Iterator
 from enum import Enum
+from typing import cast
 
 from referencing import Specification
 from referencing.jsonschema import DRAFT4, DRAFT6, DRAFT7, DRAFT201909, DRAFT202012
@@ -47,10 +49,26 @@ def _address(uri: str) -> str:
     return uri.removesuffix("#").removeprefix("https://").removeprefix("http://")
 
 
+def _corrected(dialect: Dialect) -> Dialect:
+    """The dialect, which takes all `dependencies` for schemas where the first one is: some may be lists of names."""
+
+    def subresources_of(schema: JsonObject | bool) -> Iterator[JsonObject | bool]:
+        parts = cast("Iterable[JsonValue]", dialect.subresources_of(schema))
+        return (part for part in parts if isinstance(part, dict | bool))
+
+    return Specification(  # type: ignore[call-arg]  # mypy does not see through its decorator
+        name=dialect.name,
+        id_of=dialect.id_of,
+        subresources_of=subresources_of,
+        maybe_in_subresource=dialect.maybe_in_subresource,
+        anchors_in=dialect._anchors_in,  # noqa: SLF001 - the method of this name binds the dialect
+    )
+
+
 _DIALECTS: dict[Draft, Dialect] = {
-    Draft.DRAFT_4: DRAFT4,
-    Draft.DRAFT_6: DRAFT6,
-    Draft.DRAFT_7: DRAFT7,
+    Draft.DRAFT_4: _corrected(DRAFT4),
+    Draft.DRAFT_6: _corrected(DRAFT6),
+    Draft.DRAFT_7: _corrected(DRAFT7),
     Draft.DRAFT_2019_09: DRAFT201909,
     Draft.DRAFT_2020_12: DRAFT202012,
 }

@@ -5,7 +5,6 @@ such patterns are accepted if they are well-formed, and whoever asks for a match
 """
 
 import re
-import warnings
 from functools import lru_cache
 
 import re2
@@ -19,6 +18,8 @@ _MAX_COMPILED_PATTERNS = 128
 _NAMED_GROUP = re.compile(r"\(\?<(?![=!])")
 _NAMED_BACK_REFERENCE = re.compile(r"\\k<(\w+)>")
 _CLASS_UNKNOWN_TO_PYTHON = re.compile(r"\\([pP](\{[\w=]{1,60}\}|[A-Z])|c[A-Za-z])")
+_WARNED_ABOUT = re.compile(r"\\.|\[\^?\[|--|&&|~~|\|\|", re.DOTALL)
+"""Escapes, to pass over them, and what Python warns about; warnings cannot be silenced for one thread alone."""
 
 
 def pattern_fault(pattern: str) -> str | None:
@@ -28,9 +29,7 @@ def pattern_fault(pattern: str) -> str | None:
     if _linear(pattern) is not None:
         return None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            re.compile(in_python_spelling(pattern))
+        re.compile(_in_python_spelling(pattern))
     except re.error as error:
         return str(error)
     except (RecursionError, OverflowError):
@@ -44,11 +43,25 @@ def matches(pattern: str, text: str) -> bool | None:
     return None if compiled is None else compiled.search(text) is not None
 
 
-def in_python_spelling(pattern: str) -> str:
-    """The pattern as Python spells it; classes of characters that Python lacks become letters, digits and `_`."""
+def numbered(pattern: str) -> str:
+    """The pattern with references to groups by their numbers instead of their names; it must have no fault."""
+    if not _NAMED_BACK_REFERENCE.search(pattern):
+        return pattern
+    groups = re.compile(_in_python_spelling(pattern)).groupindex
+    return _NAMED_BACK_REFERENCE.sub(lambda match: rf"(?:\{groups[match.group(1)]})", pattern)
+
+
+def _in_python_spelling(pattern: str) -> str:
+    """The pattern as Python spells it, as far as it matters to whether it is one."""
     pattern = _NAMED_GROUP.sub("(?P<", pattern)
     pattern = _NAMED_BACK_REFERENCE.sub(r"(?P=\1)", pattern)
-    return _CLASS_UNKNOWN_TO_PYTHON.sub(r"\\w", pattern)
+    pattern = _CLASS_UNKNOWN_TO_PYTHON.sub(r"\\w", pattern)
+    return _WARNED_ABOUT.sub(_without_warning, pattern)
+
+
+def _without_warning(match: re.Match[str]) -> str:
+    found = match.group()
+    return found if found.startswith("\\") else f"{found[:-1]}\\{found[-1]}"
 
 
 def _quiet_options() -> "re2.Options":

@@ -7,17 +7,22 @@ refused, and integers of any size are kept: hence the standard library writes, a
 """
 
 import json
+from functools import cached_property
 
+import jsonschema_rs
 import msgspec
 from jsonschema.exceptions import ValidationError, best_match
 
 from schema_registry.formats.json_schema import JsonSchema
 from schema_registry.serdes.codec import JsonView, Value
 from schema_registry.serdes.errors import InvalidData
-from schema_registry.serdes.json_steps import TooManySteps, counting_validator, steps
+from schema_registry.serdes.json_compiled import compiled
+from schema_registry.serdes.json_counted import TooManySteps, Validator, counting_validator, steps
+from schema_registry.serdes.json_matching import UnknownPattern
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False).encode
-_MAX_SHOWN = 300
+_MAX_SHOWN = 600
+_MAX_SHOWN_VALUE = 100
 _FREE_STEPS = 10_000
 _BYTES_PER_STEP = 2
 """References that may be followed to check one document: so many, and one more for so many bytes of it."""
@@ -27,16 +32,27 @@ class JsonCodec:
     """Reads and writes documents of one JSON Schema; both check, unless told not to."""
 
     def __init__(self, schema: JsonSchema, *, validates_reads: bool = True) -> None:
-        self._validator = counting_validator(schema)
+        self._schema = schema
         self._validates_reads = validates_reads
+
+    @cached_property
+    def _compiled(self) -> jsonschema_rs.Validator | None:
+        """Knows what fits, quickly."""
+        return compiled(self._schema)
+
+    @cached_property
+    def _counting(self) -> Validator:
+        """Knows why something does not fit, and has the last word."""
+        return counting_validator(self._schema)
 
     def encode(self, value: Value) -> bytes:
         """The bytes of a document."""
         try:
-            data = _encode(value).encode()  # before the check, because this knows how deep is too deep
+            data = _encode(value).encode()
+            written = msgspec.json.decode(data)  # to check what is read later: tuples are lists, keys are strings
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidData(f"the value cannot be written as JSON: {error}") from error
-        self._check(value, len(data))
+        self._check(written, len(data))
         return data
 
     def decode(self, data: bytes, start: int = 0) -> Value:
@@ -58,13 +74,29 @@ class JsonCodec:
         return self.decode(data, start)
 
     def _check(self, value: Value, size: int) -> None:
+        # Both libraries bound how deep they look only by the stack; msgspec, which made the value, does better.
+        if self._compiled is not None and self._compiled.is_valid(value):
+            return
         try:
             with steps(_FREE_STEPS + size // _BYTES_PER_STEP):
-                error: ValidationError | None = best_match(self._validator.iter_errors(value))
+                error: ValidationError | None = best_match(self._counting.iter_errors(value))
         except RecursionError:
             raise InvalidData("the document nests too deep to be checked against its JSON Schema") from None
         except TooManySteps:
             raise InvalidData("it takes too long to check the document against its JSON Schema") from None
+        except UnknownPattern as unknown:
+            raise InvalidData(f"the JSON Schema has a pattern that cannot be matched: {_short(unknown)}") from None
         if error is not None:
-            place = "/".join(str(part) for part in error.absolute_path)
-            raise InvalidData(f"the document does not fit its JSON Schema: /{place}: {error.message[:_MAX_SHOWN]}")
+            place = "/".join(_short(part) for part in error.absolute_path)
+            raise InvalidData(f"the document does not fit its JSON Schema: /{place}: {_told(error)}")
+
+
+def _told(error: ValidationError) -> str:
+    """What is wrong with which value; long values are cut, so that the end of the sentence is told too."""
+    value = repr(error.instance)
+    return error.message.replace(value, _short(value))[:_MAX_SHOWN]
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _MAX_SHOWN_VALUE else f"{text[:_MAX_SHOWN_VALUE]}…"

@@ -7,6 +7,7 @@ from schema_registry.formats.json_references import Node
 from schema_registry.formats.json_schema import JsonSchema, parse
 from schema_registry.formats.json_text import JsonObject
 from schema_registry.formats.schema import InvalidSchema, ResolvedReference
+from tests.support.json_documents import is_valid
 
 _2019 = "https://json-schema.org/draft/2019-09/schema"
 _2020 = "https://json-schema.org/draft/2020-12/schema"
@@ -56,8 +57,8 @@ def test_a_reference_inside_the_document_is_followed_as_its_draft_says(schema: J
 
     targets = list(parsed.targets.values())
     assert [isinstance(target, dict) and target.get("type") for target in targets] == ["string"]
-    assert parsed.validator.is_valid({"a": "text"})
-    assert not parsed.validator.is_valid({"a": 1})
+    assert is_valid(parsed, {"a": "text"})
+    assert not is_valid(parsed, {"a": 1})
 
 
 @pytest.mark.parametrize(
@@ -82,8 +83,8 @@ def test_a_registered_reference_is_found_by_its_name(root_id: str | None, name: 
 
     parsed = _parse(schema, _reference(name, address))
 
-    assert parsed.validator.is_valid({"a": "text"})
-    assert not parsed.validator.is_valid({"a": 1})
+    assert is_valid(parsed, {"a": "text"})
+    assert not is_valid(parsed, {"a": 1})
 
 
 def test_references_of_references_are_found_by_their_names_whatever_their_own_id() -> None:
@@ -94,15 +95,15 @@ def test_references_of_references_are_found_by_their_names_whatever_their_own_id
 
     parsed = _parse({"properties": {"address": {"$ref": "address.json"}}}, street, address)
 
-    assert parsed.validator.is_valid({"address": {"street": "Elm"}})
-    assert not parsed.validator.is_valid({"address": {"street": 1}})
+    assert is_valid(parsed, {"address": {"street": "Elm"}})
+    assert not is_valid(parsed, {"address": {"street": 1}})
 
 
 def test_a_metaschema_is_known_without_being_registered() -> None:
     parsed = _parse({"properties": {"schema": {"$ref": "http://json-schema.org/draft-07/schema#"}}})
 
-    assert parsed.validator.is_valid({"schema": {"type": "string"}})
-    assert not parsed.validator.is_valid({"schema": {"type": "strange"}})
+    assert is_valid(parsed, {"schema": {"type": "string"}})
+    assert not is_valid(parsed, {"schema": {"type": "strange"}})
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,7 @@ def test_references_that_go_round_without_looking_deeper_are_refused(schema: Jso
     ],
 )
 def test_references_that_go_round_deeper_into_the_value_are_fine(schema: JsonObject) -> None:
-    assert _parse(schema).validator.is_valid({"child": {"child": {}}}) in {True, False}
+    assert is_valid(_parse(schema), {"child": {"child": {}}}) in {True, False}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,151 @@
+"""JSON Schemas for `jsonschema_rs`, which takes a hundredth of the time but sets itself no limit of steps.
+
+A schema is handed over as one document: every reference leads to a definition of its own and no address is left, so
+that nothing is looked for anywhere, and only what checks a value is kept (no formats, no encodings of contents).
+Schemas that could send it round and round are not handed over, nor are those of several drafts.
+"""
+
+from typing import NamedTuple
+
+import jsonschema_rs
+
+from schema_registry.formats.json_drafts import Draft, draft_of
+from schema_registry.formats.json_keywords import subschemas
+from schema_registry.formats.json_references import SAME_PLACE_KEYWORDS, Node
+from schema_registry.formats.json_schema import JsonSchema
+from schema_registry.formats.json_text import JsonObject, JsonValue, write
+from schema_registry.serdes.json_matching import BACKTRACKING
+
+_MAX_VISITS = 1_000
+"""How many schemas may look at one value."""
+_ROUNDS = 30
+
+_KEPT = frozenset(
+    {
+        *("type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum"),
+        *("maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "items", "additionalItems"),
+        *("prefixItems", "contains", "maxContains", "minContains", "unevaluatedItems", "maxProperties"),
+        *("minProperties", "required", "properties", "patternProperties", "additionalProperties", "propertyNames"),
+        *("unevaluatedProperties", "dependentRequired", *SAME_PLACE_KEYWORDS),
+    }
+)
+_UNEVALUATED = ("unevaluatedItems", "unevaluatedProperties")
+_VALIDATORS = {
+    Draft.DRAFT_4: jsonschema_rs.Draft4Validator,
+    Draft.DRAFT_6: jsonschema_rs.Draft6Validator,
+    Draft.DRAFT_7: jsonschema_rs.Draft7Validator,
+    Draft.DRAFT_2019_09: jsonschema_rs.Draft201909Validator,
+    Draft.DRAFT_2020_12: jsonschema_rs.Draft202012Validator,
+}
+
+
+def compiled(schema: JsonSchema) -> jsonschema_rs.Validator | None:
+    """The validator of a schema; None if it takes one that counts its steps, or reads other patterns."""
+    flattening = _Flattening(schema)
+    try:
+        text = flattening.text()
+    except _NotOneDocument:
+        return None
+    if not flattening.is_bounded():
+        return None
+    make = _VALIDATORS[schema.draft]
+    try:
+        return make(text, validate_formats=False, offline=True, pattern_options=BACKTRACKING)
+    except (ValueError, jsonschema_rs.ReferencingError):
+        return None
+
+
+class _NotOneDocument(Exception):
+    """Parts are of another draft, or references lead elsewhere with every value."""
+
+
+class _Ways(NamedTuple):
+    """The schemas that look at the same value as a schema does, at one of its named parts, and at any of its parts."""
+
+    same: list[int]
+    named: list[int]
+    others: list[int]
+
+
+class _Flattening:
+    def __init__(self, schema: JsonSchema) -> None:
+        self._schema = schema
+        self._kept = _KEPT - {"dependencies"} if schema.draft.is_modern else _KEPT
+        self._pointers = {id(schema.document): "#"}
+        self._pending: list[tuple[str, Node]] = []
+        self._ways: dict[int, _Ways] = {}
+
+    def text(self) -> str:
+        """The schema as one document."""
+        root = self._copy(self._schema.document)
+        definitions: JsonObject = {}
+        while self._pending:
+            name, node = self._pending.pop()
+            definitions[name] = self._copy(node)
+        return write({**root, "definitions": definitions} if isinstance(root, dict) else root)
+
+    def is_bounded(self) -> bool:
+        """Whether no value can be looked at too often, however deep in a document it is."""
+        here = dict.fromkeys(self._ways, 1)
+        below = dict.fromkeys(self._ways, 0)
+
+        def most(node: int) -> int:
+            return max(here.get(node, 0), below.get(node, 0))
+
+        for _ in range(_ROUNDS):
+            is_settled = True
+            for node, ways in reversed(self._ways.items()):
+                visits = 1 + sum(here.get(other, 0) for other in ways.same)
+                deeper = sum(below.get(other, 0) for other in ways.same) + sum(map(most, ways.others))
+                deeper += max(map(most, ways.named), default=0)
+                if max(visits, deeper) > _MAX_VISITS:
+                    return False
+                is_settled = is_settled and (visits, deeper) == (here[node], below[node])
+                here[node], below[node] = visits, deeper
+            if is_settled:
+                return True
+        return False
+
+    def _copy(self, node: JsonValue) -> JsonValue:
+        if not isinstance(node, dict):
+            return node
+        draft = self._schema.draft
+        if draft_of(node, draft) is not draft or "$dynamicRef" in node or "$recursiveRef" in node:
+            raise _NotOneDocument
+        ways = self._ways[id(node)] = _Ways([], [], [])
+        copy: JsonObject = {}
+        if "$ref" in node:
+            target = self._schema.targets[id(node), "$ref"]
+            ways.same.append(id(target))
+            copy["$ref"] = self._pointer(target)
+            if not draft.is_modern:
+                return copy
+        copy |= {name: _shallow(value) for name, value in node.items() if name in self._kept}
+        for (name, *key), child in subschemas(node, draft):
+            if name in copy:
+                if key:
+                    copy[str(name)][key[0]] = self._copy(child)
+                else:
+                    copy[str(name)] = self._copy(child)
+                _list_of(ways, name, bool(key)).append(id(child))
+        if any(name in node for name in _UNEVALUATED):  # what the others looked at is found by asking them once more
+            ways.same.extend(ways.same[:])
+        return copy
+
+    def _pointer(self, target: Node) -> str:
+        if id(target) not in self._pointers:
+            name = str(len(self._pointers))
+            self._pointers[id(target)] = f"#/definitions/{name}"
+            self._pending.append((name, target))
+        return self._pointers[id(target)]
+
+
+def _list_of(ways: _Ways, keyword: str | int, is_one_of_several: bool) -> list[int]:
+    if keyword in SAME_PLACE_KEYWORDS:
+        return ways.same
+    is_named = keyword == "properties" or (keyword in {"items", "prefixItems"} and is_one_of_several)
+    return ways.named if is_named else ways.others
+
+
+def _shallow(value: JsonValue) -> JsonValue:
+    return value.copy() if isinstance(value, dict | list) else value

@@ -1,0 +1,123 @@
+"""JSON Schema validators that tell what is wrong in words, and give up: schemas can ask for any number of steps.
+
+Where schemas mention one another, a few lines can ask for 2^n steps, of the schema alone or with every level of a
+document. None can without references, so these are counted. `jsonschema` goes on with a validator of its own wherever
+it meets a `$schema`; ours goes on with ours, which also keeps patterns within bounds there. No formats are asserted.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from jsonschema import Draft4Validator, Draft6Validator, Draft7Validator, Draft201909Validator, Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
+
+from schema_registry.formats.json_drafts import Draft, draft_of
+from schema_registry.formats.json_references import REFERENCE_KEYWORDS
+from schema_registry.formats.json_schema import JsonSchema
+from schema_registry.formats.json_text import JsonObject, JsonValue
+from schema_registry.serdes.json_matching import is_found
+
+Validator = Any
+"""The library makes its classes as it goes, and types them as little."""
+Errors = Iterator[ValidationError]
+
+
+class TooManySteps(Exception):
+    """A schema sends its checker round and round."""
+
+
+class _Work(threading.local):
+    left = 0
+
+
+_work = _Work()
+
+
+@contextmanager
+def steps(limit: int) -> Iterator[None]:
+    """Allow so many references to be followed in a block; raises TooManySteps."""
+    _work.left = limit
+    yield
+
+
+def counting_validator(schema: JsonSchema) -> Validator:
+    """The validator of a schema, for use inside `steps`."""
+    return _CLASSES[schema.draft](schema.document, registry=schema.registry)
+
+
+def _counted(check: Callable[..., Any]) -> Callable[..., Any]:
+    def follow(*arguments: Any) -> Any:
+        _work.left -= 1
+        if _work.left < 0:
+            raise TooManySteps
+        return check(*arguments)
+
+    return follow
+
+
+def _evolve(validator: Validator, **changes: Any) -> Validator:
+    """The validator for another part of the schema, of the draft that the part names."""
+    kind = type(validator)
+    schema = changes.get("schema")
+    if isinstance(schema, dict) and "$schema" in schema:
+        kind = _CLASSES[draft_of(schema, kind.draft)]
+    for field in kind.__attrs_attrs__:
+        if field.init:
+            changes.setdefault(field.alias, getattr(validator, field.name))
+    return kind(**changes)
+
+
+def _pattern(_: Validator, pattern: str, instance: JsonValue, __: JsonObject) -> Errors:
+    if isinstance(instance, str) and not is_found(pattern, instance):
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _pattern_properties(validator: Validator, patterns: JsonObject, instance: JsonValue, _: JsonObject) -> Errors:
+    if not isinstance(instance, dict):
+        return
+    for pattern, subschema in patterns.items():
+        for name, value in instance.items():
+            if is_found(pattern, name):
+                yield from validator.descend(value, subschema, path=name, schema_path=pattern)
+
+
+def _additional_properties(validator: Validator, allowed: JsonValue, instance: JsonValue, schema: JsonObject) -> Errors:
+    if not isinstance(instance, dict):
+        return
+    patterns = schema.get("patternProperties", {})
+    extras = [
+        name
+        for name in instance
+        if name not in schema.get("properties", {}) and not any(is_found(pattern, name) for pattern in patterns)
+    ]
+    if isinstance(allowed, dict):
+        for name in extras:
+            yield from validator.descend(instance[name], allowed, path=name)
+    elif not allowed and extras:
+        names = ", ".join(repr(name) for name in extras)
+        yield ValidationError(f"additional properties are not allowed ({names} unexpected)")
+
+
+def _class_of(draft: Draft, library_class: Validator) -> Validator:
+    checks = {keyword: check for keyword, check in library_class.VALIDATORS.items() if keyword in REFERENCE_KEYWORDS}
+    changed = {keyword: _counted(check) for keyword, check in checks.items()} | {
+        "pattern": _pattern,
+        "patternProperties": _pattern_properties,
+        "additionalProperties": _additional_properties,
+    }
+    made: Validator = extend(library_class, changed)  # type: ignore[no-untyped-call]  # its stubs have no types
+    made.evolve = _evolve
+    made.draft = draft
+    return made
+
+
+_CLASSES = {
+    Draft.DRAFT_4: _class_of(Draft.DRAFT_4, Draft4Validator),
+    Draft.DRAFT_6: _class_of(Draft.DRAFT_6, Draft6Validator),
+    Draft.DRAFT_7: _class_of(Draft.DRAFT_7, Draft7Validator),
+    Draft.DRAFT_2019_09: _class_of(Draft.DRAFT_2019_09, Draft201909Validator),
+    Draft.DRAFT_2020_12: _class_of(Draft.DRAFT_2020_12, Draft202012Validator),
+}

@@ -1,0 +1,109 @@
+"""The quick validator against the one that counts: both give the same verdict, but for what is listed here."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from schema_registry.formats import json_schema
+from schema_registry.formats.json_drafts import Draft
+from schema_registry.formats.json_schema import JsonSchema
+from schema_registry.formats.json_text import JsonObject, JsonValue
+from schema_registry.formats.schema import InvalidSchema, ResolvedReference
+from schema_registry.serdes.json_compiled import compiled
+from schema_registry.serdes.json_counted import counting_validator, steps
+
+_NAMES = st.sampled_from(["a", "b", "ab", "é", "$ref", ""])
+_TEXTS = st.sampled_from(["", "a", "ab", "abc", "b1", "é", "😀", "a\nb", "2024-01-01", "{", "x" * 9])
+_NUMBERS = st.one_of(
+    st.integers(-9, 9),
+    st.sampled_from([0.0, -0.0, 0.5, 1.0, 3.0, -2.5, 1e20, 1e300, 2**53, 2**53 + 1, 2**63, 2**64, -(2**64), 10**40]),
+)
+_VALUES: st.SearchStrategy[JsonValue] = st.recursive(
+    st.none() | st.booleans() | _NUMBERS | _TEXTS,
+    lambda part: st.lists(part, max_size=4) | st.dictionaries(_NAMES, part, max_size=4),
+    max_leaves=6,
+)
+_PATTERNS = st.sampled_from(
+    ["^a", "b$", "^(a|b)+$", "^.$", r"\d", r"^\w+$", "[^a]", "^(?=a)", "(?<!a)b", r"^(.)\1", r"\p{L}", "(?i)A", "^$"]
+)
+_TYPES = st.sampled_from(["array", "boolean", "integer", "null", "number", "object", "string"])
+_COUNTS = st.integers(0, 4)
+_REFERENCES = st.sampled_from(
+    ["#", "#/definitions/one", "#/definitions/two", "other.json", "other.json#/definitions/in"]
+)
+_PLAIN: dict[str, st.SearchStrategy[Any]] = {
+    "type": _TYPES | st.lists(_TYPES, min_size=1, max_size=3, unique=True),
+    "enum": st.lists(_VALUES, min_size=1, max_size=4, unique_by=json.dumps),
+    "const": _VALUES,
+    "multipleOf": st.integers(1, 7),
+    "maximum": _NUMBERS,
+    "minimum": _NUMBERS,
+    **dict.fromkeys(("maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties"), _COUNTS),
+    **dict.fromkeys(("maxContains", "minContains"), _COUNTS),
+    "pattern": _PATTERNS,
+    "format": st.sampled_from(["date", "email", "ipv4", "regex", "uri", "unknown"]),
+    "contentEncoding": st.just("base64"),
+    "contentMediaType": st.just("application/json"),
+    "uniqueItems": st.booleans(),
+    "required": st.lists(_NAMES, min_size=1, max_size=2, unique=True),
+    "dependentRequired": st.dictionaries(_NAMES, st.lists(_NAMES, max_size=2, unique=True), max_size=2),
+    "$ref": _REFERENCES,
+}
+
+
+def _with_parts(part: st.SearchStrategy[Any]) -> st.SearchStrategy[JsonObject]:
+    several = st.lists(part, min_size=1, max_size=3)
+    named = st.dictionaries(_NAMES, part, max_size=3)
+    names = st.lists(_NAMES, min_size=1, max_size=2, unique=True)
+    keywords: dict[str, st.SearchStrategy[Any]] = {
+        **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), several),
+        **dict.fromkeys(("not", "if", "then", "else", "contains", "propertyNames"), part),
+        **dict.fromkeys(("additionalProperties", "additionalItems", "unevaluatedItems", "unevaluatedProperties"), part),
+        **dict.fromkeys(("properties", "dependentSchemas"), named),
+        "dependencies": st.dictionaries(_NAMES, part | names, max_size=2),
+        "patternProperties": st.dictionaries(_PATTERNS, part, max_size=2),
+        "items": part | several,
+    }
+    chosen = st.lists(st.sampled_from(sorted(keywords)), min_size=1, max_size=3, unique=True)
+    parts = chosen.flatmap(lambda keys: st.fixed_dictionaries({key: keywords[key] for key in keys}))
+    return st.tuples(_LEAVES, parts).map(lambda both: both[0] | both[1])
+
+
+_LEAVES = st.lists(st.sampled_from(sorted(_PLAIN)), max_size=2, unique=True).flatmap(
+    lambda keys: st.fixed_dictionaries({key: _PLAIN[key] for key in keys})
+)
+_SCHEMAS = st.recursive(_LEAVES | _LEAVES | st.booleans(), _with_parts, max_leaves=5)
+_DOCUMENTS = st.fixed_dictionaries({"definitions": st.fixed_dictionaries({"one": _LEAVES, "two": _SCHEMAS})}).flatmap(
+    lambda base: _SCHEMAS.map(lambda schema: {**schema, **base} if isinstance(schema, dict) else schema)
+)
+
+
+def _parsed(document: Any, draft: Draft, other: object = True) -> JsonSchema:
+    reference = ResolvedReference(name="other.json", subject="other", version=1, text=json.dumps(other))
+    if isinstance(document, dict):
+        document = {"$schema": draft.value, **document}
+    return json_schema.parse(json.dumps(document), [reference])
+
+
+def _slow_verdicts(schema: JsonSchema, values: list[JsonValue]) -> list[bool]:
+    validator = counting_validator(schema)
+    with steps(10_000):
+        return [bool(validator.is_valid(value)) for value in values]
+
+
+@pytest.mark.parametrize("draft", Draft)
+@given(_DOCUMENTS, _LEAVES, st.lists(_VALUES, min_size=1, max_size=5))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+def test_the_validators_agree(draft: Draft, document: Any, other: JsonObject, values: list[JsonValue]) -> None:
+    try:
+        schema = _parsed(document, draft, {**other, "definitions": {"in": {"type": "string"}}})
+    except InvalidSchema:
+        assume(False)
+        raise
+    quick = compiled(schema)
+    assume(quick is not None)
+    assert quick is not None
+    assert [quick.is_valid(value) for value in values] == _slow_verdicts(schema, values)
