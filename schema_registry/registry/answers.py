@@ -11,7 +11,7 @@ from schema_registry.registry import references, tags
 from schema_registry.registry.candidates import CandidateReader
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.store.schemas import StoredSchema
-from schema_registry.store.versions import StoredVersion
+from schema_registry.store.versions import StoredVersion, Usage
 
 
 def of_version(found: StoredVersion, *, text: str | None = None, reference_style: str = "") -> SchemaAnswer:
@@ -34,7 +34,7 @@ def of_version(found: StoredVersion, *, text: str | None = None, reference_style
 
 def of_schema(
     schema: StoredSchema,
-    usage: StoredVersion | None,
+    usage: StoredVersion | Usage | None,
     *,
     text: str,
     reference_style: str = "",

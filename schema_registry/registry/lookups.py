@@ -190,13 +190,6 @@ def by_id(
     return stored, None
 
 
-def first_usage(connection: Connection, schema: StoredSchema) -> StoredVersion | None:
-    """A version that a schema is, preferably one that is not deleted."""
-    used = versions.using(connection, schema.context, schema.id)
-    first = min(used, key=lambda usage: usage.is_deleted, default=None)
-    return versions.one(connection, schema.context, first.subject, first.version) if first is not None else None
-
-
 def ids_of_guid(connection: Connection, guid: str) -> list[tuple[str, int]]:
     """Contexts and ids of a content. 40403."""
     try:

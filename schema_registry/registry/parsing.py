@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import assert_never
 
-from schema_registry.errors import invalid_schema
+from schema_registry.errors import RegistryError, invalid_schema
 from schema_registry.formats.schema import InvalidSchema, Limits, ResolvedReference, Schema, SchemaType
 from schema_registry.registry.recently_used import RecentlyUsed
 
@@ -26,18 +26,30 @@ class Parser:
         self, schema_type: SchemaType, text: str, references: tuple[ResolvedReference, ...], *, strict: bool
     ) -> Schema:
         """The schema of a text whose references are resolved; refuses with 42201."""
-        found = self._parsed.get((schema_type, text, references, True))
-        if found is None and not strict:
-            found = self._parsed.get((schema_type, text, references, False))
-        if found is not None:
-            return found
         try:
-            parsed = _parse_of(schema_type)(text, references, limits=self._limits, strict=strict)
+            return self._parse(schema_type, text, references, strict=True)
         except InvalidSchema as error:
-            raise invalid_schema(f"Invalid schema of type {schema_type}, details: {error}") from error
-        weight = _ENTRY_BYTES + len(text) + sum(len(reference.text) for reference in references)
-        self._parsed.put((schema_type, text, references, strict), parsed, weight=weight)
-        return parsed
+            if strict:
+                raise _refusal(schema_type, error) from error
+        try:
+            return self._parse(schema_type, text, references, strict=False)
+        except InvalidSchema as error:
+            raise _refusal(schema_type, error) from error
+
+    def _parse(
+        self, schema_type: SchemaType, text: str, references: tuple[ResolvedReference, ...], *, strict: bool
+    ) -> Schema:
+        key = (schema_type, text, references, strict)
+        found = self._parsed.get(key)
+        if found is None:
+            found = _parse_of(schema_type)(text, references, limits=self._limits, strict=strict)
+            weight = _ENTRY_BYTES + len(text) + sum(len(reference.text) for reference in references)
+            self._parsed.put(key, found, weight=weight)
+        return found
+
+
+def _refusal(schema_type: SchemaType, error: InvalidSchema) -> RegistryError:
+    return invalid_schema(f"Invalid schema of type {schema_type}, details: {error}")
 
 
 def schema_type_of(text: str | None) -> SchemaType:

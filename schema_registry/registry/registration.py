@@ -1,9 +1,10 @@
 """Registering a schema under a subject.
 
-A registration is decided twice by the same code: first beside the database's locks, which parses the schema and checks
-its compatibility while nobody waits; then under the lock of the subject, where both are remembered. Only then is
-anything written. Ids come from the counter of the context, whose row all registrations of new contents meet at: it is
-touched last.
+On PostgreSQL a registration is decided twice by the same code: first beside the database's locks, which parses the
+schema and checks its compatibility while nobody waits; then under the lock of the subject, where both are remembered.
+Only then is anything written. On SQLite there is one process, whose interpreter does one thing at a time anyway: once
+is enough. Ids come from the counter of the context, whose row all registrations of new contents meet at: it is touched
+last.
 """
 
 from collections.abc import Callable
@@ -72,7 +73,8 @@ class Registrar:
             known = self._known(connection, request)
             if known is not None:
                 return known
-            self._decide(connection, request, check, config=request.config)
+            if not self._database.is_sqlite:
+                self._decide(connection, request, check, config=request.config)
         return self._database.write(lambda connection: self._write(connection, request, check))
 
     def _known(self, connection: Connection, request: Request) -> StoredVersion | None:

@@ -43,7 +43,7 @@ from schema_registry.registry.registration import Registrar, Request
 from schema_registry.registry.scopes import TOP
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.settings import RegistrySettings
-from schema_registry.store import contexts, schemas, subjects
+from schema_registry.store import contexts, schemas, subjects, versions
 from schema_registry.store import references as mentions
 from schema_registry.store import scopes as scope_rows
 from schema_registry.store.database import Database
@@ -149,7 +149,7 @@ class Registry:
         with self._database.read() as connection:
             name = self._aliased(connection, subject) if subject else None
             schema, version = lookups.by_id(connection, schema_id, name)
-            usage = version or lookups.first_usage(connection, schema)
+            usage = version or versions.first_use(connection, schema.context, schema.id)
             text = answers.text_in(connection, self._reader, schema, style)
             max_id = contexts.last_id(connection, schema.context) if fetch_max_id else None
         answer = answers.of_schema(schema, usage, text=text, reference_style=reference_style, max_id=max_id)
@@ -165,7 +165,7 @@ class Registry:
             schema = schemas.by_id(connection, *listings.existing_schema(connection, guid))
             if schema is None:  # deleted between the two queries
                 raise schema_not_found(guid)
-            usage = lookups.first_usage(connection, schema)
+            usage = versions.first_use(connection, schema.context, schema.id)
             return answers.of_schema(schema, usage, text=answers.text_in(connection, self._reader, schema, style))
 
     def ids_of_guid(self, guid: str) -> list[ContextId]:

@@ -95,6 +95,9 @@ class Database:
         turn = self._turns.take(timeout_seconds=self._timeout_seconds) if self._turns else nullcontext()
         with turn, self._engine.connect() as connection:
             with connection.begin() as transaction:
+                if self.is_sqlite:
+                    # Here and not on SQLAlchemy's event, which would cost every statement a look at its listeners.
+                    connection.exec_driver_sql("BEGIN IMMEDIATE")
                 result = work(connection)
                 try:
                     transaction.commit()
@@ -150,11 +153,6 @@ def _sqlite_engine(url: URL, pool_size: int, timeout_seconds: float) -> Engine:
         connection.execute("PRAGMA synchronous = FULL")  # what was acknowledged survives a power loss
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -16384")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
 

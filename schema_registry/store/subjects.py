@@ -37,10 +37,12 @@ def lock(connection: Connection, context: str, name: str) -> bool:
 
 def lock_or_create(connection: Connection, context: str, name: str) -> None:
     """Hold the subject for writing until the commit, whether it was there or not."""
-    create = _CREATE_POSTGRESQL if connection.dialect.name == "postgresql" else _CREATE_SQLITE
+    if connection.dialect.name == "sqlite":  # whose one writer holds everything
+        connection.execute(_CREATE_SQLITE, {"context": context, "name": name})
+        return
     # More than one turn only if the subject is deleted between the two statements.
     while not lock(connection, context, name):
-        connection.execute(create, {"context": context, "name": name})
+        connection.execute(_CREATE_POSTGRESQL, {"context": context, "name": name})
 
 
 def hold(connection: Connection, wanted: Iterable[Name]) -> None:

@@ -47,6 +47,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     version: int
     is_deleted: bool
+    created_ms: int
 
 
 class Search:
@@ -138,13 +139,20 @@ def using(
     connection: Connection, context: str, schema_id: int, *, subject: str | None = None, kind: Kind = Kind.ALL
 ) -> list[Usage]:
     """Where a schema is used, by subject and version."""
-    found = select(versions.c.subject, versions.c.version, versions.c.is_deleted).where(
-        versions.c.context == context, versions.c.schema_id == schema_id, *_of_kind(kind)
-    )
+    found = select(*_USAGE).where(versions.c.context == context, versions.c.schema_id == schema_id, *_of_kind(kind))
     if subject is not None:
         found = found.where(versions.c.subject == subject)
     rows = connection.execute(found.order_by(versions.c.subject, versions.c.version))
-    return [Usage(subject=row.subject, version=row.version, is_deleted=row.is_deleted) for row in rows]
+    return [Usage(**row) for row in rows.mappings()]
+
+
+def first_use(connection: Connection, context: str, schema_id: int) -> Usage | None:
+    """One place where a schema is used, if there is one a place that is not deleted."""
+    for statement in (_FIRST_ALIVE_USE, _FIRST_USE):
+        row = connection.execute(statement, {"context": context, "schema_id": schema_id}).mappings().first()
+        if row is not None:
+            return Usage(**row)
+    return None
 
 
 def add(connection: Connection, context: str, subject: str, *, version: int, schema_id: int, created_ms: int) -> None:
@@ -251,6 +259,13 @@ def _of_kind(kind: Kind) -> list[ColumnElement[bool]]:
 
 
 _SAME_SCHEMA = and_(schemas.c.context == versions.c.context, schemas.c.id == versions.c.schema_id)
+_USAGE = (versions.c.subject, versions.c.version, versions.c.is_deleted, versions.c.created_ms)
+_FIRST_USE = (
+    select(*_USAGE)
+    .where(versions.c.context == bindparam("context"), versions.c.schema_id == bindparam("schema_id"))
+    .limit(1)
+)
+_FIRST_ALIVE_USE = _FIRST_USE.where(~versions.c.is_deleted)
 _COLUMNS = (
     versions.c.context,
     versions.c.subject,
