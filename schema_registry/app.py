@@ -61,6 +61,7 @@ def application(database: Database, settings: RegistrySettings) -> Application:
     counts = RequestCounts("caudal_registry")
 
     def collect() -> Iterable[Family]:
+        yield from registry.metrics.families()
         yield from counts.families()
         yield ready.family()
 
@@ -90,7 +91,11 @@ def _routers(registry: Registry, database: Database, settings: RegistrySettings)
     yield server.router(registry)
     secret = settings.dek_local_kms_secret
     keys = Deks(
-        database, SystemClock(), drivers={LOCAL: LocalKms(secret)}, is_importing=lambda s: _is_importing(registry, s)
+        database,
+        SystemClock(),
+        drivers={LOCAL: LocalKms(secret)},
+        max_keys=settings.dek_registry_max_keys,
+        is_importing=lambda subject: _is_importing(registry, subject),
     )
     yield deks.router(keys)
     held = Associations(database, SystemClock(), schemas=registry, on_subjects_removed=registry.on_forgotten)

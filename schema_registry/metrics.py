@@ -8,25 +8,38 @@ from core_broker.service.metrics import Family
 
 
 class RegistryMetrics:
-    """Counts of what happened to schemas; safe to add to from any thread."""
+    """Counts of what happened to schemas in this process; safe to add to from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counts: Counter[tuple[str, str]] = Counter()
+        self._registered: Counter[str] = Counter()
+        self._refused: Counter[str] = Counter()
+        self._deleted: Counter[str] = Counter()
 
-    def count(self, event: str, schema_type: str, *, times: int = 1) -> None:
-        """Something happened to schemas of a type: `registered`, `refused`, `deleted`."""
+    def registered(self, schema_type: str) -> None:
+        """A schema became a version that was not there before."""
         with self._lock:
-            self._counts[event, schema_type] += times
+            self._registered[schema_type] += 1
+
+    def refused(self, code: int) -> None:
+        """A schema was not registered, with this error code."""
+        with self._lock:
+            self._refused[str(code)] += 1
+
+    def deleted(self, *, versions: int, permanent: bool) -> None:
+        """Versions were deleted."""
+        with self._lock:
+            self._deleted["permanent" if permanent else "soft"] += versions
 
     def families(self) -> Iterable[Family]:
         """The counts, for `/metrics`."""
         with self._lock:
-            counts = dict(self._counts)
-        yield Family(
-            name="caudal_registry_schemas_total",
-            help="Schemas by what happened to them in this registry.",
-            kind="counter",
-            labels=("event", "type"),
-            samples=list(counts.items()),
-        )
+            registered, refused, deleted = dict(self._registered), dict(self._refused), dict(self._deleted)
+        yield _counter("schemas_registered", "Versions registered, by the format of their schema.", "type", registered)
+        yield _counter("schemas_refused", "Registrations refused, by error code.", "code", refused)
+        yield _counter("versions_deleted", "Versions deleted, by kind of delete.", "kind", deleted)
+
+
+def _counter(name: str, words: str, label: str, counts: dict[str, int]) -> Family:
+    samples: list[tuple[tuple[str, ...], float]] = [((value,), count) for value, count in counts.items()]
+    return Family(name=f"caudal_registry_{name}_total", help=words, kind="counter", labels=(label,), samples=samples)

@@ -161,7 +161,7 @@ class Config(Model):
 
     compatibility_level: str | None = None
     alias: str | None = None
-    alias_for_deks: bool | None = None
+    alias_for_deks: str | None = None
     normalize: bool | None = None
     validate_fields: bool | None = None
     validate_new_schemas: bool | None = None
@@ -179,7 +179,7 @@ class ConfigUpdate(Model):
 
     compatibility: str | None = None
     alias: str | None = None
-    alias_for_deks: bool | None = None
+    alias_for_deks: str | None = None
     normalize: bool | None = None
     validate_fields: bool | None = None
     validate_new_schemas: bool | None = None

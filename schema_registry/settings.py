@@ -74,6 +74,9 @@ class RegistrySettings(WebSettings):
     dek_local_kms_secret: str | None = setting(optional(PASSWORD), default=None, sensitive=True)
     """Secret of the `local-kms` key service, for shared key encryption keys that do not bring their own."""
 
+    dek_registry_max_keys: int = setting(INT, default=10_000, check=at_least(1))
+    """Most keys of each kind (key encryption keys, and data encryption keys) that are kept."""
+
     answer_cache_bytes: int = setting(LONG, default=64 * 1024 * 1024, check=at_least(0))
     """Memory for ready-made answers to "which schema has this id"; 0 keeps none."""
     answer_cache_ttl_ms: int = setting(INT, default=10_000, check=at_least(0))

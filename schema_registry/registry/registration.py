@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from core_broker.service.clock import Clock
-from schema_registry.errors import incompatible, invalid_schema, not_permitted
+from schema_registry.errors import RegistryError, incompatible, invalid_schema, not_permitted
+from schema_registry.metrics import RegistryMetrics
 from schema_registry.models import Config
 from schema_registry.registry import lookups, references, scopes
 from schema_registry.registry.candidates import Candidate, CandidateReader, Draft
@@ -59,7 +60,16 @@ class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
 class Registrar:
     """Registers schemas."""
 
-    def __init__(self, database: Database, reader: CandidateReader, clock: Clock, *, default_level: str) -> None:
+    def __init__(
+        self,
+        database: Database,
+        reader: CandidateReader,
+        clock: Clock,
+        *,
+        default_level: str,
+        metrics: RegistryMetrics,
+    ) -> None:
+        self._metrics = metrics
         self._database = database
         self._reader = reader
         self._clock = clock
@@ -67,12 +77,22 @@ class Registrar:
 
     def register(self, ask: Callable[[Connection], Request]) -> StoredVersion:
         """The version that the schema is: one that was there, or a new one. `ask` tells what is to be registered."""
+        try:
+            found, is_new = self._register(ask)
+        except RegistryError as error:
+            self._metrics.refused(error.code)
+            raise
+        if is_new:
+            self._metrics.registered(found.schema.schema_type)
+        return found
+
+    def _register(self, ask: Callable[[Connection], Request]) -> tuple[StoredVersion, bool]:
         check = CompatibilityCheck(self._reader)
         with self._database.read() as connection:
             request = ask(connection)
             known = self._known(connection, request)
             if known is not None:
-                return known
+                return known, False
             if not self._database.is_sqlite:
                 self._decide(connection, request, check, config=request.config)
         return self._database.write(lambda connection: self._write(connection, request, check))
@@ -91,7 +111,7 @@ class Registrar:
             found = lookups.find_candidate(connection, subject, candidate, deleted=False)
         return found if found is not None and _is_asked_for(draft, found) else None
 
-    def _write(self, connection: Connection, request: Request, check: CompatibilityCheck) -> StoredVersion:
+    def _write(self, connection: Connection, request: Request, check: CompatibilityCheck) -> tuple[StoredVersion, bool]:
         subject = request.subject
         contexts.ensure(connection, subject.context)
         subjects.lock_or_create(connection, *subject.key)
@@ -101,8 +121,8 @@ class Registrar:
         config = scopes.config_in_scope(connection, subject, default_level=self._default_level)
         decision = self._decide(connection, request, check, config=config)
         if isinstance(decision, StoredVersion):
-            return decision
-        return self._store(connection, subject, decision)
+            return decision, False
+        return self._store(connection, subject, decision), True
 
     def _decide(
         self, connection: Connection, request: Request, check: CompatibilityCheck, *, config: Config

@@ -15,6 +15,7 @@ from schema_registry.errors import (
     version_not_found,
 )
 from schema_registry.formats.schema import Limits
+from schema_registry.metrics import RegistryMetrics
 from schema_registry.models import (
     Compatibility,
     Config,
@@ -63,12 +64,15 @@ class Registry:
     """
 
     def __init__(self, database: Database, settings: RegistrySettings, clock: Clock) -> None:
+        self.metrics = RegistryMetrics()
         self._database = database
         self._settings = settings
         limits = Limits(max_depth=settings.schema_max_depth, max_elements=settings.schema_max_elements)
         self._reader = CandidateReader(Parser(limits), schema_bytes_max=settings.schema_max_bytes)
         self._default_level = settings.schema_compatibility_level
-        self._registrar = Registrar(database, self._reader, clock, default_level=self._default_level)
+        self._registrar = Registrar(
+            database, self._reader, clock, default_level=self._default_level, metrics=self.metrics
+        )
         self.on_forgotten: Callable[[], None] = _nothing
         """Called after what an id stood for was, or may have been, deleted."""
 
@@ -311,6 +315,7 @@ class Registry:
             return deletes.delete_subject(connection, self._aliased(connection, subject), permanent=permanent)
 
         deleted = self._database.write(work)
+        self.metrics.deleted(versions=len(deleted), permanent=permanent)
         self.on_forgotten()
         return deleted
 
@@ -322,6 +327,7 @@ class Registry:
             return deletes.delete_version(connection, self._aliased(connection, subject), number, permanent=permanent)
 
         deleted = self._database.write(work)
+        self.metrics.deleted(versions=1, permanent=permanent)
         self.on_forgotten()
         return deleted
 

@@ -35,7 +35,7 @@ TOP = SubjectName(DEFAULT, "")
 _GLOBAL_SCOPE: Name = (GLOBAL, "")
 _METADATA = ("default_metadata", "override_metadata")
 _RULES = ("default_rule_set", "override_rule_set")
-_TEXTS = ("alias", "compatibility_group")
+_TEXTS = ("alias", "alias_for_deks", "compatibility_group")
 
 
 class Mode(StrEnum):

@@ -128,8 +128,7 @@ def find_alias(connection: Connection, context: str, subject: str) -> str | None
     row = connection.execute(query.where(configs.c.context == context, configs.c.subject == subject)).one_or_none()
     if row is None:
         return None
-    for_keys: object = row.alias_for_deks
-    alias: str | None = for_keys if isinstance(for_keys, str) and for_keys else row.alias
+    alias: str | None = row.alias_for_deks or row.alias
     return alias
 
 

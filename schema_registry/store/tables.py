@@ -126,7 +126,7 @@ configs = Table(
     name_column("subject", primary_key=True),
     Column("compatibility_level", String(32)),
     Column("alias", Text),
-    Column("alias_for_deks", Boolean),
+    Column("alias_for_deks", Text),
     Column("normalize", Boolean),
     Column("validate_fields", Boolean),
     Column("validate_new_schemas", Boolean),

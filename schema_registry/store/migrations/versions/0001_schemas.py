@@ -110,7 +110,7 @@ def _create_scopes() -> None:
         _name("subject"),
         sa.Column("compatibility_level", sa.String(32)),
         sa.Column("alias", sa.Text),
-        sa.Column("alias_for_deks", sa.Boolean),
+        sa.Column("alias_for_deks", sa.Text),
         sa.Column("normalize", sa.Boolean),
         sa.Column("validate_fields", sa.Boolean),
         sa.Column("validate_new_schemas", sa.Boolean),
