@@ -8,7 +8,22 @@ from typing import Any
 
 import pytest
 from confluent_kafka import DeserializingConsumer, Producer, SerializingProducer, TopicPartition
-from confluent_kafka.schema_registry import Schema, SchemaReference, header_schema_id_serializer
+from confluent_kafka.schema_registry import (
+    AssociationCreateOrUpdateInfo,
+    AssociationCreateOrUpdateRequest,
+    Rule,
+    RuleKind,
+    RuleMode,
+    RuleSet,
+    Schema,
+    SchemaReference,
+    header_schema_id_serializer,
+)
+from confluent_kafka.schema_registry.avro import AvroDeserializerBuilder, AvroSerializerBuilder
+from confluent_kafka.schema_registry.rule_registry import RuleRegistry
+from confluent_kafka.schema_registry.rules.dlq.dlq_action import DlqAction
+from confluent_kafka.schema_registry.serde import RuleContext, RuleExecutor
+from confluent_kafka.serialization import SerializationError
 from google.protobuf.message import Message
 
 from schema_registry.client.models import Reference, SchemaDefinition
@@ -19,7 +34,7 @@ from schema_registry.serdes.deserializer import Deserializer
 from schema_registry.serdes.framing import Header
 from schema_registry.serdes.serializer import Serializer
 from schema_registry.serdes.settings import IdPlace, SerializerSettings
-from tests.support.admin import create_topic
+from tests.support.admin import admin_client, create_topic
 from tests.support.broker import BrokerProcess
 from tests.support.clients.aio import AioClient
 from tests.support.clients.confluent import ConfluentClient, consumer_config
@@ -293,6 +308,64 @@ def test_records_of_both_versions_are_read_by_the_new_one(
     read = Deserializer(ours, reader=SchemaDefinition(new)).deserialize
     assert [decoded.value for decoded in map(read, values) if decoded is not None] == wanted
     assert [theirs.avro_deserializer(new)(value, context(topic)) for value in values] == wanted
+
+
+# --- what a topic is associated with, and rules -----------------------------------------------------------------------
+
+COUNTER = '{"type":"record","name":"Counter","fields":[{"name":"count","type":"int"}]}'
+
+
+@pytest.mark.parametrize("namespace", ["of the cluster", "-"])
+def test_the_subject_of_a_topic_is_found_by_the_id_of_the_cluster(
+    broker: BrokerProcess, registry: RegistryProcess, blocking: Confluent, topic: str, namespace: str
+) -> None:
+    """An association under `-` is for clients that know no cluster, which a producer does."""
+    cluster = admin_client(broker).describe_cluster().result(TIMEOUT_S).cluster_id if namespace != "-" else "-"
+    blocking.register_schema(f"{topic}-elsewhere", Schema(COUNTER, "AVRO"))
+    info = AssociationCreateOrUpdateInfo(f"{topic}-elsewhere", "value", "STRONG", frozen=False)
+    blocking.create_association(AssociationCreateOrUpdateRequest(topic, cluster, f"id:{topic}", "topic", [info]))
+    writer = AvroSerializerBuilder(schema_registry_config={"url": registry.url}, schema=COUNTER)
+    producer = SerializingProducer({"bootstrap.servers": broker.bootstrap, "value.serializer.builder": writer})
+    producer.produce(topic, value={"count": 1})
+    producer.close()
+    fallback = [] if cluster != "-" else [f"{topic}-value"]
+    assert blocking.get_subjects(subject_prefix=topic) == [f"{topic}-elsewhere", *fallback]
+    reader = AvroDeserializerBuilder(schema_registry_config={"url": registry.url})
+    consumer = DeserializingConsumer(consumer_config(broker.bootstrap, topic, **{"value.deserializer.builder": reader}))
+    try:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        assert polled(consumer).deserialized_value() == {"count": 1}
+    finally:
+        consumer.close()
+
+
+class Never(RuleExecutor):
+    """A condition that no value meets."""
+
+    def type(self) -> str:
+        return "NEVER"
+
+    def transform(self, ctx: RuleContext, message: Any) -> Any:
+        return False
+
+
+def test_what_a_rule_refuses_goes_to_the_dead_letters(broker: BrokerProcess, theirs: Confluent, topic: str) -> None:
+    create_topic(broker, f"{topic}-dead")
+    rule = Rule("no", None, RuleKind.CONDITION, RuleMode.READ, "NEVER", None, None, None, None, "DLQ", False)
+    theirs.register_schema(f"{topic}-value", Schema(COUNTER, "AVRO", rule_set=RuleSet([], [rule])))
+    rules = RuleRegistry()
+    rules.register_executor(Never())
+    letters = DlqAction({"dlq.topic": f"{topic}-dead", "bootstrap.servers": broker.bootstrap, "dlq.auto.flush": True})
+    rules.register_action(letters)
+    settings = {"auto.register.schemas": False, "use.latest.version": True}
+    data = theirs.avro_serializer(COUNTER, conf=settings, rule_registry=rules)({"count": 300}, context(topic))
+    with pytest.raises(SerializationError, match="Rule failed: no"):
+        theirs.avro_deserializer(rule_registry=rules)(data, context(topic))
+    letters.close()
+    (dead,) = consumed(broker, f"{topic}-dead")
+    headers = dict(dead.headers)
+    assert dead.value == data
+    assert (headers[DlqAction.RULE_NAME], headers[DlqAction.RULE_SUBJECT]) == (b"no", f"{topic}-value".encode())
 
 
 # --- kcat -------------------------------------------------------------------------------------------------------------
