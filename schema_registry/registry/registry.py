@@ -161,7 +161,8 @@ class Registry:
         if version is None:
             return answer
         qualified = SubjectName(version.context, version.subject).qualified
-        return answer.model_copy(update={"subject": qualified, "version": version.version})
+        # Confluent's Python client remembers this answer as that version, and would write without the id.
+        return answer.model_copy(update={"subject": qualified, "version": version.version, "id": schema_id})
 
     def schema_by_guid(self, guid: str, *, style: str = "") -> SchemaAnswer:
         """The schema that a guid stands for."""
