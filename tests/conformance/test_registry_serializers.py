@@ -188,11 +188,11 @@ def test_the_latest_version_is_used_when_asked(theirs: Confluent, fresh: Conflue
     assert read(data, context(name)) == example.next_value
 
 
-def test_a_schema_is_used_by_its_id_when_asked(theirs: Confluent, example: Format, name: str) -> None:
-    first = schema_id(example.serializer(theirs)(example.value, context(name)))
+def test_a_schema_is_used_by_its_id_when_asked(theirs: Confluent, fresh: Confluent, example: Format, name: str) -> None:
+    first = theirs.register_schema(f"{name}-value", example.registered(example.text))
     theirs.register_schema(f"{name}-value", example.registered(example.next_text))
     settings = {"auto.register.schemas": False, "use.schema.id": first}
-    assert schema_id(example.serializer(theirs, conf=settings)(example.value, context(name))) == first
+    assert schema_id(example.serializer(fresh, conf=settings)(example.value, context(name))) == first
 
 
 def test_the_latest_version_with_certain_metadata_is_used_when_asked(
