@@ -1,6 +1,7 @@
 """Composition: database, rules, routes and the HTTP server become one running registry."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 
@@ -24,12 +25,18 @@ from schema_registry.routes.ready_answers import ReadyAnswers
 from schema_registry.settings import RegistrySettings
 from schema_registry.store.database import Database
 
+log = logging.getLogger(__name__)
+
 _DESCRIPTION = """Versioned schemas in Avro, Protobuf and JSON Schema, with the API of Confluent's registry."""
 
 
 def run(settings: RegistrySettings) -> int:
     """Run a registry until it is told to stop; the exit code is the process's."""
-    return lifecycle.run(running(settings), name="registry", loop_factory=uvloop.new_event_loop)
+    try:
+        return lifecycle.run(running(settings), name="registry", loop_factory=uvloop.new_event_loop)
+    except (RegistryError, OSError, ValueError) as error:
+        log.critical("registry cannot start", extra={"reason": str(error)})
+    return 1
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ from core_broker.service.settings import (
     LONG,
     PASSWORD,
     STRING,
+    Check,
     Kind,
     at_least,
     between,
@@ -19,6 +20,10 @@ from core_broker.service.web_settings import WebSettings
 LEVELS = ("NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE")
 
 LEVEL = Kind(name="string", wire=2, read=str.upper, write=str, allowed=f"one of {', '.join(LEVELS)}")
+DATABASE_URL = Check(
+    accepts=lambda url: url.startswith(("sqlite:///", "postgresql://", "postgresql+psycopg://", "postgres://")),
+    allowed="sqlite:///path/to/file or postgresql://user:password@host/database",
+)
 
 
 class RegistrySettings(WebSettings):
@@ -44,7 +49,7 @@ class RegistrySettings(WebSettings):
     """Where HTTP is served: `http://host:port` or `https://host:port`, several separated by commas. An empty host
     means every address, port 0 any free port."""
 
-    database_url: str = setting(STRING, default="sqlite:///caudal-registry.db", sensitive=True)
+    database_url: str = setting(STRING, default="sqlite:///caudal-registry.db", check=DATABASE_URL, sensitive=True)
     """Where schemas are kept, as an SQLAlchemy URL: `sqlite:///path/to/file` for one registry,
     `postgresql://user:password@host/database` for any number of registries side by side."""
     database_pool_size: int = setting(INT, default=10, check=between(1, 1000))

@@ -74,7 +74,7 @@ def test_all_keys_are_kept(world: RegistryWorld) -> None:
     update = {
         "compatibility": "NONE",
         "alias": "other",
-        "aliasForDeks": True,
+        "aliasForDeks": "keys",
         "normalize": False,
         "validateFields": True,
         "validateNewSchemas": True,
