@@ -3,6 +3,7 @@
 import base64
 import binascii
 import re
+import time
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 
@@ -12,13 +13,15 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
-from schema_registry.formats import protobuf_limits
+from schema_registry.formats import protobuf_limits, protobuf_unknown
 from schema_registry.formats.protobuf_builtin import is_builtin
-from schema_registry.formats.protobuf_compiler import compile_text
+from schema_registry.formats.protobuf_compiler import Refused, compile_text
 from schema_registry.formats.protobuf_fields import default_json_name
+from schema_registry.formats.protobuf_option_text import NotUnderstood, lay_out
 from schema_registry.formats.protobuf_options import quoted
 from schema_registry.formats.protobuf_text import print_file
-from schema_registry.formats.protobuf_written import Path, Written, positions_of
+from schema_registry.formats.protobuf_unknown import Place
+from schema_registry.formats.protobuf_written import Path, Written, offsets_of, positions_of
 from schema_registry.formats.schema import (
     DEFAULT_LIMITS,
     InvalidSchema,
@@ -35,6 +38,8 @@ _CACHED_CHARACTERS = 32_768
 """Longer texts, references included, have a small cache of their own."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*", re.ASCII)
 _EXPLICIT_MAP_ENTRY = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;", re.ASCII)
+_PATIENCE_SECONDS = 1.0
+"""How long protoc is asked again while it finds more options that it does not know."""
 _MAP_ENTRY_ERROR = "map_entry should not be set explicitly"
 
 
@@ -56,13 +61,14 @@ class ProtobufSchema:
         self.dependencies = tuple(dependencies)
         """Everything that is imported, bundled files included, each before whatever imports it."""
         self.references = tuple(references)
-        self.canonical = print_file(file, self.pool, written=written)
+        self._unknown = _laid_out(written) if written is not None else {}
+        self.canonical = print_file(file, self.pool, written=written, unknown=self._unknown)
         """The text in Confluent's layout: names and order as written, comments dropped."""
 
     @cached_property
     def normalized(self) -> str:
         """The text with full names and everything sorted but messages, whose order records depend on."""
-        return print_file(self.descriptor, self.pool, normalized=True)
+        return print_file(self.descriptor, self.pool, unknown=self._unknown, normalized=True)
 
     @property
     def meaning(self) -> str:
@@ -79,7 +85,7 @@ class ProtobufSchema:
         if style == "serialized":
             return base64.b64encode(self.descriptor.SerializeToString(deterministic=True)).decode()
         if style == "ignore_extensions":
-            return print_file(self.descriptor, self.pool, ignore_extensions=True)
+            return print_file(self.descriptor, self.pool, unknown=self._unknown, ignore_extensions=True)
         return self.canonical
 
     @property
@@ -174,12 +180,16 @@ _parse_short = lru_cache(maxsize=_CACHED_SCHEMAS)(_parse)
 _parse_long = lru_cache(maxsize=8)(_parse)
 
 
+def _laid_out(written: Written) -> dict[Path, list[str]]:
+    return {path: [lay_out(text) for text in texts] for path, texts in written.unknown_options.items()}
+
+
 class _Compiled:
     """What protoc made of one text."""
 
-    def __init__(self, text: str, files: FileDescriptorSet) -> None:
+    def __init__(self, text: str, files: FileDescriptorSet, unknown: Sequence[Place] = ()) -> None:
         *self.dependencies, self.file = files.file
-        self.written = Written(text, self.file.source_code_info)
+        self.written = Written(text, self.file.source_code_info, unknown)
         self.file.ClearField("source_code_info")
         for dependency in self.dependencies:
             dependency.ClearField("source_code_info")
@@ -236,13 +246,41 @@ def _compiled(text: str, *, known: _Known, limits: Limits) -> _Compiled:
 def _compile(text: str, *, known: _Known, limits: Limits) -> _Compiled:
     protobuf_limits.check_text(text, limits)
     try:
-        files = compile_text(text, name=known.own_name, dependencies=known.files)
+        files, unknown = _files_of(text, known=known)
     except InvalidSchema as error:
         if _MAP_ENTRY_ERROR not in str(error):
             raise
         return _compile(_with_maps(text, known=known), known=known, limits=limits)
     protobuf_limits.check_file(files.file[-1], limits)
-    return _Compiled(text, _with_option_imports(files, known))
+    return _Compiled(text, _with_option_imports(files, known), unknown)
+
+
+def _files_of(text: str, *, known: _Known) -> tuple[FileDescriptorSet, list[Place]]:
+    """What protoc makes of a text, and where options are that nothing defines: protoc does not see them."""
+    seen = text
+    unknown: list[Place] = []
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            return compile_text(seen, name=known.own_name, dependencies=known.files), unknown
+        except Refused as refused:
+            # Of each element, protoc tells one option that it does not know.
+            more = _unknown_options(text, refused)
+            if set(more) <= set(unknown):
+                raise
+            unknown = sorted({*unknown, *more})
+            seen = protobuf_unknown.without(text, unknown)
+    raise InvalidSchema("the schema has too many options that nothing defines")
+
+
+def _unknown_options(text: str, refused: Refused) -> list[Place]:
+    found = protobuf_unknown.places(text, offsets_of(text, protobuf_unknown.positions_in(refused.errors)))
+    try:
+        for begin, end in found:
+            lay_out(text[begin:end])
+    except NotUnderstood:
+        raise refused from None
+    return found
 
 
 def _with_option_imports(files: FileDescriptorSet, known: _Known) -> FileDescriptorSet:

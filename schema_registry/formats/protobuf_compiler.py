@@ -26,6 +26,14 @@ _CRASHES = frozenset({-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS})
 _WARNING = re.compile(r"(\S+:)?\d+:\d+: warning: |WARNING: |W\d{4} ")
 
 
+class Refused(InvalidSchema):
+    """protoc found errors; all of them are here, the message tells the first ones."""
+
+    def __init__(self, errors: str) -> None:
+        super().__init__(_told(errors))
+        self.errors = errors
+
+
 class Compiler:
     """One protoc process, started on first need, replaced when it dies. Safe to share between threads and to fork."""
 
@@ -48,7 +56,7 @@ class Compiler:
         if reply is None:
             raise InvalidSchema(_GAVE_UP)
         if reply.errors or not reply.descriptor_set:
-            raise InvalidSchema(_told(reply.errors))
+            raise Refused(reply.errors)
         return FileDescriptorSet.FromString(reply.descriptor_set)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from schema_registry.formats.protobuf_layout import listed
 
-_TOKEN = re.compile(
+TOKEN = re.compile(
     r"""\s+|//[^\n]*|/\*(?s:.*?)\*/
     |(?P<string>"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+')
     |(?P<word>[A-Za-z_]\w*)
@@ -64,7 +64,7 @@ class _Tokens:
 def _split(text: str) -> Iterator[str]:
     place = 0
     while place < len(text):
-        match = _TOKEN.match(text, place)
+        match = TOKEN.match(text, place)
         if match is None:
             raise NotUnderstood(text[place:])
         place = match.end()

@@ -2,7 +2,8 @@
 
 import math
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -20,6 +21,7 @@ _ESCAPES |= {chr(code): f"\\{code:03o}" for code in (*range(0x20), 0x7F) if chr(
 _STRING_ESCAPES = str.maketrans(_ESCAPES)
 _BYTES_ESCAPES = str.maketrans(_ESCAPES | {chr(code): f"\\{code:03o}" for code in range(0x80, 0x100)})
 _SYNTHETIC = frozenset({"map_entry", "uninterpreted_option"})
+NO_OPTIONS: Mapping[Path, Sequence[str]] = MappingProxyType({})
 _FLOATS = frozenset({FieldDescriptor.TYPE_FLOAT, FieldDescriptor.TYPE_DOUBLE})
 
 
@@ -31,19 +33,21 @@ class OptionPrinter:
         pool: DescriptorPool,
         *,
         written: Written | None = None,
+        unknown: Mapping[Path, Sequence[str]] = NO_OPTIONS,
         normalized: bool = False,
         ignore_extensions: bool = False,
     ) -> None:
         self._pool = pool
         self._written = written
+        self._unknown = unknown
         self._normalized = normalized
         self._ignore_extensions = ignore_extensions
 
     def options(self, options: Message, path: Path) -> list[str]:
         """Each option that is set as `name = value`; values of messages span lines."""
-        if not options.ByteSize():
+        if not options.ByteSize() and path not in self._unknown:
             return []
-        return self._as_written(path) or self._as_known(options)
+        return self._as_written(path) or self._as_known(options, path)
 
     def _as_written(self, path: Path) -> list[str]:
         try:
@@ -51,15 +55,21 @@ class OptionPrinter:
         except NotUnderstood:
             return []
 
-    def _as_known(self, options: Message) -> list[str]:
-        fields = [
-            (field, value)
+    def _as_known(self, options: Message, path: Path) -> list[str]:
+        named = [
+            (_plain_name(field), text)
             for field, value in self._known(options).ListFields()
             if field.name not in _SYNTHETIC and not self._is_left_out(field)
+            for text in self._assignments(field, value)
+        ]
+        named += [
+            (text.partition(")")[0].lstrip("(."), text)
+            for text in self._unknown.get(path, ())
+            if not self._ignore_extensions or text.startswith("(confluent.")
         ]
         if self._normalized:
-            fields.sort(key=lambda pair: _plain_name(pair[0]))
-        return [text for field, value in fields for text in self._assignments(field, value)]
+            named.sort(key=lambda pair: pair[0])
+        return [text for _, text in named]
 
     def _known(self, options: Message) -> Message:
         """The same options in the words of the file's own pool, which knows the extensions that it imports."""

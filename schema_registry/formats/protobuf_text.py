@@ -1,6 +1,6 @@
 """A descriptor as .proto text, in the one layout that Confluent's registry prints."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from google.protobuf.descriptor_pb2 import (
     DescriptorProto,
@@ -18,7 +18,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 
 from schema_registry.formats.protobuf_fields import FieldPrinter, Numbered, is_plain, local_name, oneof_members
 from schema_registry.formats.protobuf_layout import block, bracketed, indented
-from schema_registry.formats.protobuf_options import OptionPrinter
+from schema_registry.formats.protobuf_options import NO_OPTIONS, OptionPrinter
 from schema_registry.formats.protobuf_ranges import RangePrinter
 from schema_registry.formats.protobuf_written import Path, Written
 
@@ -28,11 +28,17 @@ def print_file(
     pool: DescriptorPool,
     *,
     written: Written | None = None,
+    unknown: Mapping[Path, Sequence[str]] = NO_OPTIONS,
     normalized: bool = False,
     ignore_extensions: bool = False,
 ) -> str:
-    """The file's text. With `written`, names and options stand as they did there; else names are full ones."""
-    options = OptionPrinter(pool, written=written, normalized=normalized, ignore_extensions=ignore_extensions)
+    """The file's text. With `written`, names and options stand as they did there; else names are full ones.
+
+    Options that nothing defines are not in the descriptor: they are given by the paths of the options they belong to.
+    """
+    options = OptionPrinter(
+        pool, written=written, unknown=unknown, normalized=normalized, ignore_extensions=ignore_extensions
+    )
     return _FilePrinter(file, options, written, normalized=normalized, ignore_extensions=ignore_extensions).text()
 
 

@@ -19,7 +19,7 @@ LENGTH = struct.Struct(">I")
 CPU_SECONDS = 0.7
 """How long one schema may be compiled; ordinary ones take less than a millisecond."""
 MEMORY_BYTES = 1 << 30
-MAX_ERROR_BYTES = 8192
+MAX_ERROR_BYTES = 1 << 18
 
 
 class CompileRequest(msgspec.Struct, frozen=True, array_like=True):

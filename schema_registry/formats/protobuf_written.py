@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 
 from google.protobuf.descriptor_pb2 import SourceCodeInfo
 
@@ -30,18 +31,25 @@ _PARTS: Mapping[str, Mapping[int, str]] = {
     "method": {4: "options"},
 }
 """What each field number of descriptor.proto leads to, where there are options below."""
+_BLOCKS = frozenset({"message", "enum", "service", "method"})
+_LINES = frozenset({"field", "value", "range"})
+"""What has its options in brackets."""
 
 
 class Written:
     """One text, asked by the paths of its elements."""
 
-    def __init__(self, text: str, info: SourceCodeInfo) -> None:
+    def __init__(self, text: str, info: SourceCodeInfo, unknown: Sequence[tuple[int, int]] = ()) -> None:
         self._text = text
         self._spans: dict[Path, list[list[int]]] = {}
         """Where elements begin and end, in protoc's columns: bytes, with tabs widened to eight."""
         self._tabs: dict[int, list[Position]] = {}
         for location in info.location:
             self._spans.setdefault(tuple(location.path), []).append(location.span[:])
+        self._unknown: dict[Path, list[list[int]]] = {}
+        """Where options are that nothing defines, by the path of the options they belong to."""
+        if unknown:
+            self._place(unknown)
 
     @cached_property
     def _lines(self) -> list[bytes]:
@@ -78,7 +86,13 @@ class Written:
 
     def options(self, path: Path) -> list[str]:
         """The texts of the options whose list has this path, in their order."""
-        return [self._slice(span) for span in sorted(self._options.get(path, ()))]
+        spans = [*self._options.get(path, ()), *self._unknown.get(path, ())]
+        return [self._slice(span) for span in sorted(spans, key=_start)]
+
+    @property
+    def unknown_options(self) -> dict[Path, list[str]]:
+        """The texts of options that nothing defines, by the path of the options they belong to."""
+        return {path: [self._slice(span) for span in spans] for path, spans in self._unknown.items()}
 
     def statement(self, path: Path, index: int) -> Position | None:
         """Where the statement begins that holds element `index` of the list at this path."""
@@ -104,6 +118,15 @@ class Written:
             if path:
                 yield path
 
+    def _place(self, unknown: Sequence[tuple[int, int]]) -> None:
+        owners = _Owners(self._spans)
+        ends = positions_of(self._text, sorted({offset for place in unknown for offset in place}))
+        positions = dict(zip(sorted({offset for place in unknown for offset in place}), ends, strict=True))
+        for begin, end in sorted(unknown):
+            start = positions[begin]
+            path = owners.options_at(start, is_statement=self._text[begin] != "(")
+            self._unknown.setdefault(path, []).append([*start, *positions[end]])
+
     def _word(self, path: Path) -> str | None:
         spans = self._spans.get(path)
         return self._slice(spans[0]) if spans and len(spans[0]) == _ONE_LINE else None
@@ -121,9 +144,57 @@ class Written:
         tabs = self._tabs.get(line)
         if tabs is None:
             tabs = self._tabs[line] = _tab_stops(self._lines[line])
-        place = bisect_right(tabs, column, key=lambda stop: stop[0])
-        after_column, after_offset = tabs[place - 1] if place else (0, 0)
-        return after_offset + column - after_column
+        return _byte_offset(tabs, column)
+
+
+class _Owners:
+    """Finds what an option belongs to by where it stands: the innermost element around it that can have one there."""
+
+    def __init__(self, spans: Mapping[Path, list[list[int]]]) -> None:
+        self._spans = spans
+        kinds = {path: _kind(path) for path in spans}
+        self._blocks = self._sorted(path for path, kind in kinds.items() if kind in _BLOCKS)
+        self._oneofs = self._sorted(path for path, kind in kinds.items() if kind == "oneof")
+        self._lines = self._sorted(path for path, kind in kinds.items() if kind in _LINES)
+
+    def options_at(self, position: Position, *, is_statement: bool) -> Path:
+        """The path of the options that something at this position is one of."""
+        if not is_statement:
+            return self._options(self._last(self._lines, position))
+        block = self._last(self._blocks, position)
+        while block and not _covers(self._spans[block][0], position):
+            block = block[:-2]
+        oneof = self._last(self._oneofs, position)
+        if oneof and _covers(self._spans[oneof][0], position) and len(oneof) > len(block):
+            block = oneof
+        return self._options(block)
+
+    def _sorted(self, paths: Iterator[Path]) -> list[Path]:
+        return sorted(paths, key=self._begin)
+
+    def _begin(self, path: Path) -> Position:
+        return _start(self._spans[path][0])
+
+    def _last(self, paths: list[Path], position: Position) -> Path:
+        place = bisect_right(paths, position, key=self._begin)
+        return paths[place - 1] if place else ()
+
+    def _options(self, path: Path) -> Path:
+        parts = _PARTS[_kind(path)]
+        return (*path, next(number for number, part in parts.items() if part == "options"))
+
+
+def offsets_of(text: str, positions: Sequence[Position]) -> list[int]:
+    """The places in the text of some positions, as protoc counts; those outside of it are left out."""
+    lines = text.split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    offsets = []
+    for line, column in positions:
+        if line < len(lines):
+            content = lines[line].encode(errors="replace")
+            before = content[: _byte_offset(_tab_stops(content), column)]
+            offsets.append(starts[line] + len(before.decode(errors="replace")))
+    return offsets
 
 
 def positions_of(text: str, offsets: Sequence[int]) -> list[Position]:
@@ -151,6 +222,12 @@ def _covers(span: Sequence[int], position: Position) -> bool:
     return _start(span) <= position < _end(span)
 
 
+def _byte_offset(tabs: Sequence[Position], column: int) -> int:
+    place = bisect_right(tabs, column, key=lambda stop: stop[0])
+    after_column, after_offset = tabs[place - 1] if place else (0, 0)
+    return after_offset + column - after_column
+
+
 def _tab_stops(line: bytes) -> list[Position]:
     """Column and offset after each tab."""
     stops = []
@@ -174,6 +251,14 @@ def _options_length(path: Path) -> int:
         if not kind:
             return 0
     return 0
+
+
+def _kind(path: Path) -> str:
+    """What kind of element a path leads to; nothing if it is none that can have options."""
+    kind = "file"
+    for number in path[::2]:
+        kind = _PARTS.get(kind, {}).get(number, "")
+    return kind if len(path) % 2 == 0 and kind in _PARTS else ""
 
 
 def _is_message(path: Path) -> bool:
