@@ -13,8 +13,8 @@ from schema_registry.models import Metadata, SchemaEntity, SchemaTags
 from schema_registry.registry.data_contracts import tidy_metadata
 
 TAGS = "confluent:tags"
-_FIELD = "SR_FIELD"
-_RECORD = "SR_RECORD"
+_FIELD = "sr_field"
+_RECORD = "sr_record"
 _TYPE_WORDS = frozenset({"object", "array", "oneof", "anyof", "allof", "string", "number", "boolean", "null", "const"})
 
 
@@ -80,7 +80,7 @@ def _find_avro(document: Any, wanted: SchemaTags) -> Iterator[dict[str, Any]]:
     entity = wanted.schema_entity
     path = entity.entity_path.lstrip(".")
     for found, kind, node in _avro_entities(document, ""):
-        if kind == entity.entity_type.upper() and (found == path or found.endswith(f".{path}")):
+        if kind == entity.entity_type.lower() and (found == path or found.endswith(f".{path}")):
             yield node
 
 

@@ -5,7 +5,8 @@ from core_broker.service.web import Application, Message, Receive, Scope, Send, 
 VERSIONED = b"application/vnd.schemaregistry.v1+json"
 ANSWERS = (VERSIONED, b"application/vnd.schemaregistry+json", b"application/json")
 """What answers may be called, best first."""
-BODIES = frozenset({*ANSWERS, b"application/octet-stream"})
+_BYTES = b"application/octet-stream"
+BODIES = frozenset({*ANSWERS, _BYTES})
 """What bodies may be called; the last stands for clients that do not say."""
 _NO_JSON = (b"/metrics", b"/docs", b"/redoc", b"/openapi.json", b"/health")
 
@@ -27,9 +28,13 @@ class MediaTypes:
             await generic(406)(scope, receive, send)
             return
         answering = _typed(send, chosen)
-        if not _is_accepted(headers.get(b"content-type")):
+        sent = _name(headers.get(b"content-type", b""))
+        if sent and sent not in BODIES:
             await generic(415)(scope, receive, answering)
             return
+        if sent == _BYTES:
+            # It is JSON all the same, and read as such only under that name.
+            scope = {**scope, "headers": [*(headers | {b"content-type": b"application/json"}).items()]}
         await self._app(scope, receive, answering)
 
 
@@ -52,6 +57,8 @@ def _weight(offered: bytes, weights: list[tuple[bytes, float]]) -> float:
 
 def _weighted(part: bytes) -> tuple[bytes, float]:
     name, *parameters = (piece.strip() for piece in part.split(b";"))
+    if name == b"*" or name.startswith(b"*/"):
+        name = b"*/*"
     quality = next((piece[2:] for piece in parameters if piece.startswith(b"q=")), b"1")
     try:
         return name, float(quality)
@@ -59,8 +66,8 @@ def _weighted(part: bytes) -> tuple[bytes, float]:
         return name, 0.0
 
 
-def _is_accepted(content_type: bytes | None) -> bool:
-    return not content_type or content_type.partition(b";")[0].strip().lower() in BODIES
+def _name(content_type: bytes) -> bytes:
+    return content_type.partition(b";")[0].strip().lower()
 
 
 def _typed(send: Send, media_type: bytes) -> Send:

@@ -12,8 +12,11 @@ Segment = Annotated[str, AfterValidator(unquote)]
 Flag = Annotated[bool, Query()]
 """`true` or `false`; not given means false."""
 
-Offset = Annotated[int, Query(ge=0)]
+Words = Annotated[list[str], Query(max_length=1000)]
+"""A parameter that may be given several times."""
+
+Offset = Annotated[int, Query(ge=0, le=2**31 - 1)]
 """How many entries of a list are left out at its start."""
 
-Limit = Annotated[int, Query(ge=-1)]
+Limit = Annotated[int, Query(ge=-1, le=2**31 - 1)]
 """How many entries a list has at most; -1 for all."""

@@ -6,7 +6,9 @@ from schema_registry.formats.schema import SchemaType
 from schema_registry.models import ContextId, SchemaAnswer, SubjectVersion
 from schema_registry.registry.registry import Registry
 from schema_registry.routes.answers import listed, schema_text, told
-from schema_registry.routes.parameters import Limit, Offset, Segment
+from schema_registry.routes.parameters import Limit, Offset, Segment, Words
+
+_NONE: list[str] = []
 
 
 def router(registry: Registry) -> APIRouter:
@@ -55,10 +57,16 @@ def _add_by_id(routes: APIRouter, registry: Registry) -> None:
         format: str = "",
         referenceFormat: str = "",
         fetchMaxId: bool = False,
+        findTags: Words = _NONE,
     ) -> Response:
         """The schema that an id stands for."""
         answer = registry.schema_by_id(
-            schema_id, subject=subject, style=format, reference_style=referenceFormat, fetch_max_id=fetchMaxId
+            schema_id,
+            subject=subject,
+            style=format,
+            reference_style=referenceFormat,
+            fetch_max_id=fetchMaxId,
+            find_tags=findTags,
         )
         return told(answer, etag=answer.guid)
 

@@ -9,7 +9,9 @@ from schema_registry.formats.schema import SchemaType
 from schema_registry.models import SchemaAnswer, SchemaBody, TagBody
 from schema_registry.registry.registry import Registry
 from schema_registry.routes.answers import listed, number, schema_text, told
-from schema_registry.routes.parameters import Limit, Offset, Segment
+from schema_registry.routes.parameters import Limit, Offset, Segment, Words
+
+_NONE: list[str] = []
 
 
 def router(registry: Registry) -> APIRouter:
@@ -120,9 +122,17 @@ def _add_versions(routes: APIRouter, registry: Registry) -> None:
         format: str = "",
         referenceFormat: str = "",
         deleted: bool = False,
+        findTags: Words = _NONE,
     ) -> Response:
         """One version of a subject, by number or `latest`."""
-        found = registry.version(subject, version, style=format, reference_style=referenceFormat, deleted=deleted)
+        found = registry.version(
+            subject,
+            version,
+            style=format,
+            reference_style=referenceFormat,
+            deleted=deleted,
+            find_tags=findTags,
+        )
         return told(found)
 
     @routes.delete("/{subject}/versions/{version}", response_model=int)

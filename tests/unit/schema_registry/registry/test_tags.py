@@ -12,7 +12,7 @@ from tests.support.registry_world import RegistryWorld, record
 JSON_TEXT = '{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string"}}}}}'
 
 
-def tags(path: str, *names: str, kind: str = "SR_FIELD") -> dict[str, Any]:
+def tags(path: str, *names: str, kind: str = "sr_field") -> dict[str, Any]:
     return {"schemaEntity": {"entityPath": path, "entityType": kind}, "tags": list(names)}
 
 
@@ -22,7 +22,7 @@ def change(world: RegistryWorld, **body: Any) -> Any:
 
 def test_tags_of_avro_fields_and_records_become_a_new_version(world: RegistryWorld) -> None:
     world.register("orders", record("a", "b"))
-    answer = change(world, tagsToAdd=[tags("Order.a", "PII", "X"), tags("Order", "R", kind="SR_RECORD")])
+    answer = change(world, tagsToAdd=[tags("Order.a", "PII", "X"), tags("Order", "R", kind="sr_record")])
     document = json.loads(answer.schema_)
     assert answer.version == 2
     assert document["confluent:tags"] == ["R"]
@@ -87,7 +87,7 @@ def test_tags_may_come_with_a_registration_and_stay_on(world: RegistryWorld) -> 
 
 
 def test_tags_are_found_if_asked_for(world: RegistryWorld) -> None:
-    both = [tags("Order", "R", kind="SR_RECORD"), tags("Order.b", "PII")]
+    both = [tags("Order", "R", kind="sr_record"), tags("Order.b", "PII")]
     world.register("orders", record("a", "b"), schemaTagsToAdd=both)
     assert world.registry.version("orders", "1").schema_tags is None
     assert world.registry.version("orders", "1", find_tags=["*"]).schema_tags == both

@@ -29,6 +29,9 @@ V1, ANY_VERSION, JSON = (
         (b"text/plain", None),
         (b"application/avro", None),
         (b"*/*;q=0", None),
+        (b"*", V1),
+        (b"*/does-not-matter", V1),
+        (b"text/html, image/gif, *; q=.2, */*; q=.2", V1),
     ],
 )
 def test_the_best_type_that_the_client_accepts_is_chosen(accept: bytes, expected: bytes | None) -> None:
