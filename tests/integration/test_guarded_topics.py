@@ -2,7 +2,7 @@
 
 import asyncio
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -10,8 +10,9 @@ from uuid import UUID
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError as AioError
-from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, SerializingProducer, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, OffsetSpec, ResourceType
+from confluent_kafka.schema_registry import header_schema_id_serializer, prefix_schema_id_serializer
 from kafka import KafkaProducer
 from kafka.errors import InvalidRecordError, KafkaTimeoutError
 
@@ -29,7 +30,9 @@ from tests.support.broker import BrokerProcess
 from tests.support.clients.all import INSTALLED
 from tests.support.clients.confluent import ConfluentClient
 from tests.support.clients.model import Client, Sent
+from tests.support.protobuf_messages import message_classes
 from tests.support.registry import AVRO, AVRO_KEY, Registered, RegistryProcess
+from tests.support.registry_clients import confluent
 from tests.support.wire import WireConnection
 
 VALUES = {"confluent.value.schema.validation": "true"}
@@ -221,6 +224,38 @@ def test_subjects_may_be_named_after_topic_and_record(
     producer = confluent_producer(guarded_broker)
     assert deliver(producer, name, framed(good)) == [0]
     assert deliver(producer, name, framed(wrong)) == [REFUSED]
+
+
+SERIALIZED: dict[str, tuple[str, Any]] = {
+    "avro": (AVRO, {"n": 1}),
+    "json": ('{"title":"Order","type":"object"}', {"n": 1}),
+    "protobuf": ("shop.Order", None),
+}
+SHOP = {"shop.proto": 'syntax = "proto3"; package shop; message First {} message Order { int32 n = 1; }'}
+
+
+@pytest.mark.parametrize("place", [prefix_schema_id_serializer, header_schema_id_serializer])
+@pytest.mark.parametrize("kind", SERIALIZED)
+def test_records_of_confluent_s_serializers_pass(
+    guarded_broker: BrokerProcess, registry: RegistryProcess, name: str, kind: str, place: Callable[..., bytes]
+) -> None:
+    create_topic(guarded_broker, name, configs={**VALUES, **KEYS})
+    schema, value = SERIALIZED[kind]
+    settings = {"schema.id.serializer": place}
+    with confluent(registry.url) as theirs:
+        if kind == "protobuf":
+            order = message_classes(SHOP)[schema]
+            value, write = order(n=1), theirs.protobuf_serializer(order, conf=settings)
+        else:
+            write = getattr(theirs, f"{kind}_serializer")(schema, conf=settings)
+        key = theirs.avro_serializer('"string"', conf=settings)
+        serializers = {"key.serializer": key, "value.serializer": write}
+        producer = SerializingProducer({"bootstrap.servers": guarded_broker.bootstrap, **serializers})
+        fates: list[KafkaError | None] = []
+        producer.produce(name, "k", value, headers=[], on_delivery=lambda error, _: fates.append(error))
+        assert producer.flush(30) == 0
+    assert fates == [None]
+    assert end_offset(guarded_broker, name) == 1
 
 
 def test_acks_0_drops_bad_records_and_goes_on(guarded: Guarded) -> None:
