@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import jsonschema_rs
 from jsonschema import Draft4Validator, Draft6Validator, Draft7Validator, Draft201909Validator, Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
@@ -101,12 +102,19 @@ def _additional_properties(validator: Validator, allowed: JsonValue, instance: J
         yield ValidationError(f"additional properties are not allowed ({names} unexpected)")
 
 
+def _unique_items(_: Validator, is_unique: bool, instance: JsonValue, __: JsonObject) -> Errors:
+    # The library compares every item with every other.
+    if is_unique and isinstance(instance, list) and not _UNIQUE.is_valid(instance):
+        yield ValidationError(f"{instance!r} has non-unique elements")
+
+
 def _class_of(draft: Draft, library_class: Validator) -> Validator:
     checks = {keyword: check for keyword, check in library_class.VALIDATORS.items() if keyword in REFERENCE_KEYWORDS}
     changed = {keyword: _counted(check) for keyword, check in checks.items()} | {
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
+        "uniqueItems": _unique_items,
     }
     made: Validator = extend(library_class, changed)  # type: ignore[no-untyped-call]  # its stubs have no types
     made.evolve = _evolve
@@ -114,6 +122,7 @@ def _class_of(draft: Draft, library_class: Validator) -> Validator:
     return made
 
 
+_UNIQUE = jsonschema_rs.Draft7Validator({"uniqueItems": True})
 _CLASSES = {
     Draft.DRAFT_4: _class_of(Draft.DRAFT_4, Draft4Validator),
     Draft.DRAFT_6: _class_of(Draft.DRAFT_6, Draft6Validator),

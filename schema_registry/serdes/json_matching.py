@@ -25,5 +25,5 @@ def is_found(pattern: str, text: str) -> bool:
 def _backtracking(pattern: str) -> Draft7Validator:
     try:
         return Draft7Validator({"pattern": numbered(pattern)}, pattern_options=BACKTRACKING)
-    except ValidationError:
+    except (ValidationError, LookupError):
         raise UnknownPattern(pattern) from None

@@ -8,6 +8,7 @@ refused, and integers of any size are kept: hence the standard library writes, a
 
 import json
 from functools import cached_property
+from itertools import islice
 
 import jsonschema_rs
 import msgspec
@@ -23,6 +24,7 @@ from schema_registry.serdes.json_matching import UnknownPattern
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False).encode
 _MAX_SHOWN = 600
 _MAX_SHOWN_VALUE = 100
+_MAX_ERRORS = 100
 _FREE_STEPS = 10_000
 _BYTES_PER_STEP = 2
 """References that may be followed to check one document: so many, and one more for so many bytes of it."""
@@ -79,11 +81,13 @@ class JsonCodec:
             return
         try:
             with steps(_FREE_STEPS + size // _BYTES_PER_STEP):
-                error: ValidationError | None = best_match(self._counting.iter_errors(value))
+                error: ValidationError | None = best_match(islice(self._counting.iter_errors(value), _MAX_ERRORS))
         except RecursionError:
             raise InvalidData("the document nests too deep to be checked against its JSON Schema") from None
         except TooManySteps:
             raise InvalidData("it takes too long to check the document against its JSON Schema") from None
+        except OverflowError:
+            raise InvalidData("the document has a number too large to be checked against its JSON Schema") from None
         except UnknownPattern as unknown:
             raise InvalidData(f"the JSON Schema has a pattern that cannot be matched: {_short(unknown)}") from None
         if error is not None:

@@ -2,13 +2,14 @@ import time
 
 import pytest
 
-from schema_registry.formats.json_patterns import MAX_PATTERN_CHARS, matches, pattern_fault
+from schema_registry.formats.json_patterns import MAX_PATTERN_CHARS, matches, numbered, pattern_fault
 
 
 @pytest.mark.parametrize(
     "pattern",
     [
         *("^[a-z]+$", r"\d{3}-\d{4}", r"^\p{L}+$", "(?<year>[0-9]{4})", "^(?!x)a", r"(?<=a)b", r"(a)\1"),
+        *("(?=[[a])b", "(?=[^[a])", "(?=[+--b&&c~~d||e])", r"(?=\[[)])"),  # Python warns, and warnings fail tests
         *(r"(?<n>a)\k<n>", r"^(?=.*\p{Lu}).{8,}$", r"\/", r"[\w.-]+@[\w-]+", "(a+)+$", "", "[[a]", r"\cJ"),
     ],
 )
@@ -46,3 +47,15 @@ def test_patterns_that_explode_elsewhere_are_checked_and_matched_in_no_time(patt
     matches(pattern, "a" * 5_000 + "!")
 
     assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (r"(a)\1", r"(a)\1"),
+        (r"(x)(?<n>a)\k<n>1", r"(x)(?<n>a)(?:\2)1"),
+        (r"(?<n>a)(?<m>b)\k<m>", r"(?<n>a)(?<m>b)(?:\2)"),
+    ],
+)
+def test_references_to_groups_by_name_become_references_by_number(pattern: str, expected: str) -> None:
+    assert numbered(pattern) == expected

@@ -215,3 +215,13 @@ def test_thousands_of_references_are_followed_in_no_time(schema: JsonObject) -> 
     assert _parse(schema).targets
 
     assert time.process_time() - started < 1
+
+
+def test_dependencies_on_names_may_stand_beside_dependencies_on_schemas() -> None:
+    schema = {"dependencies": {"a": {"$ref": "#/definitions/x"}, "b": ["a"]}, "definitions": {"x": {"required": ["c"]}}}
+
+    parsed = _parse(schema)
+
+    assert is_valid(parsed, {"a": 1, "b": 2, "c": 3})
+    assert not is_valid(parsed, {"b": 2})
+    assert not is_valid(parsed, {"a": 1})

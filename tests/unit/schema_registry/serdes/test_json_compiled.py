@@ -107,3 +107,81 @@ def test_the_validators_agree(draft: Draft, document: Any, other: JsonObject, va
     assume(quick is not None)
     assert quick is not None
     assert [quick.is_valid(value) for value in values] == _slow_verdicts(schema, values)
+
+
+@pytest.mark.parametrize(
+    ("document", "value", "is_valid"),
+    [
+        pytest.param({"multipleOf": 0.1}, 0.3, True, id="decimals are meant as they are written, not as doubles"),
+        pytest.param({"multipleOf": 0.01}, 19.99, True, id="decimals, too"),
+        pytest.param({"const": 1e23}, 10**23, True, id="no double is 10^23: what was written is"),
+        pytest.param({"pattern": r"^\s$"}, "\u00a0", True, id="ECMA's spaces are Unicode's, RE2's are ASCII"),
+        pytest.param({"pattern": r"^\S$"}, "\u00a0", False, id="and so is what is no space"),
+        pytest.param({"pattern": r"\bé"}, "é", True, id="words have letters of any alphabet; for ECMA and RE2 ASCII"),
+    ],
+)
+def test_the_validators_are_known_to_disagree(document: JsonObject, value: JsonValue, is_valid: bool) -> None:
+    schema = _parsed(document, Draft.DRAFT_7)
+    quick = compiled(schema)
+    assert quick is not None
+    assert quick.is_valid(value) is is_valid
+    assert _slow_verdicts(schema, [value]) == [not is_valid]
+
+
+_TREE = {"properties": {"next": {"anyOf": [{"type": "null"}, {"$ref": "#"}]}}}
+_NULLABLE = {"anyOf": [{"type": "null"}, {"$ref": "#/definitions/one"}]}
+_DIAMONDS = {f"d{n}": {"properties": {key: {"$ref": f"#/definitions/d{n + 1}"} for key in "abcd"}} for n in range(30)}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        True,
+        {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?!x)", "format": "date"}}},
+        {"properties": {"to": {"$ref": "other.json"}}},
+        _TREE,
+        {"properties": dict.fromkeys("abc", _NULLABLE), "definitions": {"one": {"properties": {"a": _NULLABLE}}}},
+        {"$ref": "#/definitions/d0", "definitions": {**_DIAMONDS, "d30": {"type": "string"}}},
+        {"oneOf": [{"properties": {"kind": {"const": n}, "to": {"$ref": "other.json"}}} for n in range(100)]},
+    ],
+    ids=["true", "plain", "reference", "recursive", "nullable", "many ways to different values", "alternatives"],
+)
+def test_usual_schemas_are_checked_quickly(document: Any) -> None:
+    assert compiled(_parsed(document, Draft.DRAFT_7, {"type": "object"})) is not None
+
+
+def _doubling(keyword: str, inside: str | None = None) -> JsonObject:
+    definitions: JsonObject = {"d30": {"type": "string"}}
+    for n in range(30):
+        way: JsonObject = {"$ref": f"#/definitions/d{n + 1}"}
+        definitions[f"d{n}"] = {keyword: [{inside: way} if inside else way] * 2}
+    return {"$ref": "#/definitions/d0", "definitions": definitions}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        *(_doubling(keyword) for keyword in ("allOf", "anyOf", "oneOf")),
+        _doubling("allOf", "items"),
+        {"allOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}}]},
+        {"patternProperties": {"a": {"$ref": "#"}, "b": {"$ref": "#"}}},
+        {"items": {"$ref": "#"}, "contains": {"$ref": "#"}},
+    ],
+    ids=["allOf", "anyOf", "oneOf", "allOf and items", "recursive", "patterns", "items and contains"],
+)
+def test_schemas_whose_steps_multiply_are_left_to_the_validator_that_counts(document: JsonObject) -> None:
+    assert compiled(_parsed(document, Draft.DRAFT_7)) is None
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"properties": {"a": {"$ref": "other.json"}}},
+        {"$recursiveAnchor": True, "items": {"$recursiveRef": "#"}},
+        {"pattern": r"a\Z(?=b)"},
+    ],
+    ids=["two drafts", "references that depend on the value", "a pattern of another dialect"],
+)
+def test_what_cannot_be_one_document_is_left_to_the_validator_that_counts(document: JsonObject) -> None:
+    other = {"$schema": Draft.DRAFT_4.value, "maximum": 3, "exclusiveMaximum": True}
+    assert compiled(_parsed(document, Draft.DRAFT_2019_09, other)) is None

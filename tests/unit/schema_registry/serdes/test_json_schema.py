@@ -130,9 +130,10 @@ def test_deep_documents_of_recursive_schemas_are_checked_or_refused_not_fatal() 
 
 
 @pytest.mark.parametrize("document", ["a" * 5_000 + "!", ["a" * 5_000 + "!"]], ids=["outside", "behind a reference"])
-def test_patterns_do_not_explode(document: object) -> None:
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(?=a)(a+)+$", r"^(a|aa)+\1$", r"^(?<n>a|aa)+\k<n>$", r"(?i)^(A+)+$"])
+def test_patterns_do_not_explode(document: object, pattern: str) -> None:
     draft = "http://json-schema.org/draft-07/schema#"
-    codec = _codec({"$schema": draft, "pattern": "^(a+)+$", "items": {"$ref": "#"}})
+    codec = _codec({"$schema": draft, "pattern": pattern, "items": {"$ref": "#"}})
     begun = time.monotonic()
     with pytest.raises(InvalidData):
         codec.encode(document)
@@ -169,3 +170,49 @@ def test_long_documents_may_follow_many_references() -> None:
     codec = _codec({"definitions": {"n": {"type": "integer"}}, "items": {"$ref": "#/definitions/n"}})
     numbers = list(range(12_000))
     assert codec.decode(codec.encode(numbers)) == numbers
+
+
+def test_a_pattern_that_only_unbounded_engines_read_refuses_documents() -> None:
+    with pytest.raises(InvalidData, match="a pattern that cannot be matched"):
+        _codec({"pattern": "(a)(?(1)b|c)"}).encode("ab")
+
+
+@pytest.mark.parametrize(
+    ("schema", "document"),
+    [
+        ({"items": {"type": "string"}}, list(range(100_000))),
+        ({"uniqueItems": True}, [{"a": n} for n in range(5_000)] + [{"a": 1}, None, "x"]),
+        ({"items": {"pattern": r"(?:(a)|b|ab)*\1c"}}, ["ab" * 100] * 1_000),
+        ({"multipleOf": 0.7}, 10**400),
+    ],
+    ids=["all wrong", "items compared with one another", "backtracking", "a number beyond doubles"],
+)
+def test_large_documents_are_refused_in_no_time(schema: dict[str, Any], document: object) -> None:
+    codec = _codec(schema)
+    begun = time.process_time()
+    with pytest.raises(InvalidData) as refusal:
+        codec.encode(document)
+    assert time.process_time() - begun < 1
+    assert len(str(refusal.value)) < 1_000
+
+
+def test_a_refusal_tells_what_is_allowed_however_long_the_value() -> None:
+    with pytest.raises(InvalidData) as refusal:
+        _codec({"properties": {"a": {"maximum": 5}, "b": {"type": "integer"}}}).encode({"a": 1, "b": "x" * 10_000})
+    assert str(refusal.value).startswith("the document does not fit its JSON Schema: /b: 'xxx")
+    assert str(refusal.value).endswith("x… is not of type 'integer'")
+
+
+@pytest.mark.parametrize("value", [{"id": 1, "tags": ("a", "b")}, {"id": True + 1}])
+def test_what_is_checked_is_what_is_written(value: object) -> None:
+    assert order.decode(order.encode(value)) == json.loads(json.dumps(value))
+
+
+def test_keys_that_become_strings_are_checked_as_strings() -> None:
+    with pytest.raises(InvalidData, match="/1: 'x' is not of type 'integer'"):
+        _codec({"properties": {"1": {"type": "integer"}}}).encode({1: "x"})
+
+
+def test_formats_and_encodings_of_contents_are_not_asserted_as_confluent_does_not() -> None:
+    document = {"format": "date", "contentEncoding": "base64", "contentMediaType": "application/json"}
+    assert _codec(document).encode("neither") == b'"neither"'
