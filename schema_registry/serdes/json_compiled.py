@@ -60,11 +60,26 @@ class _NotOneDocument(Exception):
 
 
 class _Ways(NamedTuple):
-    """The schemas that look at the same value as a schema does, at one of its named parts, and at any of its parts."""
+    """The schemas that a schema asks about a value and its parts."""
 
     same: list[int]
-    named: list[int]
-    others: list[int]
+    """About the value itself."""
+    items: list[int]
+    """About its items: one for each."""
+    more_items: list[int]
+    """About any item besides."""
+    properties: list[int]
+    more_properties: list[int]
+
+    def of(self, keyword: str) -> list[int]:
+        """The list that the schemas of a keyword are in."""
+        if keyword in SAME_PLACE_KEYWORDS:
+            return self.same
+        if keyword in {"items", "prefixItems", "additionalItems"}:
+            return self.items
+        if keyword in {"contains", "unevaluatedItems"}:
+            return self.more_items
+        return self.properties if keyword in {"properties", "additionalProperties"} else self.more_properties
 
 
 class _Flattening:
@@ -96,8 +111,9 @@ class _Flattening:
             is_settled = True
             for node, ways in reversed(self._ways.items()):
                 visits = 1 + sum(here.get(other, 0) for other in ways.same)
-                deeper = sum(below.get(other, 0) for other in ways.same) + sum(map(most, ways.others))
-                deeper += max(map(most, ways.named), default=0)
+                items = max(map(most, ways.items), default=0) + sum(map(most, ways.more_items))
+                properties = max(map(most, ways.properties), default=0) + sum(map(most, ways.more_properties))
+                deeper = sum(below.get(other, 0) for other in ways.same) + max(items, properties)
                 if max(visits, deeper) > _MAX_VISITS:
                     return False
                 is_settled = is_settled and (visits, deeper) == (here[node], below[node])
@@ -112,7 +128,7 @@ class _Flattening:
         draft = self._schema.draft
         if draft_of(node, draft) is not draft or "$dynamicRef" in node or "$recursiveRef" in node:
             raise _NotOneDocument
-        ways = self._ways[id(node)] = _Ways([], [], [])
+        ways = self._ways[id(node)] = _Ways([], [], [], [], [])
         copy: JsonObject = {}
         if "$ref" in node:
             target = self._schema.targets[id(node), "$ref"]
@@ -127,7 +143,7 @@ class _Flattening:
                     copy[str(name)][key[0]] = self._copy(child)
                 else:
                     copy[str(name)] = self._copy(child)
-                _list_of(ways, name, bool(key)).append(id(child))
+                ways.of(str(name)).append(id(child))
         if any(name in node for name in _UNEVALUATED):  # what the others looked at is found by asking them once more
             ways.same.extend(ways.same[:])
         return copy
@@ -138,13 +154,6 @@ class _Flattening:
             self._pointers[id(target)] = f"#/definitions/{name}"
             self._pending.append((name, target))
         return self._pointers[id(target)]
-
-
-def _list_of(ways: _Ways, keyword: str | int, is_one_of_several: bool) -> list[int]:
-    if keyword in SAME_PLACE_KEYWORDS:
-        return ways.same
-    is_named = keyword == "properties" or (keyword in {"items", "prefixItems"} and is_one_of_several)
-    return ways.named if is_named else ways.others
 
 
 def _shallow(value: JsonValue) -> JsonValue:

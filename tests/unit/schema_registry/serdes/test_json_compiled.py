@@ -140,11 +140,26 @@ _DIAMONDS = {f"d{n}": {"properties": {key: {"$ref": f"#/definitions/d{n + 1}"} f
         {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(?!x)", "format": "date"}}},
         {"properties": {"to": {"$ref": "other.json"}}},
         _TREE,
+        {
+            "type": ["object", "array"],
+            "items": {"$ref": "#"},
+            "properties": {"a": _TREE},
+            "additionalProperties": {"$ref": "#"},
+        },
         {"properties": dict.fromkeys("abc", _NULLABLE), "definitions": {"one": {"properties": {"a": _NULLABLE}}}},
         {"$ref": "#/definitions/d0", "definitions": {**_DIAMONDS, "d30": {"type": "string"}}},
         {"oneOf": [{"properties": {"kind": {"const": n}, "to": {"$ref": "other.json"}}} for n in range(100)]},
     ],
-    ids=["true", "plain", "reference", "recursive", "nullable", "many ways to different values", "alternatives"],
+    ids=[
+        "true",
+        "plain",
+        "reference",
+        "recursive",
+        "any value",
+        "nullable",
+        "many ways to different values",
+        "alternatives",
+    ],
 )
 def test_usual_schemas_are_checked_quickly(document: Any) -> None:
     assert compiled(_parsed(document, Draft.DRAFT_7, {"type": "object"})) is not None
