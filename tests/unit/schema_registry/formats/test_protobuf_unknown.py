@@ -21,7 +21,7 @@ KEPT = [
     "message A {\n  oneof b {\n    option (one) = 1;\n  \n    string c = 1 [(two) = 2];\n    string d = 2;\n  }\n}\n",
     'enum E {\n  option (kind) = "x";\n  ZERO = 0 [(label) = "nothing"];\n  ONE = 1;\n}\n',
     "message A {}\n\nservice S {\n  option (auth) = NONE;\n\n  rpc Get (A) returns (A);\n}\n",
-    'message A {}\n\nservice S {\n  rpc Get (A) returns (A) {\n    option (http) = {\n      get: "/"\n    };\n  };\n}\n',
+    'message A {}\n\nservice T {\n  rpc G (A) returns (A) {\n    option (http) = {\n      get: "/"\n    };\n  };\n}\n',
     "message A {\n  message B {\n    option (c) = 3;\n  \n    string c = 1 [(a) = 1];\n  }\n}\n",
     "message A {\n  string s = 1;\n\n  enum E {\n    option (b) = 2;\n    ZERO = 0;\n  }\n}\n",
 ]
