@@ -129,7 +129,7 @@ def test_a_schema_by_its_id(world_on_each: RegistryWorld) -> None:
     found = world_on_each.registry.schema_by_id(1, fetch_max_id=True)
     assert (found.schema_, found.max_id, found.subject, found.version) == (record("a"), 1, None, None)
     named = world_on_each.registry.schema_by_id(1, subject="orders")
-    assert (named.subject, named.version) == ("orders", 1)
+    assert (named.subject, named.version, named.id) == ("orders", 1, 1)
 
 
 @pytest.mark.parametrize("schema_id", [2, 0, -1, 2**31, 2**70])
