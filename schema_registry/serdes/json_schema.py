@@ -86,8 +86,8 @@ class JsonCodec:
             raise InvalidData("the document nests too deep to be checked against its JSON Schema") from None
         except TooManySteps:
             raise InvalidData("it takes too long to check the document against its JSON Schema") from None
-        except OverflowError:
-            raise InvalidData("the document has a number too large to be checked against its JSON Schema") from None
+        except (OverflowError, TypeError):  # jsonschema divides huge numbers and counts the items of `"items": false`
+            raise InvalidData("the document cannot be checked against its JSON Schema") from None
         except UnknownPattern as unknown:
             raise InvalidData(f"the JSON Schema has a pattern that cannot be matched: {_short(unknown)}") from None
         if error is not None:

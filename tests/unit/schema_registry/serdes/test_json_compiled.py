@@ -19,7 +19,7 @@ _NAMES = st.sampled_from(["a", "b", "ab", "é", "$ref", ""])
 _TEXTS = st.sampled_from(["", "a", "ab", "abc", "b1", "é", "😀", "a\nb", "2024-01-01", "{", "x" * 9])
 _NUMBERS = st.one_of(
     st.integers(-9, 9),
-    st.sampled_from([0.0, -0.0, 0.5, 1.0, 3.0, -2.5, 1e20, 1e300, 2**53, 2**53 + 1, 2**63, 2**64, -(2**64), 10**40]),
+    st.sampled_from([0.0, -0.0, 0.5, 1.0, 3.0, -2.5, 1e20, 2**53, 2**53 + 1, 2**63, 2**64, -(2**64), 10**40]),
 )
 _VALUES: st.SearchStrategy[JsonValue] = st.recursive(
     st.none() | st.booleans() | _NUMBERS | _TEXTS,
@@ -90,8 +90,12 @@ def _parsed(document: Any, draft: Draft, other: object = True) -> JsonSchema:
 
 def _slow_verdicts(schema: JsonSchema, values: list[JsonValue]) -> list[bool]:
     validator = counting_validator(schema)
-    with steps(10_000):
-        return [bool(validator.is_valid(value)) for value in values]
+    try:
+        with steps(10_000):
+            return [bool(validator.is_valid(value)) for value in values]
+    except TypeError:  # the library's fault, with `unevaluatedItems` beside `"items": false` in draft 2019-09
+        assume(False)
+        raise
 
 
 @pytest.mark.parametrize("draft", Draft)
@@ -114,6 +118,8 @@ def test_the_validators_agree(draft: Draft, document: Any, other: JsonObject, va
     [
         pytest.param({"multipleOf": 0.1}, 0.3, True, id="decimals are meant as they are written, not as doubles"),
         pytest.param({"multipleOf": 0.01}, 19.99, True, id="decimals, too"),
+        pytest.param({"multipleOf": 3}, 1e300, False, id="the double nearest to 10^300 is a multiple, 10^300 is not"),
+        pytest.param({"multipleOf": 1.5}, 2**53, False, id="quotients are exact, not rounded to integers"),
         pytest.param({"const": 1e23}, 10**23, True, id="no double is 10^23: what was written is"),
         pytest.param({"pattern": r"^\s$"}, "\u00a0", True, id="ECMA's spaces are Unicode's, RE2's are ASCII"),
         pytest.param({"pattern": r"^\S$"}, "\u00a0", False, id="and so is what is no space"),

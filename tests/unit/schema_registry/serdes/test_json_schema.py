@@ -216,3 +216,11 @@ def test_keys_that_become_strings_are_checked_as_strings() -> None:
 def test_formats_and_encodings_of_contents_are_not_asserted_as_confluent_does_not() -> None:
     document = {"format": "date", "contentEncoding": "base64", "contentMediaType": "application/json"}
     assert _codec(document).encode("neither") == b'"neither"'
+
+
+def test_schemas_that_the_library_stumbles_over_still_refuse_documents() -> None:
+    draft = "https://json-schema.org/draft/2019-09/schema"
+    codec = _codec({"$schema": draft, "unevaluatedItems": False, "items": False})
+    assert codec.encode([]) == b"[]"
+    with pytest.raises(InvalidData):
+        codec.encode([1])
