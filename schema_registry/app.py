@@ -78,6 +78,7 @@ def application(database: Database, settings: RegistrySettings) -> Application:
         error_type=RegistryError,
         collect=collect,
         is_healthy=lambda: _answers(database),
+        told_as={40901: settings.schema_incompatible_error_code},
     )
     for router in _routers(registry, database, settings):
         app.include_router(router)

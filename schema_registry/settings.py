@@ -20,6 +20,7 @@ from core_broker.service.web_settings import WebSettings
 LEVELS = ("NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE")
 
 LEVEL = Kind(name="string", wire=2, read=str.upper, write=str, allowed=f"one of {', '.join(LEVELS)}")
+INCOMPATIBLE_CODES = Check(accepts=lambda code: code in (409, 40901), allowed="40901 or 409")
 DATABASE_URL = Check(
     accepts=lambda url: url.startswith(("sqlite:///", "postgresql://", "postgresql+psycopg://", "postgres://")),
     allowed="sqlite:///path/to/file or postgresql://user:password@host/database",
@@ -61,6 +62,9 @@ class RegistrySettings(WebSettings):
         LEVEL, default="BACKWARD", check=one_of(*LEVELS), aliases=("avro.compatibility.level",)
     )
     """Which changes of a schema are allowed where no level was set over HTTP."""
+    schema_incompatible_error_code: int = setting(INT, default=40901, check=INCOMPATIBLE_CODES)
+    """The `error_code` of incompatible schemas, beside HTTP status 409: Confluent says 40901 since its release 8, 409
+    before that, and Karapace 409."""
     schema_max_bytes: int = setting(LONG, default=1024 * 1024, check=at_least(1))
     """Longest schema text that is accepted (error 42209 beyond)."""
     schema_max_depth: int = setting(INT, default=100, check=between(1, 500))

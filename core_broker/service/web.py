@@ -6,8 +6,9 @@ requests around it. `core_broker.service.web_server` serves the result.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import msgspec
@@ -40,13 +41,20 @@ def create_app(
     error_type: type[Exception],
     collect: Collect,
     is_healthy: Callable[[], bool] = lambda: True,
+    told_as: Mapping[int, int] = MappingProxyType({}),
 ) -> FastAPI:
     """An app that answers `/health` and `/metrics` and tells every failure as `{"error_code", "message"}`.
 
     `error_type` is the service's own error (a `ServiceError`). `is_healthy` may block: it runs on a worker thread.
+    `told_as` gives codes that clients are to see under another number.
     """
     app = FastAPI(title=title, description=description, redirect_slashes=False, strict_content_type=False)
-    app.add_exception_handler(error_type, _answer_service_error)
+
+    async def answer_service_error(_: Request, error: Exception) -> Response:
+        told: ServiceError = error  # type: ignore[assignment]  # registered for error_type only, which has these three
+        return envelope(told.status, told_as.get(told.code, told.code), told.message)
+
+    app.add_exception_handler(error_type, answer_service_error)
     app.add_exception_handler(HTTPException, _answer_http_error)
     app.add_exception_handler(RequestValidationError, _answer_wrong_request)
     app.add_exception_handler(Exception, _answer_bug)
@@ -79,11 +87,6 @@ def envelope(status: int, code: int, message: str) -> Response:
 def generic(status: int) -> Response:
     """A failure that needs no words of its own, such as `HTTP 404 Not Found`."""
     return envelope(status, status, f"HTTP {status} {HTTPStatus(status).phrase}")
-
-
-async def _answer_service_error(_: Request, error: Exception) -> Response:
-    told: ServiceError = error  # type: ignore[assignment]  # registered for error_type only, which has these three
-    return envelope(told.status, told.code, told.message)
 
 
 async def _answer_http_error(_: Request, error: Exception) -> Response:
