@@ -156,40 +156,33 @@ class ContextId(Model):
     id: int
 
 
-class Config(Model):
+class ConfigKeys(Model):
+    """What can be set for a subject, a context or all subjects, beside the level."""
+
+    alias: str | None = None
+    alias_for_deks: str | None = None
+    normalize: bool | None = None
+    validate_fields: bool | None = None
+    validate_new_schemas: bool | None = None
+    validate_rules: bool | None = None
+    compatibility_policy: str | None = None
+    compatibility_group: str | None = None
+    default_metadata: Metadata | None = None
+    override_metadata: Metadata | None = None
+    default_rule_set: RuleSet | None = None
+    override_rule_set: RuleSet | None = None
+
+
+class Config(ConfigKeys):
     """What holds for a subject, a context or all subjects; a key that is not set is inherited."""
 
     compatibility_level: str | None = None
-    alias: str | None = None
-    alias_for_deks: str | None = None
-    normalize: bool | None = None
-    validate_fields: bool | None = None
-    validate_new_schemas: bool | None = None
-    validate_rules: bool | None = None
-    compatibility_policy: str | None = None
-    compatibility_group: str | None = None
-    default_metadata: Metadata | None = None
-    override_metadata: Metadata | None = None
-    default_rule_set: RuleSet | None = None
-    override_rule_set: RuleSet | None = None
 
 
-class ConfigUpdate(Model):
+class ConfigUpdate(ConfigKeys):
     """A change of a config: an absent key stays as it is, a null clears it (`model_fields_set` tells which came)."""
 
     compatibility: str | None = None
-    alias: str | None = None
-    alias_for_deks: str | None = None
-    normalize: bool | None = None
-    validate_fields: bool | None = None
-    validate_new_schemas: bool | None = None
-    validate_rules: bool | None = None
-    compatibility_policy: str | None = None
-    compatibility_group: str | None = None
-    default_metadata: Metadata | None = None
-    override_metadata: Metadata | None = None
-    default_rule_set: RuleSet | None = None
-    override_rule_set: RuleSet | None = None
 
 
 class ModeBody(Model):

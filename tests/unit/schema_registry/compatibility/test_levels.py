@@ -111,7 +111,7 @@ def test_a_large_schema_is_cut_short() -> None:
 
 class _OtherSchema:
     schema_type = SchemaType.JSON
-    canonical = normalized = "{}"
+    canonical = normalized = meaning = "{}"
     name = None
 
     def formatted(self, style: str) -> str:
