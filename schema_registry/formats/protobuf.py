@@ -4,7 +4,7 @@ import base64
 import binascii
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 
 from google.protobuf.descriptor import Descriptor
@@ -18,7 +18,7 @@ from schema_registry.formats.protobuf_builtin import is_builtin
 from schema_registry.formats.protobuf_compiler import Refused, compile_text
 from schema_registry.formats.protobuf_fields import default_json_name
 from schema_registry.formats.protobuf_option_text import NotUnderstood, lay_out
-from schema_registry.formats.protobuf_options import quoted
+from schema_registry.formats.protobuf_options import Change, quoted
 from schema_registry.formats.protobuf_text import print_file
 from schema_registry.formats.protobuf_unknown import Place
 from schema_registry.formats.protobuf_written import Path, Written, offsets_of, positions_of
@@ -162,6 +162,14 @@ def parse(
 def is_serialized(text: str) -> bool:
     """Whether a schema is a descriptor in base64, as Confluent's clients send it, and no text."""
     return _serialized_file(text) is not None
+
+
+def with_options(schema: ProtobufSchema, changes: Mapping[Path, Change]) -> str:
+    """The text of a schema with other options, which are found by the paths of their lists."""
+    known = _compiled_references(schema.references, DEFAULT_LIMITS)
+    compiled = _compiled(schema.canonical, known=known, limits=DEFAULT_LIMITS)
+    unknown = _laid_out(compiled.written)
+    return print_file(compiled.file, schema.pool, written=compiled.written, unknown=unknown, changes=changes)
 
 
 def _parse(text: str, references: tuple[ResolvedReference, ...], limits: Limits) -> ProtobufSchema:

@@ -4,7 +4,7 @@ A descriptor knows what an option means, but not that it was written `(a).b = 1`
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from schema_registry.formats.protobuf_layout import listed
 
@@ -37,6 +37,29 @@ def lay_out(text: str) -> str:
     if not tokens.are_used_up or not name:
         raise NotUnderstood(text)
     return f"{name} = {value}"
+
+
+def list_in(text: str, key: str) -> list[str]:
+    """The elements of a list in the message that an option is set to, as they are written."""
+    tokens = _after_name(text)
+    return _fields(tokens)[0].get(key, []) if tokens.next_is(*_CLOSING) else []
+
+
+def with_list(text: str, key: str, elements: Sequence[str]) -> str:
+    """The option with another list in its message; nothing if that leaves the message empty."""
+    name = lay_out(text).partition(" = ")[0]
+    fields, lists = _fields(_after_name(text))
+    fields[key] = list(elements)
+    if not elements:
+        del fields[key]
+    return f"{name} = {_printed(fields, lists | {key})}" if fields else ""
+
+
+def _after_name(text: str) -> "_Tokens":
+    tokens = _Tokens(text)
+    for _ in _until(tokens, "="):
+        pass
+    return tokens
 
 
 class _Tokens:
@@ -97,6 +120,11 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def _message(tokens: _Tokens) -> str:
+    return _printed(*_fields(tokens))
+
+
+def _fields(tokens: _Tokens) -> tuple[dict[str, list[str]], set[str]]:
+    """The fields of a message, and which of them are lists."""
     closing = _CLOSING[tokens.take()]
     fields: dict[str, list[str]] = {}
     lists: set[str] = set()
@@ -114,6 +142,10 @@ def _message(tokens: _Tokens) -> str:
         if tokens.next_is(",", ";"):
             tokens.take()
     tokens.take()
+    return fields, lists
+
+
+def _printed(fields: dict[str, list[str]], lists: set[str]) -> str:
     entries = [
         f"{key}: " + ("[\n" + listed(values) + "]" if key in lists or len(values) > 1 else values[0])
         for key, values in fields.items()

@@ -2,7 +2,7 @@
 
 import math
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -22,6 +22,9 @@ _STRING_ESCAPES = str.maketrans(_ESCAPES)
 _BYTES_ESCAPES = str.maketrans(_ESCAPES | {chr(code): f"\\{code:03o}" for code in range(0x80, 0x100)})
 _SYNTHETIC = frozenset({"map_entry", "uninterpreted_option"})
 NO_OPTIONS: Mapping[Path, Sequence[str]] = MappingProxyType({})
+Change = Callable[[list[str]], list[str]]
+"""Makes other options of those that an element has."""
+NO_CHANGES: Mapping[Path, Change] = MappingProxyType({})
 _FLOATS = frozenset({FieldDescriptor.TYPE_FLOAT, FieldDescriptor.TYPE_DOUBLE})
 
 
@@ -34,20 +37,24 @@ class OptionPrinter:
         *,
         written: Written | None = None,
         unknown: Mapping[Path, Sequence[str]] = NO_OPTIONS,
+        changes: Mapping[Path, Change] = NO_CHANGES,
         normalized: bool = False,
         ignore_extensions: bool = False,
     ) -> None:
         self._pool = pool
         self._written = written
         self._unknown = unknown
+        self._changes = changes
         self._normalized = normalized
         self._ignore_extensions = ignore_extensions
 
     def options(self, options: Message, path: Path) -> list[str]:
         """Each option that is set as `name = value`; values of messages span lines."""
-        if not options.ByteSize() and path not in self._unknown:
-            return []
-        return self._as_written(path) or self._as_known(options, path)
+        texts: list[str] = []
+        if options.ByteSize() or path in self._unknown:
+            texts = self._as_written(path) or self._as_known(options, path)
+        change = self._changes.get(path)
+        return change(texts) if change is not None else texts
 
     def _as_written(self, path: Path) -> list[str]:
         try:

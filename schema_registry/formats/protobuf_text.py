@@ -18,7 +18,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 
 from schema_registry.formats.protobuf_fields import FieldPrinter, Numbered, is_plain, local_name, oneof_members
 from schema_registry.formats.protobuf_layout import block, bracketed, indented
-from schema_registry.formats.protobuf_options import NO_OPTIONS, OptionPrinter
+from schema_registry.formats.protobuf_options import NO_CHANGES, NO_OPTIONS, Change, OptionPrinter
 from schema_registry.formats.protobuf_ranges import RangePrinter
 from schema_registry.formats.protobuf_written import Path, Written
 
@@ -29,15 +29,22 @@ def print_file(
     *,
     written: Written | None = None,
     unknown: Mapping[Path, Sequence[str]] = NO_OPTIONS,
+    changes: Mapping[Path, Change] = NO_CHANGES,
     normalized: bool = False,
     ignore_extensions: bool = False,
 ) -> str:
     """The file's text. With `written`, names and options stand as they did there; else names are full ones.
 
     Options that nothing defines are not in the descriptor: they are given by the paths of the options they belong to.
+    So are changes of options.
     """
     options = OptionPrinter(
-        pool, written=written, unknown=unknown, normalized=normalized, ignore_extensions=ignore_extensions
+        pool,
+        written=written,
+        unknown=unknown,
+        changes=changes,
+        normalized=normalized,
+        ignore_extensions=ignore_extensions,
     )
     return _FilePrinter(file, options, written, normalized=normalized, ignore_extensions=ignore_extensions).text()
 

@@ -3,7 +3,6 @@
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from schema_registry.formats.schema import SchemaType
 from schema_registry.models import RuleSet, SchemaBody, TagBody
 from schema_registry.registry import answers, data_contracts, lookups, references, tags
 from schema_registry.registry.candidates import CandidateReader, Draft
@@ -23,28 +22,24 @@ def with_tags(
     if draft.is_empty:
         return draft
     # Only what is known to be a schema is edited.
-    reader.read(connection, subject, draft, normalize=False, is_new=False, strict=False)
+    read = reader.read(connection, subject, draft, normalize=False, is_new=False, strict=False)
     schema_type = schema_type_of(draft.schema_type)
     add = list(body.schema_tags_to_add or ())
     if body.propagate_schema_tags and latest is not None and latest.schema.schema_type == schema_type:
         add += tags.present_in(schema_type, draft.text, tags.found_in(schema_type, latest.schema.text))
-    text, metadata = tags.edit(
-        schema_type, draft.text, draft.metadata, add=add, remove=body.schema_tags_to_remove or ()
-    )
+    text = tags.edit(read.schema, draft.text, add=add, remove=body.schema_tags_to_remove or ())
     asks = bool(body.schema_tags_to_add or body.schema_tags_to_remove)
     version = lookups.LATEST if asks and draft.version == 0 else draft.version
-    return replace(draft, text=text, metadata=metadata, version=version)
+    return replace(draft, text=text, version=version)
 
 
 def tagged(
     connection: Connection, reader: CandidateReader, subject: SubjectName, found: StoredVersion, body: TagBody
 ) -> Draft:
     """What a version becomes with other tags, metadata or rules."""
-    schema_type = SchemaType(found.schema.schema_type)
-    before = data_contracts.tidy_metadata(body.metadata) or answers.metadata_of(found.schema)
-    text, metadata = tags.edit(
-        schema_type, found.schema.text, before, add=body.tags_to_add or (), remove=body.tags_to_remove or ()
-    )
+    metadata = data_contracts.tidy_metadata(body.metadata) or answers.metadata_of(found.schema)
+    schema = reader.read_stored(connection, found.schema)
+    text = tags.edit(schema, found.schema.text, add=body.tags_to_add or (), remove=body.tags_to_remove or ())
     new_version = body.new_version or 0
     rules = _rules(connection, subject, body)
     data_contracts.check_rules(rules)

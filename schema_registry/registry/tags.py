@@ -1,16 +1,14 @@
-"""Tags inside of schemas: `confluent:tags` of Avro's records and fields and of JSON Schema's properties.
-
-Protobuf's texts are not rewritten: their tags go to the metadata, by the same paths.
+"""Tags inside of schemas: `confluent:tags` of Avro's records and fields and of JSON Schema's properties, and Protobuf's
+options.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from schema_registry.errors import invalid_schema
-from schema_registry.formats.schema import SchemaType
-from schema_registry.models import Metadata, SchemaEntity, SchemaTags
-from schema_registry.registry.data_contracts import tidy_metadata
+from schema_registry.errors import RegistryError, invalid_schema
+from schema_registry.formats.schema import Schema, SchemaType
+from schema_registry.models import SchemaEntity, SchemaTags
 
 TAGS = "confluent:tags"
 _FIELD = "sr_field"
@@ -18,24 +16,40 @@ _RECORD = "sr_record"
 _TYPE_WORDS = frozenset({"object", "array", "oneof", "anyof", "allof", "string", "number", "boolean", "null", "const"})
 
 
-def edit(
-    schema_type: SchemaType,
-    text: str,
-    metadata: Metadata | None,
-    *,
-    add: Sequence[SchemaTags],
-    remove: Sequence[SchemaTags],
-) -> tuple[str, Metadata | None]:
-    """The text and the metadata with some tags added and others removed; 42201 when there is no such thing to tag."""
-    if schema_type is SchemaType.PROTOBUF:
-        return text, _edit_metadata(metadata, add, remove)
+def edit(schema: Schema, text: str, *, add: Sequence[SchemaTags], remove: Sequence[SchemaTags]) -> str:
+    """A schema's text with some tags added and others removed; 42201 when there is no such thing to tag."""
+    if not add and not remove:
+        return text
+    if schema.schema_type is SchemaType.PROTOBUF:
+        return _edit_protobuf(schema, add, remove)
     document = json.loads(text)
-    find = _find_avro if schema_type is SchemaType.AVRO else _find_json
+    find = _find_avro if schema.schema_type is SchemaType.AVRO else _find_json
     for wanted in add:
         _change(find(document, wanted), wanted, is_added=True)
     for wanted in remove:
         _change(find(document, wanted), wanted, is_added=False)
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":")), metadata
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+
+
+def _edit_protobuf(schema: Schema, add: Sequence[SchemaTags], remove: Sequence[SchemaTags]) -> str:
+    from schema_registry.formats.protobuf import ProtobufSchema
+    from schema_registry.formats.protobuf_tags import Retagged, retagged
+
+    assert isinstance(schema, ProtobufSchema)
+    changes = [
+        Retagged(
+            path=item.schema_entity.entity_path,
+            is_field=item.schema_entity.entity_type.lower() == _FIELD,
+            add=item.tags if is_added else (),
+            remove=() if is_added else item.tags,
+        )
+        for items, is_added in ((add, True), (remove, False))
+        for item in items
+    ]
+    try:
+        return retagged(schema, changes)
+    except KeyError as error:
+        raise _not_there(error.args[0]) from None
 
 
 def found_in(schema_type: SchemaType, text: str, *, wanted: Sequence[str] = ("*",)) -> list[SchemaTags]:
@@ -63,10 +77,14 @@ def present_in(schema_type: SchemaType, text: str, wanted: Iterable[SchemaTags])
     return [item for item in wanted if next(find(document, item), None) is not None]
 
 
+def _not_there(path: str) -> RegistryError:
+    return invalid_schema(f"No matching path '{path}' found in the schema")
+
+
 def _change(nodes: Iterable[dict[str, Any]], wanted: SchemaTags, *, is_added: bool) -> None:
     node = next(iter(nodes), None)
     if node is None:
-        raise invalid_schema(f"No matching path '{wanted.schema_entity.entity_path}' found in the schema")
+        raise _not_there(wanted.schema_entity.entity_path)
     tags = [tag for tag in node.get(TAGS, []) if tag not in wanted.tags or is_added]
     if is_added:
         tags = list(dict.fromkeys([*tags, *wanted.tags]))
@@ -139,17 +157,3 @@ def _find_json(document: Any, wanted: SchemaTags) -> Iterator[dict[str, Any]]:
             return
     if isinstance(node, dict):
         yield node
-
-
-def _edit_metadata(
-    metadata: Metadata | None, add: Sequence[SchemaTags], remove: Sequence[SchemaTags]
-) -> Metadata | None:
-    tags = {path: list(some) for path, some in ((metadata and metadata.tags) or {}).items()}
-    for wanted in add:
-        tags.setdefault(wanted.schema_entity.entity_path.lstrip("."), []).extend(wanted.tags)
-    for wanted in remove:
-        path = wanted.schema_entity.entity_path.lstrip(".")
-        kept = [tag for tag in tags.pop(path, []) if tag not in wanted.tags]
-        tags |= {path: kept} if kept else {}
-    before = metadata or Metadata()
-    return tidy_metadata(Metadata(tags=tags or None, properties=before.properties, sensitive=before.sensitive))

@@ -46,10 +46,24 @@ def test_tags_of_json_properties(world: RegistryWorld) -> None:
     assert json.loads(answer.schema_)["properties"]["a"]["properties"]["b"]["confluent:tags"] == ["PII"]
 
 
-def test_tags_of_protobuf_go_to_the_metadata(world: RegistryWorld) -> None:
-    world.register("orders", 'syntax = "proto3";\nmessage M { string f = 1; }', schemaType="PROTOBUF")
-    answer = change(world, tagsToAdd=[tags("M.f", "PII")])
-    assert answer.metadata.tags == {"M.f": ["PII"]}
+def test_tags_of_protobuf_are_options(world: RegistryWorld) -> None:
+    plain = 'syntax = "proto3";\npackage p;\n\nmessage M {\n  message N {\n    string f = 1%s;\n  }\n}\n'
+    world.register("orders", plain % "", schemaType="PROTOBUF")
+    answer = change(world, tagsToAdd=[tags("M.N.f", "PII"), tags(".p.M.N.f", "X", "PII")])
+    tagged = ' [(confluent.field_meta) = {\n      tags: [\n        "PII",\n        "X"\n      ]\n    }]'
+    assert answer.schema_ == plain % tagged
+    assert answer.metadata.tags is None
+    answer = change(world, tagsToAdd=[tags("M", "R", kind="sr_record")], tagsToRemove=[tags("M.N.f", "PII", "X")])
+    option = '  option (confluent.message_meta) = {\n    tags: [\n      "R"\n    ]\n  };\n\n'
+    assert answer.schema_ == (plain % "").replace("  message N", option + "  message N")
+
+
+@pytest.mark.parametrize("path", ["M.g", "N.f", "M", "f", "p.M.f.g", ""])
+def test_only_what_a_protobuf_schema_has_can_be_tagged(world: RegistryWorld, path: str) -> None:
+    world.register("orders", 'syntax = "proto3";\npackage p;\nmessage M { string f = 1; }', schemaType="PROTOBUF")
+    with pytest.raises(RegistryError) as refused:
+        change(world, tagsToAdd=[tags(path, "PII")])
+    assert refused.value.code == 42201
 
 
 def test_rules_can_be_merged_and_removed_with_tags(world: RegistryWorld) -> None:
