@@ -69,27 +69,32 @@ def resolve_stored(connection: Connection, schema: StoredSchema) -> tuple[Resolv
 
 
 class _Walk:
-    """Follows references to references, each once; deep chains need no stack."""
+    """Follows references to references, each once; deep chains need no stack.
+
+    A name stands for one text in all of a schema: the first that is met, whatever versions others mention by it.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._schemas: dict[tuple[str, str, int], StoredSchema] = {}
+        self._names: set[str] = set()
         self.found: dict[StoredReference, ResolvedReference] = {}
 
     def follow(self, reference: StoredReference, schema: StoredSchema) -> None:
         """Add a reference after those of its schema."""
+        if reference.name in self._names:
+            return
+        self._names.add(reference.name)
         open_ones: list[tuple[StoredReference, StoredSchema, Iterator[StoredReference]]] = []
-        seen = {reference}
-        if reference not in self.found:
-            open_ones.append((reference, schema, iter(schema.references)))
+        open_ones.append((reference, schema, iter(schema.references)))
         while open_ones:
             current, its_schema, inner = open_ones[-1]
             following = next(inner, None)
             if following is None:
                 self._add(current, its_schema)
                 open_ones.pop()
-            elif following not in seen and following not in self.found:
-                seen.add(following)
+            elif following.name not in self._names:
+                self._names.add(following.name)
                 next_schema = self.schema_of(following)
                 open_ones.append((following, next_schema, iter(next_schema.references)))
 

@@ -20,6 +20,9 @@ class RegistryPaths:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] == "http":
+            if scope["method"] == "HEAD":
+                # Answered like a GET; the server leaves the body out.
+                scope = {**scope, "method": "GET"}
             path = scope["raw_path"].decode("ascii", "replace").rstrip("/") or "/"
             if path.startswith("/contexts/"):
                 try:

@@ -154,6 +154,15 @@ def test_nothing_at_the_root(client: Client) -> None:
     assert (client.get(""), client.get("/"), client.ask("POST", "/").json()) == ({}, {}, {})
 
 
+def test_a_head_is_a_get_without_its_body(client: Client, subject: str) -> None:
+    client.register(subject, record("a"))
+    whole = client.ask("GET", f"/subjects/{subject}/versions/1")
+    head = client.ask("HEAD", f"/subjects/{subject}/versions/1")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == whole.headers["content-length"]
+    assert client.ask("HEAD", f"/subjects/{subject}/versions/2").status_code == 404
+
+
 def test_unknown_properties_and_headers_are_overlooked(client: Client, subject: str) -> None:
     body = {"schema": record("a"), "no_such_property": 1, "references": [], "metadata": None, "ruleSet": None}
     headers = {"X_Forward": "true", "Confluent_Accept_Unknown_Properties": "true", "Target_Sr_Cluster": "lsrc-1"}

@@ -107,3 +107,21 @@ def test_json_and_protobuf_refer_too(world: RegistryWorld) -> None:
     text = 'syntax = "proto3";\nimport "p.proto";\nmessage Q { P p = 1; }'
     assert world.register("q", text, schemaType="PROTOBUF", references=[to("p.proto", "p")]).version == 1
     assert world.registry.version("q", "1", style="serialized").schema_
+
+
+def test_a_name_stands_for_the_version_that_is_met_first(world_on_each: RegistryWorld) -> None:
+    world = world_on_each
+    world.register("inner", record("a", name="Inner"))
+    world.register("inner", record("a", "b", name="Inner"))
+    to_inner = [{"name": "Inner", "subject": "inner", "version": number} for number in (1, 2)]
+    world.register("middle", '{"type":"record","name":"Middle","fields":[]}', references=[to_inner[1]])
+    root = '{"type":"record","name":"Root","fields":[{"name":"inner","type":"Inner"}]}'
+    to_middle = {"name": "Middle", "subject": "middle", "version": 1}
+    for subject, references, has_b in (
+        ("one", [to_inner[0], to_middle], False),
+        ("two", [to_middle, to_inner[0]], True),
+    ):
+        world.register(subject, root, references=references)
+        resolved = world.registry.version(subject, "1", style="resolved").schema_
+        assert resolved is not None
+        assert ('"name":"b"' in resolved) is has_b
