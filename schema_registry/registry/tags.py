@@ -13,7 +13,11 @@ from schema_registry.models import SchemaEntity, SchemaTags
 TAGS = "confluent:tags"
 _FIELD = "sr_field"
 _RECORD = "sr_record"
-_TYPE_WORDS = frozenset({"object", "array", "oneof", "anyof", "allof", "string", "number", "boolean", "null", "const"})
+_STEPS_MAX = 300
+"""Longer paths lead nowhere: schemas do not nest that deep."""
+_COMBINED = {"allof": "allOf", "anyof": "anyOf", "oneof": "oneOf"}
+_BELOW = {"array": "items", "not": "not", "if": "if", "then": "then", "else": "else"}
+_PASSED = frozenset({"string", "number", "boolean", "null", "const", "enum", "conditional"})
 
 
 def edit(schema: Schema, text: str, *, add: Sequence[SchemaTags], remove: Sequence[SchemaTags]) -> str:
@@ -145,15 +149,37 @@ def _json_entities(schema: Any, path: str) -> Iterator[tuple[str, str, dict[str,
 
 
 def _find_json(document: Any, wanted: SchemaTags) -> Iterator[dict[str, Any]]:
-    """Follows property names; the words for types that Confluent's paths have in between are passed over."""
-    node = document
-    for step in wanted.schema_entity.entity_path.lstrip(".").split("."):
-        properties = node.get("properties") if isinstance(node, dict) else None
-        if isinstance(properties, dict) and isinstance(properties.get(step), dict):
-            node = properties[step]
-        elif isinstance(node, dict) and step == "array" and isinstance(node.get("items"), dict):
-            node = node["items"]
-        elif step.lower() not in _TYPE_WORDS and (not isinstance(node, dict) or node.get("title") != step):
-            return
-    if isinstance(node, dict):
+    """Follows a path of property names, with Confluent's words for what lies between them."""
+    steps = wanted.schema_entity.entity_path.lstrip(".").split(".", _STEPS_MAX)
+    if len(steps) > _STEPS_MAX:
+        return iter(())
+    return (node for node in _nodes_at(document, steps) if isinstance(node, dict))
+
+
+def _nodes_at(node: Any, steps: Sequence[str]) -> Iterator[Any]:
+    """What a path leads to from here. Numbers of branches are not Confluent's: each branch is tried."""
+    if not steps:
         yield node
+        return
+    if not isinstance(node, dict):
+        return
+    step, rest = steps[0], steps[1:]
+    properties = node.get("properties")
+    if isinstance(properties, dict) and step in properties:
+        yield from _nodes_at(properties[step], rest)
+    word = step.lower()
+    if word in _COMBINED:
+        branches = node.get(_COMBINED[word])
+        for branch in branches if isinstance(branches, list) else [node]:
+            yield from _nodes_at(branch, rest[1:])
+    elif word in _BELOW:
+        yield from _nodes_at(node.get(_BELOW[word]), rest)
+    elif word == "object":
+        yield from _nodes_at(node, rest) if _is_object(node) else ()
+    elif word in _PASSED or node.get("title") == step:
+        yield from _nodes_at(node, rest)
+
+
+def _is_object(node: dict[str, Any]) -> bool:
+    kind = node.get("type")
+    return "properties" in node or kind == "object" or (isinstance(kind, list) and "object" in kind)

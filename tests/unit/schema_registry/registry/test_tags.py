@@ -116,3 +116,46 @@ def test_tags_of_json_properties_are_found_and_stay_on(world: RegistryWorld) -> 
     second = world.register("orders", json.dumps(wider), schemaType="JSON", propagateSchemaTags=True)
     assert second.schema_ is not None
     assert '"confluent:tags":["PII"]' in second.schema_
+
+
+@pytest.mark.parametrize(
+    "path,kind",
+    [
+        ("object.list.array.object.a", "sr_field"),
+        ("object.list.array.object", "sr_record"),
+        ("object.both.allof.0.object.a", "sr_field"),
+        ("object.both.allof.0.object", "sr_record"),
+        ("object.never.not.object.a", "sr_field"),
+        ("conditional.then.object.a", "sr_field"),
+        ("allof.1.object.colour", "sr_field"),
+        ("object", "sr_record"),
+        ("list.array.a", "sr_field"),
+    ],
+)
+def test_paths_in_json_schema_go_through_arrays_and_combinations(world: RegistryWorld, path: str, kind: str) -> None:
+    inner = {"type": "object", "properties": {"a": {"type": "string"}}}
+    properties = {
+        "list": {"type": "array", "items": inner},
+        "both": {"allOf": [{"type": "string"}, inner]},
+        "never": {"not": inner},
+        "colour": {"enum": ["red"]},
+    }
+    text = json.dumps({"type": "object", "properties": properties, "if": {}, "then": inner}, separators=(",", ":"))
+    world.register("orders", text, schemaType="JSON")
+    tagged = change(world, tagsToAdd=[tags(path, "PII", kind=kind)]).schema_
+    assert tagged is not None
+    assert tagged.count('"confluent:tags":["PII"]') == 1
+    assert change(world, tagsToRemove=[tags(path, "PII", kind=kind)]).schema_ == text
+
+
+@pytest.mark.parametrize("kind", ["AVRO", "JSON", "PROTOBUF"])
+def test_endless_paths_lead_nowhere(world: RegistryWorld, kind: str) -> None:
+    texts = {
+        "AVRO": record("a"),
+        "JSON": '{"type":"object"}',
+        "PROTOBUF": 'syntax = "proto3";\nmessage object { string a = 1; }',
+    }
+    world.register("orders", texts[kind], schemaType=kind)
+    with pytest.raises(RegistryError) as refused:
+        change(world, tagsToAdd=[tags("object." * 100_000, "PII")])
+    assert refused.value.code == 42201
