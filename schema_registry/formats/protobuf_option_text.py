@@ -55,6 +55,11 @@ def with_list(text: str, key: str, elements: Sequence[str]) -> str:
     return f"{name} = {_printed(fields, lists | {key})}" if fields else ""
 
 
+def unquoted(literal: str) -> str:
+    """What a string literal says; escapes for odd characters stay."""
+    return re.sub(r"""\\(["'\\])""", r"\1", literal[1:-1])
+
+
 def _after_name(text: str) -> "_Tokens":
     tokens = _Tokens(text)
     for _ in _until(tokens, "="):

@@ -1,12 +1,12 @@
 """Tags inside of Protobuf schemas: Confluent's options of messages and fields."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
-from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 
 from schema_registry.formats.protobuf import ProtobufSchema, with_options
-from schema_registry.formats.protobuf_option_text import list_in, with_list
+from schema_registry.formats.protobuf_option_text import list_in, unquoted, with_list
 from schema_registry.formats.protobuf_options import Change, quoted
 from schema_registry.formats.protobuf_written import Path
 
@@ -30,6 +30,42 @@ def retagged(schema: ProtobufSchema, wanted: Sequence[Retagged]) -> str:
     for change in wanted:
         steps.setdefault(_options_path(schema.descriptor, change), []).append(change)
     return with_options(schema, {path: _change(changes) for path, changes in steps.items()})
+
+
+def tags_of(schema: ProtobufSchema) -> list[Retagged]:
+    """All messages and fields that have tags, as if those were to be added."""
+    found: list[Retagged] = []
+    places = list(_places(schema.descriptor.message_type, (), ""))
+
+    def noting(name: str, *, is_field: bool) -> Change:
+        def note(options: list[str]) -> list[str]:
+            tags = _tags(options, _FIELD if is_field else _MESSAGE)
+            if tags:
+                found.append(Retagged(path=name, is_field=is_field, add=[unquoted(tag) for tag in tags]))
+            return options
+
+        return note
+
+    with_options(schema, {path: noting(name, is_field=is_field) for name, is_field, path in places})
+    return found
+
+
+def has(schema: ProtobufSchema, wanted: Retagged) -> bool:
+    """Whether there is what some tags are meant for."""
+    try:
+        _options_path(schema.descriptor, wanted)
+    except KeyError:
+        return False
+    return True
+
+
+def _places(messages: Sequence[DescriptorProto], path: Path, prefix: str) -> Iterator[tuple[str, bool, Path]]:
+    for index, message in enumerate(messages):
+        here, name = (*path, 3 if path else 4, index), f"{prefix}.{message.name}"
+        yield name, False, (*here, 7)
+        for number, field in enumerate(message.field):
+            yield f"{name}.{field.name}", True, (*here, 2, number, 8)
+        yield from _places(message.nested_type, here, name)
 
 
 def _change(changes: Sequence[Retagged]) -> Change:
