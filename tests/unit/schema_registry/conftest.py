@@ -1,5 +1,6 @@
 """What tests of the registry's client half share: a running registry."""
 
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -21,3 +22,12 @@ def client(registry_url: str) -> Iterator[RegistryClient]:
     """A client of that registry, with empty caches."""
     with RegistryClient(RegistryClientSettings.parse({"url": registry_url})) as client:
         yield client
+
+
+@pytest.fixture(autouse=True)
+def usual_recursion_limit() -> Iterator[None]:
+    """What Python starts with: some libraries, once imported by another test, leave a far higher one behind."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    yield
+    sys.setrecursionlimit(before)
