@@ -10,6 +10,7 @@ from core_broker.client.errors import (
     Retriable,
     Unreachable,
 )
+from core_broker.errors import ErrorCode
 from schema_registry.client import errors as registry_errors
 
 
@@ -34,6 +35,11 @@ def _of_cluster(error: ClientError) -> tuple[str, list[str]]:
             return str(error), ["give credentials:  [bold]-X sasl.username=... -X sasl.password=...[/]"]
         case Retriable():
             return str(error), ["this passes: try again in a moment"]
+        case Rejected() if error.code == ErrorCode.INVALID_RECORD:
+            return str(error), [
+                "see what the topic asks for:  [bold]caudal topic describe NAME[/]",
+                "a guarded topic takes only records with a registered schema id, a compacted one only those with a key",
+            ]
         case Fatal() | Rejected():
             return str(error), []
         case _:

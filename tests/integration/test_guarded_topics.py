@@ -30,6 +30,7 @@ from tests.support.broker import BrokerProcess
 from tests.support.clients.all import INSTALLED
 from tests.support.clients.confluent import ConfluentClient
 from tests.support.clients.model import Client, Sent
+from tests.support.command import Caudal
 from tests.support.protobuf_messages import message_classes
 from tests.support.registry import AVRO, AVRO_KEY, Registered, RegistryProcess
 from tests.support.registry_clients import confluent
@@ -256,6 +257,13 @@ def test_records_of_confluent_s_serializers_pass(
         assert producer.flush(30) == 0
     assert fates == [None]
     assert end_offset(guarded_broker, name) == 1
+
+
+def test_the_command_says_what_a_guarded_topic_takes(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = Caudal(monkeypatch)(
+        "topic", "produce", guarded.topic, "no schema", "-b", guarded.broker.bootstrap, code=1
+    )
+    assert "registered schema id" in printed.stderr
 
 
 def test_acks_0_drops_bad_records_and_goes_on(guarded: Guarded) -> None:
