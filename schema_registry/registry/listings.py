@@ -4,18 +4,31 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TypeVar
 
+import msgspec
 from sqlalchemy import Connection
 
 from schema_registry.errors import schema_not_found, subject_not_found
 from schema_registry.models import SchemaAnswer, SubjectVersion
 from schema_registry.registry import answers, data_contracts, lookups, scopes, subject_names
 from schema_registry.registry.subject_names import WILDCARD, SubjectName
-from schema_registry.store import contexts, subjects, versions
+from schema_registry.store import associations, contexts, subjects, versions
 from schema_registry.store import scopes as scope_rows
+from schema_registry.store.associations import Filter
 from schema_registry.store.subjects import Kind
 from schema_registry.store.versions import StoredVersion
 
 T = TypeVar("T")
+
+
+class SchemaFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which schemas a search is for."""
+
+    deleted: bool = False
+    latest_only: bool = False
+    rule_type: str = ""
+    """Only those with a rule of this type, if it is not empty."""
+    associated: Filter | None = None
+    """Only those of subjects with such an association."""
 
 
 def subject_list(connection: Connection, prefix: str, *, kind: Kind, offset: int, limit: int) -> list[str]:
@@ -51,33 +64,36 @@ def usages(
 
 
 def schema_list(
-    connection: Connection, prefix: str, *, deleted: bool, latest_only: bool, rule_type: str, offset: int, limit: int
+    connection: Connection, prefix: str, wanted: SchemaFilter, *, offset: int, limit: int
 ) -> list[SchemaAnswer]:
     """Versions of subjects by the beginning of their names, by name and version."""
-    wanted = subject_names.parse(prefix)
-    found = versions.search(
-        connection, _contexts(connection, wanted), wanted.name, deleted=deleted, latest_only=latest_only
-    )
-    if not rule_type:
+    start = subject_names.parse(prefix)
+    within = _contexts(connection, start)
+    found = versions.search(connection, within, start.name, deleted=wanted.deleted, latest_only=wanted.latest_only)
+    if (associated := wanted.associated) is not None:
+        found = found.where(lambda context, subject: associations.has(context, subject, associated))
+    if not wanted.rule_type:
         return [answers.of_version(version) for version in found.part(offset=offset, limit=limit)]
-    ruled = (version for version in found.with_rules() if _has_rule(version, rule_type))
+    ruled = (version for version in found.with_rules() if _has_rule(version, wanted.rule_type))
     return [answers.of_version(version) for version in part(ruled, offset=offset, limit=limit)]
 
 
 def schema_list_with_aliases(
-    connection: Connection, prefix: str, *, deleted: bool, latest_only: bool, rule_type: str, offset: int, limit: int
+    connection: Connection, prefix: str, wanted: SchemaFilter, *, offset: int, limit: int
 ) -> list[SchemaAnswer]:
     """As `schema_list`, telling the aliases of each subject; subjects that an alias in the prefix means come too."""
-    wanted = subject_names.parse(prefix)
-    within = _contexts(connection, wanted)
-    aliases = _aliases(connection, within, wanted.name)
-    names = set(subjects.names(connection, within, wanted.name, kind=Kind.ALL, offset=0, limit=-1))
+    start = subject_names.parse(prefix)
+    within = _contexts(connection, start)
+    aliases = _aliases(connection, within, start.name)
+    names = set(subjects.names(connection, within, start.name, kind=Kind.ALL, offset=0, limit=-1))
     names |= {target.key for target in aliases}
+    if wanted.associated is not None:
+        names = {name for name in names if associations.of_subject(connection, *name, wanted.associated)}
     told = (
         answers.of_version(version).model_copy(update={"aliases": aliases.get(SubjectName(*name))})
         for name in sorted(names, key=lambda name: SubjectName(*name).qualified)
-        for version in versions.of_subject(connection, name, deleted=deleted, latest_only=latest_only)
-        if not rule_type or _has_rule(version, rule_type)
+        for version in versions.of_subject(connection, name, deleted=wanted.deleted, latest_only=wanted.latest_only)
+        if not wanted.rule_type or _has_rule(version, wanted.rule_type)
     )
     return part(told, offset=offset, limit=limit)
 

@@ -39,6 +39,7 @@ from schema_registry.registry import (
 )
 from schema_registry.registry.candidates import CandidateReader
 from schema_registry.registry.compatibility_check import CompatibilityCheck
+from schema_registry.registry.listings import SchemaFilter
 from schema_registry.registry.parsing import Parser
 from schema_registry.registry.registration import Registrar, Request
 from schema_registry.registry.scopes import TOP
@@ -197,30 +198,14 @@ class Registry:
     # --- lists ---
 
     def schemas(
-        self,
-        *,
-        prefix: str,
-        aliases: bool,
-        deleted: bool,
-        latest_only: bool,
-        rule_type: str,
-        offset: int,
-        limit: int,
+        self, prefix: str, wanted: SchemaFilter, *, aliases: bool, offset: int, limit: int
     ) -> list[SchemaAnswer]:
         """The versions of subjects whose names begin with a prefix."""
         find = listings.schema_list_with_aliases if aliases else listings.schema_list
         if not 0 < limit <= self._settings.schema_search_max_limit:
             limit = self._settings.schema_search_default_limit
         with self._database.read() as connection:
-            return find(
-                connection,
-                prefix,
-                deleted=deleted,
-                latest_only=latest_only,
-                rule_type=rule_type,
-                offset=offset,
-                limit=limit,
-            )
+            return find(connection, prefix, wanted, offset=offset, limit=limit)
 
     def subjects(self, *, prefix: str, deleted: bool, deleted_only: bool, offset: int, limit: int) -> list[str]:
         """The subjects whose names begin with a prefix."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, update
 
 from schema_registry.store.association_tables import associations
 from schema_registry.store.paging import page
@@ -76,6 +76,12 @@ def has_any(connection: Connection, context: str, subject: str) -> bool:
     return connection.execute(query.limit(1)).first() is not None
 
 
+def has(context: ColumnElement[str], subject: ColumnElement[str], wanted: Filter) -> ColumnElement[bool]:
+    """The condition, for a query over subjects, that one has such an association."""
+    same = (associations.c.context == context, associations.c.subject == subject)
+    return exists().where(*same, *_meant(wanted))
+
+
 def count(connection: Connection) -> int:
     """How many there are."""
     return connection.execute(select(func.count()).select_from(associations)).scalar_one()
@@ -95,15 +101,18 @@ def remove(connection: Connection, removed: Iterable[StoredAssociation]) -> None
         connection.execute(delete(associations).where(associations.c.guid == association.guid))
 
 
+def _meant(wanted: Filter) -> Iterable[ColumnElement[bool]]:
+    if wanted.resource_type is not None:
+        yield associations.c.resource_type == wanted.resource_type
+    if wanted.association_types:
+        yield associations.c.association_type.in_(wanted.association_types)
+    if wanted.lifecycle is not None:
+        yield associations.c.lifecycle == wanted.lifecycle
+
+
 def _select(
     connection: Connection, conditions: Sequence[ColumnElement[bool]], wanted: Filter
 ) -> list[StoredAssociation]:
-    query = select(associations).where(*conditions).order_by(*ORDER)
-    if wanted.resource_type is not None:
-        query = query.where(associations.c.resource_type == wanted.resource_type)
-    if wanted.association_types:
-        query = query.where(associations.c.association_type.in_(wanted.association_types))
-    if wanted.lifecycle is not None:
-        query = query.where(associations.c.lifecycle == wanted.lifecycle)
+    query = select(associations).where(*conditions, *_meant(wanted)).order_by(*ORDER)
     rows = connection.execute(page(query, offset=wanted.offset, limit=wanted.limit)).mappings()
     return [StoredAssociation(**row) for row in rows]

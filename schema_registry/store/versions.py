@@ -1,6 +1,6 @@
 """Versions of subjects, with the schemas that they are."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -57,6 +57,12 @@ class Search:
         self._connection = connection
         self._keys = keys
         self._is_one_context = is_one_context
+
+    def where(self, condition: Callable[[ColumnElement[str], ColumnElement[str]], ColumnElement[bool]]) -> "Search":
+        """Only those whose context and subject fulfil a condition."""
+        columns = self._keys.selected_columns
+        keys = self._keys.where(condition(columns.context, columns.subject))
+        return Search(self._connection, keys, is_one_context=self._is_one_context)
 
     def part(self, *, offset: int, limit: int) -> list[StoredVersion]:
         """Some of them, by qualified name and version."""

@@ -5,22 +5,19 @@ from typing import Any
 import pytest
 
 from schema_registry.errors import RegistryError
-from schema_registry.models import ConfigUpdate
+from schema_registry.models import ConfigUpdate, SchemaAnswer
+from schema_registry.registry.listings import SchemaFilter
 from tests.support.registry_world import RegistryWorld, record
 
-SEARCH: dict[str, Any] = {
-    "prefix": "",
-    "aliases": False,
-    "deleted": False,
-    "latest_only": False,
-    "rule_type": "",
-    "offset": 0,
-    "limit": -1,
-}
+
+def schemas(
+    world: RegistryWorld, prefix: str = "", *, aliases: bool = False, offset: int = 0, limit: int = -1, **wanted: Any
+) -> list[SchemaAnswer]:
+    return world.registry.schemas(prefix, SchemaFilter(**wanted), aliases=aliases, offset=offset, limit=limit)
 
 
 def search(world: RegistryWorld, **asked: Any) -> list[tuple[str | None, int | None]]:
-    return [(found.subject, found.version) for found in world.registry.schemas(**SEARCH | asked)]
+    return [(found.subject, found.version) for found in schemas(world, **asked)]
 
 
 @pytest.fixture
@@ -114,7 +111,7 @@ def test_schemas_with_their_aliases(world: RegistryWorld) -> None:
     world.register("orders", record("f"))
     world.register("zebras", record("f"))
     world.registry.update_config("bestellungen", ConfigUpdate(alias="orders"))
-    found = world.registry.schemas(**SEARCH | {"prefix": "b", "aliases": True})
+    found = schemas(world, "b", aliases=True)
     assert [(one.subject, one.aliases) for one in found] == [("orders", ["bestellungen"])]
-    everything = world.registry.schemas(**SEARCH | {"aliases": True})
+    everything = schemas(world, aliases=True)
     assert [(one.subject, one.aliases) for one in everything] == [("orders", ["bestellungen"]), ("zebras", None)]

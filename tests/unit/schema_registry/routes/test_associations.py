@@ -11,7 +11,7 @@ from core_broker.service.web import create_app
 from schema_registry.errors import RegistryError
 from schema_registry.registry.associations import Associations
 from schema_registry.registry.registry import Registry
-from schema_registry.routes import associations, subjects
+from schema_registry.routes import associations, schemas, subjects
 from schema_registry.routes.paths import RegistryPaths
 from schema_registry.settings import RegistrySettings
 from tests.support.registry_database import new_database
@@ -26,6 +26,7 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
     clock = ManualClock(1_000)
     registry = Registry(database, RegistrySettings(), clock)
     app = create_app(title="associations", description="", error_type=RegistryError, collect=list)
+    app.include_router(schemas.router(registry))
     app.include_router(subjects.router(registry))
     app.include_router(associations.router(Associations(database, clock, schemas=registry)))
     with TestClient(RegistryPaths(app)) as client:
@@ -66,6 +67,27 @@ def test_all_operations_answer(client: TestClient) -> None:
     assert [(method, path, answer.status_code) for method, path, answer in answered] == [
         (method, path, status) for method, path, _, status in calls
     ]
+
+
+@pytest.mark.parametrize(
+    "query,found",
+    [
+        ("resourceType=topic", ["s"]),
+        ("associationType=value&associationType=key", ["s"]),
+        ("associationType=key", []),
+        ("lifecycle=WEAK", ["s"]),
+        ("lifecycle=STRONG", []),
+        ("resourceType=topic&aliases=true", ["s"]),
+        ("resourceType=topic&latestOnly=true&ruleType=CEL", []),
+        ("", [":.staging:s", "s"]),
+    ],
+)
+def test_schemas_are_found_by_the_associations_of_their_subjects(
+    client: TestClient, query: str, found: list[str]
+) -> None:
+    client.post("/associations", json=body(WEAK))
+    listed = client.get(f"/schemas?subjectPrefix=:*:&{query}").json()
+    assert [schema["subject"] for schema in listed] == found
 
 
 def test_an_error_is_told_in_the_envelope(client: TestClient) -> None:
