@@ -5,8 +5,10 @@ requests around it. `core_broker.service.web_server` serves the result.
 """
 
 import asyncio
+import json
+import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, MutableMapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -14,7 +16,9 @@ from typing import Any, Protocol
 import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from typing_extensions import override
 
 from core_broker.service.metrics import PROMETHEUS_TEXT, Collect, Family, renderer
 from core_broker.service.web_settings import WebSettings
@@ -24,6 +28,10 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_MAX_VALUES = 20_000
+_MAX_PROBLEMS = 10
+_STRINGS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
 class ServiceError(Protocol):
@@ -54,6 +62,7 @@ def create_app(
         told: ServiceError = error  # type: ignore[assignment]  # registered for error_type only, which has these three
         return envelope(told.status, told_as.get(told.code, told.code), told.message)
 
+    app.router.route_class = BoundedRoute
     app.add_exception_handler(error_type, answer_service_error)
     app.add_exception_handler(HTTPException, _answer_http_error)
     app.add_exception_handler(RequestValidationError, _answer_wrong_request)
@@ -102,20 +111,28 @@ async def _answer_wrong_request(_: Request, error: Exception) -> Response:
     problems = error.errors()
     if any(problem["loc"][0] == "path" for problem in problems):
         return generic(404)
-    return envelope(400, 400, "; ".join(_told(problem) for problem in problems))
+    told = [_told(problem) for problem in problems[:_MAX_PROBLEMS]]
+    more = [f"and {len(problems) - _MAX_PROBLEMS} more"] if len(problems) > _MAX_PROBLEMS else []
+    return envelope(400, 400, "; ".join([*told, *more]))
 
 
 def _told(problem: dict[str, Any]) -> str:
     if problem["type"] == "json_invalid":
         return f"The body is not valid JSON: {problem.get('ctx', {}).get('error', problem['msg'])}"
     kind, *place = problem["loc"]
-    where = ".".join(str(part) for part in place) or "body"
-    given = "" if problem["type"] == "missing" else f" {_shortened(problem.get('input'))}"
+    where = ".".join(_shortened(part) for part in place) or "body"
+    given = "" if problem["type"] == "missing" else f" {_quoted(problem.get('input'))}"
     return f"{'Parameter' if kind == 'query' else 'Body'} {where}{given}: {problem['msg']}"
 
 
-def _shortened(value: object) -> str:
-    text = repr(value)
+def _quoted(value: object) -> str:
+    """A value that is wrong, if it is short enough to be told."""
+    return f"of {len(value)} entries" if isinstance(value, dict | list) and value else _shortened(repr(value))
+
+
+def _shortened(part: object) -> str:
+    # Half a surrogate pair, which JSON can say and UTF-8 cannot, is told as a question mark.
+    text = str(part).encode(errors="replace").decode()
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
@@ -125,6 +142,51 @@ async def _answer_bug(_: Request, __: Exception) -> Response:
 
 
 # --- limits and counts around the app ---
+
+
+class BoundedRoute(APIRoute):
+    """A route whose bodies hold a bounded number of values: the event loop checks them, and everybody waits for it."""
+
+    @override
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """What answers a request."""
+        handle = super().get_route_handler()
+
+        async def handle_bounded(request: Request) -> Response:
+            return await handle(_BoundedRequest(request.scope, request.receive))
+
+        return handle_bounded
+
+
+class _BoundedRequest(Request):
+    @override
+    async def json(self) -> Any:
+        encoding = self.headers.get("content-encoding", "identity")
+        if encoding.lower() != "identity":
+            raise HTTPException(415, f"Bodies are read as they are, not with the content-encoding {encoding}")
+        try:
+            text = (await self.body()).decode()
+            _check_values(text)
+            document = json.loads(text)
+            if "\\u" in text:
+                json.dumps(document, ensure_ascii=False).encode()
+        except UnicodeDecodeError:
+            raise HTTPException(400, "The body is not valid JSON: it is not UTF-8") from None
+        except UnicodeEncodeError:
+            raise HTTPException(400, "The body is not valid JSON: half of a surrogate pair is no text") from None
+        except RecursionError:
+            raise HTTPException(400, "The body is not valid JSON: it nests too deep") from None
+        return document
+
+
+def _check_values(text: str) -> None:
+    """Refuse too many values before they are read: making a million empty lists takes more than a second."""
+    if _structure(text) > _MAX_VALUES and _structure(_STRINGS.sub("", text)) > _MAX_VALUES:
+        raise HTTPException(413, f"The body has more than {_MAX_VALUES} values")
+
+
+def _structure(text: str) -> int:
+    return text.count(",") + text.count("[") + text.count("{")
 
 
 def guarded(app: Application, settings: WebSettings, counts: "RequestCounts") -> Application:
@@ -146,7 +208,7 @@ class BodyLimits:
             await self._app(scope, receive, send)
             return
         if _content_length(scope["headers"]) > self._max_bytes:
-            await self._refusal()(scope, receive, send)
+            await self._refusal(scope["headers"])(scope, receive, send)
             return
         await self._app(scope, self._bounded(receive), send)
 
@@ -171,9 +233,11 @@ class BodyLimits:
     def _too_long(self) -> str:
         return f"The body is longer than {self._max_bytes} bytes (request.max.bytes)"
 
-    def _refusal(self) -> Response:
+    def _refusal(self, headers: Sequence[tuple[bytes, bytes]]) -> Response:
         response = envelope(413, 413, self._too_long)
-        response.headers["connection"] = "close"  # whatever follows on this connection is the rest of the body
+        # The rest of the body is passed over; a client that waited for our leave does not send it.
+        if any(name == b"expect" for name, _ in headers):
+            response.headers["connection"] = "close"
         return response
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import anyio.to_thread
+import msgspec
 import uvicorn
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -110,50 +111,88 @@ def _protocol(settings: WebSettings) -> type[HttpToolsProtocol]:
 
 
 class _BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with what it lacks: a longest head, and a longest time to send it."""
+    """uvicorn's protocol with what it lacks: a longest head, and an end to waiting for clients that stand still.
+
+    Such a client sends half a head, or no more of a body that was answered already, or does not read its answer.
+    """
 
     max_bytes = 0
     timeout = 0.0
 
     _bytes = 0
-    _is_read = False
-    _timer: asyncio.TimerHandle | None = None
+    _is_head_read = False
+    _reading: asyncio.TimerHandle | None = None
+    _writing: asyncio.TimerHandle | None = None
 
     @override
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._await_head()
+        self._reading = self.loop.call_later(self.timeout, self.transport.close)
 
     @override
     def data_received(self, data: bytes) -> None:
-        if self._is_read and self.cycle.response_complete:
-            self._await_head()
-        if not self._is_read:
+        if not self._is_head_read:
             if self._bytes > self.max_bytes:
                 self.send_400_response("The head of the request is too long (request.header.max.bytes).")
                 return
             self._bytes += len(data)
         super().data_received(data)
+        is_waiting = (not self._is_head_read and self._bytes) or (self._is_head_read and self.cycle.response_complete)
+        if is_waiting and self._reading is None:
+            self._reading = self.loop.call_later(self.timeout, self.transport.close)
 
     @override
     def on_headers_complete(self) -> None:
+        self._is_head_read, self._bytes = True, 0
         self._stop_waiting()
         super().on_headers_complete()
 
     @override
+    def on_message_complete(self) -> None:
+        self._is_head_read, self._bytes = False, 0
+        self._stop_waiting()
+        super().on_message_complete()
+
+    @override
+    def send_400_response(self, msg: str) -> None:
+        body = msgspec.json.encode({"error_code": 400, "message": msg})
+        head = f"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+        self.transport.write(head.encode() + b"connection: close\r\n\r\n" + body)
+        self.transport.close()
+
+    @override
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._await_reader(self.transport.get_write_buffer_size())
+
+    @override
+    def resume_writing(self) -> None:
+        if self._writing:
+            self._writing.cancel()
+        super().resume_writing()
+
+    @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        if self._writing:
+            self._writing.cancel()
         super().connection_lost(exc)
 
-    def _await_head(self) -> None:
-        self._is_read = False
-        self._timer = self.loop.call_later(self.timeout, self.transport.close)
-
     def _stop_waiting(self) -> None:
-        self._is_read, self._bytes = True, 0
-        if self._timer:
-            self._timer.cancel()
-            self._timer = None
+        if self._reading:
+            self._reading.cancel()
+            self._reading = None
+
+    def _await_reader(self, unread: int) -> None:
+        """Look again later: a client that has taken nothing of its answer by then gets no more of it."""
+        self._writing = self.loop.call_later(self.timeout, self._look_at_reader, unread)
+
+    def _look_at_reader(self, before: int) -> None:
+        unread = self.transport.get_write_buffer_size()
+        if unread < before:
+            self._await_reader(unread)
+        else:
+            self.transport.abort()
 
 
 def endpoints(urls: Sequence[str]) -> dict[str, str]:

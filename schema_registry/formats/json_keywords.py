@@ -10,7 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from schema_registry.formats.json_drafts import Draft
-from schema_registry.formats.json_patterns import pattern_fault
+from schema_registry.formats.json_patterns import SchemaPatterns
 from schema_registry.formats.json_text import JsonObject, JsonValue, write
 
 TYPE_NAMES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
@@ -38,14 +38,14 @@ class Keyword(NamedTuple):
     holds: Holds = Holds.NOTHING
 
 
-def keyword_faults(schema: JsonObject, draft: Draft) -> Iterator[tuple[tuple[Key, ...], str]]:
+def keyword_faults(schema: JsonObject, draft: Draft, patterns: SchemaPatterns) -> Iterator[tuple[tuple[Key, ...], str]]:
     """The keywords of one schema object with values that they may not have, and what was expected."""
     keywords = _KEYWORDS[draft]
     for name, value in schema.items():
         keyword = keywords.get(name)
         if keyword is not None and not keyword.accepts(value):
             yield (name,), f"expected {keyword.expected}"
-    yield from _pattern_faults(schema)
+    yield from _pattern_faults(schema, patterns)
     if draft is Draft.DRAFT_4:
         for limit in ("maximum", "minimum"):
             if f"exclusive{limit.capitalize()}" in schema and limit not in schema:
@@ -75,14 +75,14 @@ def is_schema(value: JsonValue, draft: Draft) -> bool:
     return isinstance(value, dict) or (isinstance(value, bool) and draft is not Draft.DRAFT_4)
 
 
-def _pattern_faults(schema: JsonObject) -> Iterator[tuple[tuple[Key, ...], str]]:
+def _pattern_faults(schema: JsonObject, patterns: SchemaPatterns) -> Iterator[tuple[tuple[Key, ...], str]]:
     pattern = schema.get("pattern")
-    if isinstance(pattern, str) and (fault := pattern_fault(pattern)):
+    if isinstance(pattern, str) and (fault := patterns.fault(pattern)):
         yield ("pattern",), f"no regular expression: {fault}"
     named = schema.get("patternProperties")
     if isinstance(named, dict):
         for name in named:
-            if fault := pattern_fault(name):
+            if fault := patterns.fault(name):
                 yield ("patternProperties", name), f"no regular expression: {fault}"
 
 

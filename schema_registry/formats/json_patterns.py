@@ -10,9 +10,11 @@ from functools import lru_cache
 import re2
 
 MAX_PATTERN_CHARS = 10_000
+MAX_PATTERNS = 500
+MAX_CHARS_IN_ALL = 100_000
 
 # Together they bound what hostile patterns can keep in memory; usual ones take a few kilobytes.
-_MAX_COMPILED_BYTES = 1 << 20
+_MAX_COMPILED_BYTES = 1 << 18
 _MAX_COMPILED_PATTERNS = 128
 
 _NAMED_GROUP = re.compile(r"\(\?<(?![=!])")
@@ -35,6 +37,23 @@ def pattern_fault(pattern: str) -> str | None:
     except (RecursionError, OverflowError):
         return "nested too deeply"
     return None
+
+
+class SchemaPatterns:
+    """The patterns of one schema: each is checked once, which may take a millisecond, so there are only so many."""
+
+    def __init__(self) -> None:
+        self._faults: dict[str, str | None] = {}
+        self._chars = 0
+
+    def fault(self, pattern: str) -> str | None:
+        """Why a text is no regular expression, or is one too many."""
+        if pattern not in self._faults:
+            self._chars += len(pattern)
+            if len(self._faults) >= MAX_PATTERNS or self._chars > MAX_CHARS_IN_ALL:
+                return f"the schema has more than {MAX_PATTERNS} of them or {MAX_CHARS_IN_ALL} characters in all"
+            self._faults[pattern] = pattern_fault(pattern)
+        return self._faults[pattern]
 
 
 def matches(pattern: str, text: str) -> bool | None:

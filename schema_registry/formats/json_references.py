@@ -11,6 +11,7 @@ from referencing.exceptions import Unresolvable
 
 from schema_registry.formats.json_drafts import Draft, draft_of
 from schema_registry.formats.json_keywords import Key, is_schema, keyword_faults, subschemas
+from schema_registry.formats.json_patterns import SchemaPatterns
 from schema_registry.formats.json_text import JsonObject, JsonValue
 from schema_registry.formats.schema import InvalidSchema
 
@@ -53,6 +54,7 @@ class SchemaGraph:
         self._aliases: dict[str, Resource[Node]] = {}
         self._seen: set[int] = set()
         self._pending: list[_Reference] = []
+        self._patterns = SchemaPatterns()
         self.targets: dict[tuple[int, str], Node] = {}
         self._check()
 
@@ -106,7 +108,7 @@ class SchemaGraph:
             if not isinstance(node, dict) or id(node) in self._seen:
                 continue
             self._seen.add(id(node))
-            for keys, fault in keyword_faults(node, draft):
+            for keys, fault in keyword_faults(node, draft, self._patterns):
                 raise InvalidSchema(f"{_pointer((path, keys))}: {fault}")
             if draft.id_keyword in node:
                 resolver = self._inside(node, path, resolver, draft)

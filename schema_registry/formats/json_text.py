@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any, NoReturn, Self
@@ -123,8 +124,7 @@ def _check_size(value: JsonValue, limits: Limits) -> None:
 def _distinct_keys(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     members = dict(pairs)
     if len(members) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"the key {twice[:100]!r} is there twice in one object")
     return members
 

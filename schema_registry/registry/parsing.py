@@ -10,6 +10,8 @@ from schema_registry.registry.recently_used import RecentlyUsed
 _CACHE_BYTES = 4 << 20
 _ENTRY_BYTES = 500
 """What a parsed schema weighs beside its texts."""
+_REFERENCE_BYTES = 3000
+"""What each of its references weighs beside its text, parsed along with it."""
 
 Parse = Callable[..., Schema]
 _Key = tuple[SchemaType, str, tuple[ResolvedReference, ...], bool]
@@ -43,7 +45,7 @@ class Parser:
         found = self._parsed.get(key)
         if found is None:
             found = _parse_of(schema_type)(text, references, limits=self._limits, strict=strict)
-            weight = _ENTRY_BYTES + len(text) + sum(len(reference.text) for reference in references)
+            weight = _ENTRY_BYTES + len(text) + sum(_REFERENCE_BYTES + len(item.text) for item in references)
             self._parsed.put(key, found, weight=weight)
         return found
 

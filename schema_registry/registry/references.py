@@ -18,6 +18,8 @@ _LATEST = -1
 _VERSION_MAX = 2**31 - 1
 _REFERENCES_MAX = 1000
 """How many references a schema may have, with those of its references."""
+_REFERENCED_CHARS_MAX = 2 << 20
+"""How long their texts may be together: all of them are read to read the schema."""
 
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +81,7 @@ class _Walk:
         self._schemas: dict[tuple[str, str, int], StoredSchema] = {}
         self._names: set[str] = set()
         self.found: dict[StoredReference, ResolvedReference] = {}
+        self._chars = 0
 
     def follow(self, reference: StoredReference, schema: StoredSchema) -> None:
         """Add a reference after those of its schema."""
@@ -114,6 +117,9 @@ class _Walk:
     def _add(self, reference: StoredReference, schema: StoredSchema) -> None:
         if len(self.found) >= _REFERENCES_MAX:
             raise invalid_schema(f"Schema has more than {_REFERENCES_MAX} references with those of its references")
+        self._chars += len(schema.text)
+        if self._chars > _REFERENCED_CHARS_MAX:
+            raise invalid_schema(f"Schema's references have more than {_REFERENCED_CHARS_MAX} characters in all")
         self.found[reference] = ResolvedReference(
             name=reference.name, subject=reference.subject, version=reference.version, text=schema.text
         )

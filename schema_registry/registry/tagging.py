@@ -16,6 +16,7 @@ def with_tags(
     connection: Connection, reader: CandidateReader, subject: SubjectName, draft: Draft, body: SchemaBody
 ) -> Draft:
     """A draft with the tags that came beside it, and those of the version before if they are to be kept."""
+    tags.check_number([*(body.schema_tags_to_add or ()), *(body.schema_tags_to_remove or ())])
     latest = versions.latest(connection, *subject.key)
     if draft.is_empty and latest is not None:
         draft = _of_stored(draft, latest)
@@ -37,6 +38,7 @@ def tagged(
     connection: Connection, reader: CandidateReader, subject: SubjectName, found: StoredVersion, body: TagBody
 ) -> Draft:
     """What a version becomes with other tags, metadata or rules."""
+    tags.check_number([*(body.tags_to_add or ()), *(body.tags_to_remove or ())])
     metadata = data_contracts.tidy_metadata(body.metadata) or answers.metadata_of(found.schema)
     schema = reader.read_stored(connection, found.schema)
     text = tags.edit(schema, found.schema.text, add=body.tags_to_add or (), remove=body.tags_to_remove or ())

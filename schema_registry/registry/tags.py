@@ -3,7 +3,8 @@ options.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from schema_registry.errors import RegistryError, invalid_schema
@@ -13,6 +14,7 @@ from schema_registry.models import SchemaEntity, SchemaTags
 TAGS = "confluent:tags"
 _FIELD = "sr_field"
 _RECORD = "sr_record"
+_CHANGES_MAX = 500
 _STEPS_MAX = 300
 """Longer paths lead nowhere: schemas do not nest that deep."""
 _COMBINED = {"allof": "allOf", "anyof": "anyOf", "oneof": "oneOf"}
@@ -27,11 +29,11 @@ def edit(schema: Schema, text: str, *, add: Sequence[SchemaTags], remove: Sequen
     if schema.schema_type is SchemaType.PROTOBUF:
         return _edit_protobuf(schema, add, remove)
     document = json.loads(text)
-    find = _find_avro if schema.schema_type is SchemaType.AVRO else _find_json
+    find = _finder(schema.schema_type, document)
     for wanted in add:
-        _change(find(document, wanted), wanted, is_added=True)
+        _change(find(wanted), wanted, is_added=True)
     for wanted in remove:
-        _change(find(document, wanted), wanted, is_added=False)
+        _change(find(wanted), wanted, is_added=False)
     return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -76,9 +78,14 @@ def present_in(schema_type: SchemaType, text: str, wanted: Iterable[SchemaTags])
     """Those of some tags whose records and fields a text still has."""
     if schema_type is SchemaType.PROTOBUF:
         return []
-    document = json.loads(text)
-    find = _find_avro if schema_type is SchemaType.AVRO else _find_json
-    return [item for item in wanted if next(find(document, item), None) is not None]
+    find = _finder(schema_type, json.loads(text))
+    return [item for item in wanted if next(find(item), None) is not None]
+
+
+def check_number(changes: Sequence[SchemaTags]) -> None:
+    """Refuse changes in more places than one request may ask for."""
+    if len(changes) > _CHANGES_MAX:
+        raise invalid_schema(f"Tags of {len(changes)} records and fields are to be changed, allowed are {_CHANGES_MAX}")
 
 
 def _not_there(path: str) -> RegistryError:
@@ -89,7 +96,8 @@ def _change(nodes: Iterable[dict[str, Any]], wanted: SchemaTags, *, is_added: bo
     node = next(iter(nodes), None)
     if node is None:
         raise _not_there(wanted.schema_entity.entity_path)
-    tags = [tag for tag in node.get(TAGS, []) if tag not in wanted.tags or is_added]
+    removed = frozenset() if is_added else frozenset(wanted.tags)
+    tags = [tag for tag in node.get(TAGS, []) if tag not in removed]
     if is_added:
         tags = list(dict.fromkeys([*tags, *wanted.tags]))
     if tags:
@@ -98,12 +106,20 @@ def _change(nodes: Iterable[dict[str, Any]], wanted: SchemaTags, *, is_added: bo
         node.pop(TAGS, None)
 
 
-def _find_avro(document: Any, wanted: SchemaTags) -> Iterator[dict[str, Any]]:
-    entity = wanted.schema_entity
-    path = entity.entity_path.lstrip(".")
-    for found, kind, node in _avro_entities(document, ""):
-        if kind == entity.entity_type.lower() and (found == path or found.endswith(f".{path}")):
-            yield node
+def _finder(schema_type: SchemaType, document: Any) -> Callable[[SchemaTags], Iterator[dict[str, Any]]]:
+    if schema_type is not SchemaType.AVRO:
+        return lambda wanted: _find_json(document, wanted)
+    by_name: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = defaultdict(list)
+    for path, kind, node in _avro_entities(document, ""):
+        by_name[kind, path.rpartition(".")[2]].append((path, node))
+
+    def find(wanted: SchemaTags) -> Iterator[dict[str, Any]]:
+        path = wanted.schema_entity.entity_path.lstrip(".")
+        for found, node in by_name[wanted.schema_entity.entity_type.lower(), path.rpartition(".")[2]]:
+            if found == path or found.endswith(f".{path}"):
+                yield node
+
+    return find
 
 
 def _avro_entities(schema: Any, namespace: str) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from core_broker.service.web import BoundedRoute
 from schema_registry.models_associations import (
     Association,
     AssociationBatch,
@@ -35,7 +36,7 @@ _MAX_INT = 2**31 - 1
 
 def router(associations: Associations) -> APIRouter:
     """Associations over HTTP."""
-    routes = APIRouter(tags=["associations"])
+    routes = APIRouter(tags=["associations"], route_class=BoundedRoute)
     _add_reads(routes, associations)
     _add_writes(routes, associations)
     _add_batches(routes, associations)

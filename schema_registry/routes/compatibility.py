@@ -2,6 +2,7 @@
 
 from fastapi import APIRouter, Response
 
+from core_broker.service.web import BoundedRoute
 from schema_registry.models import Compatibility, SchemaBody
 from schema_registry.registry.registry import Registry
 from schema_registry.routes.answers import told
@@ -10,7 +11,9 @@ from schema_registry.routes.parameters import Segment
 
 def router(registry: Registry) -> APIRouter:
     """The routes, answering from a registry."""
-    routes = APIRouter(prefix="/compatibility/subjects/{subject}/versions", tags=["compatibility"])
+    routes = APIRouter(
+        prefix="/compatibility/subjects/{subject}/versions", tags=["compatibility"], route_class=BoundedRoute
+    )
 
     @routes.post("", response_model=Compatibility)
     def with_all(subject: Segment, body: SchemaBody, *, normalize: bool = False, verbose: bool = False) -> Response:

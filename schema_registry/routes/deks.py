@@ -4,6 +4,7 @@ from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query, Response
 
+from core_broker.service.web import BoundedRoute
 from schema_registry.models_deks import Dek, DekCreation, Kek, KekChange, KekCreation
 from schema_registry.registry.dek_rules import invalid
 from schema_registry.registry.deks import Deks
@@ -20,7 +21,7 @@ _NO_CONTENT = 204
 
 def router(deks: Deks) -> APIRouter:
     """The key registry over HTTP."""
-    routes = APIRouter(prefix="/dek-registry/v1/keks", tags=["keys"])
+    routes = APIRouter(prefix="/dek-registry/v1/keks", tags=["keys"], route_class=BoundedRoute)
     _add_kek_routes(routes, deks)
     _add_dek_reads(routes, deks)
     _add_dek_writes(routes, deks)

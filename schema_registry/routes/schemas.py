@@ -2,6 +2,7 @@
 
 from fastapi import APIRouter, Response
 
+from core_broker.service.web import BoundedRoute
 from schema_registry.formats.schema import SchemaType
 from schema_registry.models import ContextId, SchemaAnswer, SubjectVersion
 from schema_registry.registry.registry import Registry
@@ -13,7 +14,7 @@ _NONE: list[str] = []
 
 def router(registry: Registry) -> APIRouter:
     """The routes, answering from a registry."""
-    routes = APIRouter(prefix="/schemas", tags=["schemas"])
+    routes = APIRouter(prefix="/schemas", tags=["schemas"], route_class=BoundedRoute)
 
     @routes.get("/types", response_model=list[str])
     def types() -> Response:

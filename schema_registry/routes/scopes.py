@@ -2,6 +2,7 @@
 
 from fastapi import APIRouter, Response
 
+from core_broker.service.web import BoundedRoute
 from schema_registry.models import Config, ConfigUpdate, ModeBody
 from schema_registry.registry.registry import Registry
 from schema_registry.routes.answers import told
@@ -10,7 +11,7 @@ from schema_registry.routes.parameters import Segment
 
 def config_router(registry: Registry) -> APIRouter:
     """The routes of `/config`, answering from a registry."""
-    routes = APIRouter(prefix="/config", tags=["config"])
+    routes = APIRouter(prefix="/config", tags=["config"], route_class=BoundedRoute)
 
     @routes.get("", response_model=Config)
     def global_config(*, defaultToGlobal: bool = False) -> Response:
@@ -47,7 +48,7 @@ def config_router(registry: Registry) -> APIRouter:
 
 def mode_router(registry: Registry) -> APIRouter:
     """The routes of `/mode`, answering from a registry."""
-    routes = APIRouter(prefix="/mode", tags=["mode"])
+    routes = APIRouter(prefix="/mode", tags=["mode"], route_class=BoundedRoute)
 
     @routes.get("", response_model=ModeBody)
     def global_mode(*, defaultToGlobal: bool = False) -> Response:

@@ -4,6 +4,7 @@ from importlib.metadata import version as version_of
 
 from fastapi import APIRouter, Response
 
+from core_broker.service.web import BoundedRoute
 from schema_registry.registry.registry import Registry
 from schema_registry.routes.answers import JSON, listed
 from schema_registry.routes.parameters import Limit, Offset, Segment
@@ -14,7 +15,7 @@ _DEPLOYMENT = b'{"attributes":["deployment:self-managed"]}'
 
 def router(registry: Registry) -> APIRouter:
     """The routes, answering from a registry."""
-    routes = APIRouter(tags=["server"])
+    routes = APIRouter(tags=["server"], route_class=BoundedRoute)
 
     @routes.get("/")
     @routes.post("/")

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from core_broker.service.web import BoundedRoute
 from schema_registry.formats.protobuf import is_serialized
 from schema_registry.formats.schema import SchemaType
 from schema_registry.models import SchemaAnswer, SchemaBody, TagBody
@@ -16,7 +17,7 @@ _NONE: list[str] = []
 
 def router(registry: Registry) -> APIRouter:
     """The routes, answering from a registry."""
-    routes = APIRouter(prefix="/subjects", tags=["subjects"])
+    routes = APIRouter(prefix="/subjects", tags=["subjects"], route_class=BoundedRoute)
     _add_subjects(routes, registry)
     _add_registration(routes, registry)
     _add_versions(routes, registry)

@@ -3,11 +3,13 @@
 import asyncio
 import socket
 import ssl
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx2
+import psutil
 import pytest
 import trustme
 from fastapi import Request
@@ -27,6 +29,7 @@ class Refused(Exception):
 
 class Body(BaseModel):
     count: int
+    many: list[int] = []
 
 
 @asynccontextmanager
@@ -49,6 +52,10 @@ async def service(**changes: str) -> AsyncIterator[httpx2.AsyncClient]:
     @app.post("/bytes")
     async def read(request: Request) -> int:
         return len(await request.body())
+
+    @app.get("/long")
+    def long() -> str:
+        return "x" * 20_000_000
 
     @app.get("/refused")
     def refuse() -> None:
@@ -156,6 +163,79 @@ async def test_an_endless_head_is_refused() -> None:
                     return b" 400 "
 
             assert b" 400 " in await asyncio.to_thread(send_all)
+
+
+async def test_half_a_head_behind_another_request_is_not_waited_for() -> None:
+    async with service(**{"request.read.timeout.ms": "100"}) as client:
+        with _send(client, b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n") as connection:
+            assert b" 200 " in await asyncio.to_thread(connection.recv, 1000)
+            connection.sendall(b"GET /he")
+            assert await asyncio.to_thread(connection.recv, 1000) == b""
+
+
+async def test_a_client_that_does_not_read_its_answer_is_disconnected() -> None:
+    async with service(**{"request.read.timeout.ms": "100"}) as client:
+        with _send(client, b"GET /long HTTP/1.1\r\nHost: x\r\n\r\n") as connection:
+            assert b" 200 " in await asyncio.to_thread(connection.recv, 1000)
+            await asyncio.to_thread(_wait_until_the_server_lets_go, connection)
+
+
+def _wait_until_the_server_lets_go(connection: socket.socket) -> None:
+    ours = connection.getsockname()
+    deadline = time.monotonic() + 10
+    while any(other.raddr == ours and other.status == "ESTABLISHED" for other in psutil.Process().net_connections()):
+        assert time.monotonic() < deadline, "the server still waits"
+        time.sleep(0.01)
+
+
+async def test_what_is_no_http_is_answered_in_the_envelope() -> None:
+    async with service() as client:
+        with _send(client, b"\x16\x03\x01 hello\r\n\r\n") as connection:
+            answer = await asyncio.to_thread(connection.recv, 1000)
+    assert b" 400 " in answer
+    assert b'{"error_code":400,"message":' in answer
+
+
+async def test_a_client_that_announces_too_long_a_body_reads_why_after_sending_it() -> None:
+    async with service(**{"request.max.bytes": "1024"}) as client:
+        for _ in range(3):  # the connection stays usable
+            answer = await client.post("/bytes", content=b"x" * 3_000_000)
+            assert (answer.status_code, answer.json()["error_code"]) == (413, 413)
+
+
+async def test_a_client_that_waits_for_leave_to_send_too_long_a_body_gets_none() -> None:
+    async with service(**{"request.max.bytes": "1024"}) as client:
+        head = b"POST /bytes HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5000\r\n\r\n"
+        with _send(client, head) as connection:
+            answer = await asyncio.to_thread(connection.recv, 1000)
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"connection: close" in answer
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "words"),
+    [
+        (b'{"count":1,"many":[' + b"0," * 1_000_000 + b"0]}", {}, 413, "The body has more than 20000 values"),
+        (b"[" + b"[]," * 1_000_000 + b"[]]", {}, 413, "The body has more than 20000 values"),
+        (b"[" * 1_000_000, {}, 413, "The body has more than 20000 values"),
+        (b"[" * 19_000, {}, 400, "nests too deep"),
+        (b'{"count":"' + b"," * 100_000 + b'"}', {}, 400, "Body count ',,,,"),
+        (b'{"count":1,"many":[' + b'"x",' * 10_000 + b'"x"]}', {}, 400, "; and 9991 more"),
+        (b'{"count":"\\ud800"}', {}, 400, "half of a surrogate pair"),
+        (b'{"count":{"\\ud800":1}}', {}, 400, "half of a surrogate pair"),
+        (b"\x1f\x8b\x08", {}, 400, "not UTF-8"),
+        (b"\x1f\x8b\x08", {"content-encoding": "gzip"}, 415, "not with the content-encoding gzip"),
+        (b"9" * 5000, {}, 400, "error parsing the body"),
+    ],
+)
+async def test_a_hostile_body_is_refused_at_once(body: bytes, headers: dict[str, str], status: int, words: str) -> None:
+    async with service() as client:
+        started = time.process_time()
+        answer = await client.post("/things", content=body, headers=headers)
+    assert time.process_time() - started < 1
+    assert (answer.status_code, answer.json()["error_code"]) == (status, status)
+    assert words in answer.json()["message"]
+    assert len(answer.content) < 3000
 
 
 async def test_requests_follow_each_other_on_one_connection() -> None:

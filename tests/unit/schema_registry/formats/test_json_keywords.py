@@ -6,6 +6,7 @@ from jsonschema.exceptions import SchemaError
 
 from schema_registry.formats.json_drafts import Draft
 from schema_registry.formats.json_keywords import keyword_faults, subschemas
+from schema_registry.formats.json_patterns import SchemaPatterns
 from schema_registry.formats.json_text import JsonObject, JsonValue
 
 _METASCHEMA_CHECKERS = {
@@ -38,7 +39,7 @@ def _is_accepted(schema: JsonObject, draft: Draft) -> bool:
     while pending:
         node = pending.pop()
         if isinstance(node, dict):
-            if any(True for _ in keyword_faults(node, draft)):
+            if any(True for _ in keyword_faults(node, draft, SchemaPatterns())):
                 return False
             pending.extend(child for _, child in subschemas(node, draft))
     return True
@@ -61,13 +62,13 @@ def test_a_keyword_takes_what_the_metaschema_lets_it_take(draft: Draft, keyword:
 
 
 def test_a_pattern_must_be_a_regular_expression() -> None:
-    faults = dict(keyword_faults({"pattern": "(", "patternProperties": {"[": {}}}, Draft.DRAFT_7))
+    faults = dict(keyword_faults({"pattern": "(", "patternProperties": {"[": {}}}, Draft.DRAFT_7, SchemaPatterns()))
 
     assert faults.keys() == {("pattern",), ("patternProperties", "[")}
     assert all(fault.startswith("no regular expression: ") for fault in faults.values())
 
 
 def test_a_limit_that_excludes_itself_needs_that_limit_in_draft_4() -> None:
-    assert dict(keyword_faults({"exclusiveMaximum": True}, Draft.DRAFT_4)) == {
+    assert dict(keyword_faults({"exclusiveMaximum": True}, Draft.DRAFT_4, SchemaPatterns())) == {
         ("exclusiveMaximum",): "needs maximum beside it"
     }

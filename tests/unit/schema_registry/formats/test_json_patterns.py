@@ -2,7 +2,14 @@ import time
 
 import pytest
 
-from schema_registry.formats.json_patterns import MAX_PATTERN_CHARS, matches, numbered, pattern_fault
+from schema_registry.formats.json_patterns import (
+    MAX_PATTERN_CHARS,
+    MAX_PATTERNS,
+    SchemaPatterns,
+    matches,
+    numbered,
+    pattern_fault,
+)
 
 
 @pytest.mark.parametrize(
@@ -59,3 +66,25 @@ def test_patterns_that_explode_elsewhere_are_checked_and_matched_in_no_time(patt
 )
 def test_references_to_groups_by_name_become_references_by_number(pattern: str, expected: str) -> None:
     assert numbered(pattern) == expected
+
+
+@pytest.mark.parametrize("pattern", [r"\p{L}{1,100}%d", r"(a{1,90}){1,9}%d", r"(?=a)(((a{1,90}){1,9}))[a-z\d]+%d"])
+def test_a_schema_cannot_have_so_many_costly_patterns_that_it_takes_long(pattern: str) -> None:
+    patterns = SchemaPatterns()
+    started = time.process_time()
+    faults = [patterns.fault(pattern % number) for number in range(5_000)]
+    assert time.process_time() - started < 3
+    assert faults[:MAX_PATTERNS] == [None] * MAX_PATTERNS
+    assert faults[MAX_PATTERNS] == "the schema has more than 500 of them or 100000 characters in all"
+
+
+def test_a_pattern_that_is_there_many_times_counts_once() -> None:
+    patterns = SchemaPatterns()
+    assert {patterns.fault("^[a-z]+$") for _ in range(5_000)} == {None}
+
+
+def test_a_schema_cannot_have_patterns_of_any_length_in_all() -> None:
+    patterns = SchemaPatterns()
+    faults = [patterns.fault(f"{number}(?=a)" + "[a-z]|" * 1_500) for number in range(12)]
+    assert faults[0] is None
+    assert faults[-1] == "the schema has more than 500 of them or 100000 characters in all"

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from schema_registry.formats.json_text import read, write
@@ -79,3 +81,11 @@ def test_more_values_than_the_limit_are_refused() -> None:
     assert read("[1,2,3]", limits=limits) == [1, 2, 3]
     with pytest.raises(InvalidSchema, match="more than 4 values"):
         read("[1,2,3,4]", limits=limits)
+
+
+def test_one_of_very_many_keys_twice_is_found_at_once() -> None:
+    keys = [*(f'"{number}":0' for number in range(100_000)), '"99999":1']
+    started = time.process_time()
+    with pytest.raises(InvalidSchema, match="the key '99999' is there twice"):
+        read("{" + ",".join(keys) + "}", limits=DEFAULT_LIMITS)
+    assert time.process_time() - started < 1

@@ -125,3 +125,11 @@ def test_a_name_stands_for_the_version_that_is_met_first(world_on_each: Registry
         resolved = world.registry.version(subject, "1", style="resolved").schema_
         assert resolved is not None
         assert ('"name":"b"' in resolved) is has_b
+
+
+def test_references_that_are_very_long_together_are_refused_before_they_are_read(world: RegistryWorld) -> None:
+    long = json.dumps({"type": "enum", "name": "E", "symbols": ["A"], "doc": "x" * 900_000})
+    for number in range(3):
+        world.register(f"long-{number}", long)
+    with pytest.raises(RegistryError, match="references have more than 2097152 characters in all"):
+        world.register("user", record("a"), references=[to(f"L{number}", f"long-{number}") for number in range(3)])

@@ -1,6 +1,7 @@
 """Tags inside of schemas."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -159,3 +160,18 @@ def test_endless_paths_lead_nowhere(world: RegistryWorld, kind: str) -> None:
     with pytest.raises(RegistryError) as refused:
         change(world, tagsToAdd=[tags("object." * 100_000, "PII")])
     assert refused.value.code == 42201
+
+
+def test_tags_in_many_places_are_written_at_once(world: RegistryWorld) -> None:
+    names = [f"f{number}" for number in range(3_000)]
+    world.register("orders", record(*names))
+    started = time.process_time()
+    answer = change(world, tagsToAdd=[tags(f"Order.{name}", "PII") for name in names[-500:]])
+    assert time.process_time() - started < 5
+    assert answer.schema_.count("PII") == 500
+
+
+def test_tags_in_more_places_than_a_request_may_name_are_refused(world: RegistryWorld) -> None:
+    world.register("orders", record("a"))
+    with pytest.raises(RegistryError, match="Tags of 501 records and fields are to be changed, allowed are 500"):
+        change(world, tagsToAdd=[tags("Order.a", "PII")] * 501)
