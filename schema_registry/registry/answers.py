@@ -13,6 +13,9 @@ from schema_registry.registry.subject_names import SubjectName
 from schema_registry.store.schemas import StoredSchema
 from schema_registry.store.versions import StoredVersion, Usage
 
+_LOGICAL = "logical"
+"""A language of Confluent's own for schemas of all formats. To answer with another text in its place would mislead."""
+
 
 def of_version(found: StoredVersion, *, text: str | None = None, reference_style: str = "") -> SchemaAnswer:
     """All about a version of a subject."""
@@ -55,9 +58,11 @@ def of_schema(
 
 
 def text_in(connection: Connection, reader: CandidateReader, schema: StoredSchema, style: str) -> str:
-    """The text in the style of `?format=`."""
+    """The text in the style of `?format=`; unknown styles change nothing."""
     if not style.strip():
         return schema.text
+    if style.strip().lower() == _LOGICAL:
+        raise invalid_schema("format=logical is not supported: leave it out to get the schema as it was registered")
     try:
         return reader.read_stored(connection, schema).formatted(style.strip())
     except InvalidSchema as error:

@@ -5,9 +5,11 @@ from fastapi import APIRouter, Response
 from core_broker.service.web import BoundedRoute
 from schema_registry.formats.schema import SchemaType
 from schema_registry.models import ContextId, SchemaAnswer, SubjectVersion
+from schema_registry.registry.listings import SchemaFilter
 from schema_registry.registry.registry import Registry
 from schema_registry.routes.answers import listed, schema_text, told
 from schema_registry.routes.parameters import Limit, Offset, Segment, Words
+from schema_registry.store.associations import Filter
 
 _NONE: list[str] = []
 
@@ -29,20 +31,20 @@ def router(registry: Registry) -> APIRouter:
         deleted: bool = False,
         latestOnly: bool = False,
         ruleType: str = "",
+        resourceType: str = "",
+        associationType: Words = _NONE,
+        lifecycle: str = "",
         offset: Offset = 0,
         limit: Limit = -1,
     ) -> Response:
-        """All schemas whose subject begins with a prefix."""
-        found = registry.schemas(
-            prefix=subjectPrefix,
-            aliases=aliases,
-            deleted=deleted,
-            latest_only=latestOnly,
-            rule_type=ruleType,
-            offset=offset,
-            limit=limit,
-        )
-        return listed(found)
+        """All schemas whose subject begins with a prefix, and has such an association, if one is asked for."""
+        associated = None
+        if resourceType or associationType or lifecycle:
+            associated = Filter(
+                resource_type=resourceType or None, association_types=associationType, lifecycle=lifecycle or None
+            )
+        wanted = SchemaFilter(deleted=deleted, latest_only=latestOnly, rule_type=ruleType, associated=associated)
+        return listed(registry.schemas(subjectPrefix, wanted, aliases=aliases, offset=offset, limit=limit))
 
     _add_by_id(routes, registry)
     _add_by_guid(routes, registry)

@@ -229,3 +229,11 @@ def test_names_that_no_database_takes_are_refused(world_on_each: RegistryWorld, 
     with pytest.raises(RegistryError) as refused:
         world_on_each.registry.version(subject, "1")
     assert refused.value.code == 42208
+
+
+def test_a_language_that_is_not_spoken_is_refused_and_unknown_styles_change_nothing(world: RegistryWorld) -> None:
+    world.register("orders", record("a"))
+    assert world.registry.version("orders", "1", style="pretty").schema_ == record("a")
+    with pytest.raises(RegistryError) as refused:
+        world.registry.version("orders", "1", style="logical")
+    assert refused.value.code == 42201
