@@ -1,11 +1,11 @@
 """Stored schemas as clients see them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection
 
 from schema_registry.errors import invalid_schema
-from schema_registry.formats.schema import InvalidSchema, SchemaType
+from schema_registry.formats.schema import InvalidSchema
 from schema_registry.models import Metadata, Reference, RuleSet, SchemaAnswer
 from schema_registry.registry import references, tags
 from schema_registry.registry.candidates import CandidateReader
@@ -69,11 +69,14 @@ def text_in(connection: Connection, reader: CandidateReader, schema: StoredSchem
         raise invalid_schema(f"Invalid schema of type {schema.schema_type}, details: {error}") from error
 
 
-def with_tags(answer: SchemaAnswer, schema: StoredSchema, wanted: Sequence[str]) -> SchemaAnswer:
-    """The answer, telling what in the schema has one of the wanted tags."""
-    found = tags.found_in(SchemaType(schema.schema_type), schema.text, wanted=wanted) if wanted else []
-    told = [item.model_dump(by_alias=True) for item in found]
-    return answer.model_copy(update={"schema_tags": told}) if told else answer
+def tags_in(
+    connection: Connection, reader: CandidateReader, schema: StoredSchema, wanted: Sequence[str]
+) -> list[Mapping[str, object]] | None:
+    """What in a schema has one of the wanted tags; None when nothing was asked for or found."""
+    if not wanted:
+        return None
+    found = tags.found_in(reader.read_stored(connection, schema), schema.text, wanted=wanted)
+    return [item.model_dump(by_alias=True) for item in found] or None
 
 
 def metadata_of(schema: StoredSchema) -> Metadata | None:

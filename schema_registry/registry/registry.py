@@ -157,8 +157,9 @@ class Registry:
             usage = version or versions.first_use(connection, schema.context, schema.id)
             text = answers.text_in(connection, self._reader, schema, style)
             max_id = contexts.last_id(connection, schema.context) if fetch_max_id else None
+            found_tags = answers.tags_in(connection, self._reader, schema, find_tags)
         answer = answers.of_schema(schema, usage, text=text, reference_style=reference_style, max_id=max_id)
-        answer = answers.with_tags(answer, schema, find_tags)
+        answer = answer.model_copy(update={"schema_tags": found_tags})
         if version is None:
             return answer
         qualified = SubjectName(version.context, version.subject).qualified
@@ -257,8 +258,9 @@ class Registry:
             name = self._aliased(connection, subject)
             found = lookups.version_anywhere(connection, name, number, deleted=deleted)
             text = answers.text_in(connection, self._reader, found.schema, style)
+            found_tags = answers.tags_in(connection, self._reader, found.schema, find_tags)
         answer = answers.of_version(found, text=text, reference_style=reference_style)
-        return answers.with_tags(answer, found.schema, find_tags)
+        return answer.model_copy(update={"schema_tags": found_tags})
 
     def referenced_by(self, subject: str, version: str, *, deleted: bool, offset: int, limit: int) -> list[int]:
         """The ids of schemas that mention a version."""

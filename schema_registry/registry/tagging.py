@@ -27,7 +27,8 @@ def with_tags(
     schema_type = schema_type_of(draft.schema_type)
     add = list(body.schema_tags_to_add or ())
     if body.propagate_schema_tags and latest is not None and latest.schema.schema_type == schema_type:
-        add += tags.present_in(schema_type, draft.text, tags.found_in(schema_type, latest.schema.text))
+        before = tags.found_in(reader.read_stored(connection, latest.schema), latest.schema.text)
+        add += tags.present_in(read.schema, draft.text, before)
     text = tags.edit(read.schema, draft.text, add=add, remove=body.schema_tags_to_remove or ())
     asks = bool(body.schema_tags_to_add or body.schema_tags_to_remove)
     version = lookups.LATEST if asks and draft.version == 0 else draft.version

@@ -5,11 +5,14 @@ options.
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from schema_registry.errors import RegistryError, invalid_schema
 from schema_registry.formats.schema import Schema, SchemaType
 from schema_registry.models import SchemaEntity, SchemaTags
+
+if TYPE_CHECKING:
+    from schema_registry.formats.protobuf_tags import Retagged
 
 TAGS = "confluent:tags"
 _FIELD = "sr_field"
@@ -39,47 +42,66 @@ def edit(schema: Schema, text: str, *, add: Sequence[SchemaTags], remove: Sequen
 
 def _edit_protobuf(schema: Schema, add: Sequence[SchemaTags], remove: Sequence[SchemaTags]) -> str:
     from schema_registry.formats.protobuf import ProtobufSchema
-    from schema_registry.formats.protobuf_tags import Retagged, retagged
+    from schema_registry.formats.protobuf_tags import retagged
 
     assert isinstance(schema, ProtobufSchema)
-    changes = [
-        Retagged(
-            path=item.schema_entity.entity_path,
-            is_field=item.schema_entity.entity_type.lower() == _FIELD,
-            add=item.tags if is_added else (),
-            remove=() if is_added else item.tags,
-        )
-        for items, is_added in ((add, True), (remove, False))
-        for item in items
-    ]
+    changes = [_retagged(item, is_added=True) for item in add] + [_retagged(item, is_added=False) for item in remove]
     try:
         return retagged(schema, changes)
     except KeyError as error:
         raise _not_there(error.args[0]) from None
 
 
-def found_in(schema_type: SchemaType, text: str, *, wanted: Sequence[str] = ("*",)) -> list[SchemaTags]:
-    """What has one of the wanted tags, with all its tags; `*` stands for any. Of Avro's and JSON Schema's texts."""
-    if schema_type is SchemaType.PROTOBUF:
-        return []
-    document = json.loads(text)
-    entities = _avro_entities(document, "") if schema_type is SchemaType.AVRO else _json_entities(document, "object")
-    found = [
-        SchemaTags(
-            schema_entity=SchemaEntity(entity_path=path, entity_type=kind), tags=[str(tag) for tag in node[TAGS]]
-        )
-        for path, kind, node in entities
-        if isinstance(node.get(TAGS), list)
-    ]
+def _retagged(item: SchemaTags, *, is_added: bool) -> "Retagged":
+    from schema_registry.formats.protobuf_tags import Retagged
+
+    return Retagged(
+        path=item.schema_entity.entity_path,
+        is_field=item.schema_entity.entity_type.lower() == _FIELD,
+        add=item.tags if is_added else (),
+        remove=() if is_added else item.tags,
+    )
+
+
+def found_in(schema: Schema, text: str, *, wanted: Sequence[str] = ("*",)) -> list[SchemaTags]:
+    """What has one of the wanted tags, with all its tags; `*` stands for any."""
+    found = _protobuf_tags(schema) if schema.schema_type is SchemaType.PROTOBUF else _json_tags(schema, text)
     return [item for item in found if "*" in wanted or not set(wanted).isdisjoint(item.tags)]
 
 
-def present_in(schema_type: SchemaType, text: str, wanted: Iterable[SchemaTags]) -> list[SchemaTags]:
-    """Those of some tags whose records and fields a text still has."""
-    if schema_type is SchemaType.PROTOBUF:
-        return []
-    find = _finder(schema_type, json.loads(text))
+def present_in(schema: Schema, text: str, wanted: Iterable[SchemaTags]) -> list[SchemaTags]:
+    """Those of some tags whose records and fields a schema still has."""
+    if schema.schema_type is SchemaType.PROTOBUF:
+        from schema_registry.formats.protobuf import ProtobufSchema
+        from schema_registry.formats.protobuf_tags import has
+
+        assert isinstance(schema, ProtobufSchema)
+        return [item for item in wanted if has(schema, _retagged(item, is_added=True))]
+    find = _finder(schema.schema_type, json.loads(text))
     return [item for item in wanted if next(find(item), None) is not None]
+
+
+def _json_tags(schema: Schema, text: str) -> list[SchemaTags]:
+    document = json.loads(text)
+    is_avro = schema.schema_type is SchemaType.AVRO
+    entities = _avro_entities(document, "") if is_avro else _json_entities(document, "object")
+    return [
+        _tags_at(path, kind, [str(tag) for tag in node[TAGS]])
+        for path, kind, node in entities
+        if isinstance(node.get(TAGS), list)
+    ]
+
+
+def _protobuf_tags(schema: Schema) -> list[SchemaTags]:
+    from schema_registry.formats.protobuf import ProtobufSchema
+    from schema_registry.formats.protobuf_tags import tags_of
+
+    assert isinstance(schema, ProtobufSchema)
+    return [_tags_at(item.path, _FIELD if item.is_field else _RECORD, [*item.add]) for item in tags_of(schema)]
+
+
+def _tags_at(path: str, kind: str, tags: list[str]) -> SchemaTags:
+    return SchemaTags(schema_entity=SchemaEntity(entity_path=path, entity_type=kind), tags=tags)
 
 
 def check_number(changes: Sequence[SchemaTags]) -> None:

@@ -175,3 +175,15 @@ def test_tags_in_more_places_than_a_request_may_name_are_refused(world: Registry
     world.register("orders", record("a"))
     with pytest.raises(RegistryError, match="Tags of 501 records and fields are to be changed, allowed are 500"):
         change(world, tagsToAdd=[tags("Order.a", "PII")] * 501)
+
+
+def test_tags_of_protobuf_are_found_and_go_on_to_the_next_version(world: RegistryWorld) -> None:
+    text = 'syntax = "proto3";\npackage p;\n\nmessage M {\n  string f = 1;\n  string g = 2;\n%s}\n'
+    world.register("orders", text % "", schemaType="PROTOBUF")
+    change(world, tagsToAdd=[tags("M.f", "PII"), tags("M", "R", kind="sr_record")])
+    found = world.registry.version("orders", "latest", find_tags=["PII"])
+    assert found.schema_tags == [tags(".M.f", "PII")]
+    world.register("orders", text % "  string h = 3;\n", schemaType="PROTOBUF", propagateSchemaTags=True)
+    everything = world.registry.version("orders", "latest", find_tags=["*"])
+    assert everything.schema_tags == [tags(".M", "R", kind="sr_record"), tags(".M.f", "PII")]
+    assert "string h = 3;" in (everything.schema_ or "")
