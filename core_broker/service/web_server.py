@@ -143,9 +143,9 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     @override
     def on_headers_complete(self) -> None:
-        self._is_head_read, self._bytes = True, 0
         self._stop_waiting()
         super().on_headers_complete()
+        self._is_head_read, self._bytes = True, 0
 
     @override
     def on_message_complete(self) -> None:

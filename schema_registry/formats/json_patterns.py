@@ -14,7 +14,7 @@ MAX_PATTERNS = 500
 MAX_CHARS_IN_ALL = 100_000
 
 # Together they bound what hostile patterns can keep in memory; usual ones take a few kilobytes.
-_MAX_COMPILED_BYTES = 1 << 18
+_MAX_COMPILED_BYTES = 1 << 17
 _MAX_COMPILED_PATTERNS = 128
 
 _NAMED_GROUP = re.compile(r"\(\?<(?![=!])")

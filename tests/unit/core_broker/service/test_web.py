@@ -188,12 +188,14 @@ def _wait_until_the_server_lets_go(connection: socket.socket) -> None:
         time.sleep(0.01)
 
 
-async def test_what_is_no_http_is_answered_in_the_envelope() -> None:
+@pytest.mark.parametrize("sent", [b"\x16\x03\x01 hello\r\n\r\n", b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n"])
+async def test_what_is_no_http_is_answered_in_the_envelope(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
     async with service() as client:
-        with _send(client, b"\x16\x03\x01 hello\r\n\r\n") as connection:
+        with _send(client, sent) as connection:
             answer = await asyncio.to_thread(connection.recv, 1000)
     assert b" 400 " in answer
     assert b'{"error_code":400,"message":' in answer
+    assert "Fatal error" not in caplog.text
 
 
 async def test_a_client_that_announces_too_long_a_body_reads_why_after_sending_it() -> None:
