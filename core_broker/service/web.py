@@ -165,13 +165,14 @@ class _BoundedRequest(Request):
         if encoding.lower() != "identity":
             raise HTTPException(415, f"Bodies are read as they are, not with the content-encoding {encoding}")
         try:
-            text = (await self.body()).decode()
+            content = await self.body()
+            text = content.decode(json.detect_encoding(content))
             _check_values(text)
             document = json.loads(text)
             if "\\u" in text:
                 json.dumps(document, ensure_ascii=False).encode()
         except UnicodeDecodeError:
-            raise HTTPException(400, "The body is not valid JSON: it is not UTF-8") from None
+            raise HTTPException(400, "The body is not valid JSON: it is no text in UTF-8") from None
         except UnicodeEncodeError:
             raise HTTPException(400, "The body is not valid JSON: half of a surrogate pair is no text") from None
         except RecursionError:

@@ -39,7 +39,7 @@ class WebSettings(ServiceSettings):
     request_header_max_bytes: int = setting(INT, default=64 * 1024, check=at_least(1024))
     """Largest head of a request: its line and all headers."""
     request_read_timeout_ms: int = setting(INT, default=30_000, check=at_least(1))
-    """How long a client may take to send a request's head, and between two parts of its body."""
+    """How long a client may take to send a head, between two parts of a body, and to read on in an answer."""
     idle_timeout_ms: int = setting(INT, default=30_000, check=at_least(1000))
     """How long a connection may wait for its next request before it is closed."""
     max_connections: int = setting(INT, default=10_000, check=at_least(1))
