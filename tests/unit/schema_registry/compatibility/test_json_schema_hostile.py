@@ -162,7 +162,7 @@ def test_deep_schemas_need_no_stack(opening: str, closing: str) -> None:
 
 
 def test_many_patterns_and_long_names_end_in_time() -> None:
-    patterns: JsonObject = {f"^(a+)+{number}$": {"type": "string"} for number in range(2_000)}
+    patterns: JsonObject = {f"^(a+)+{number}$": {"type": "string"} for number in range(400)}
     old: JsonObject = {"type": "object", "patternProperties": patterns, "additionalProperties": False}
     new = old | {"properties": {"a" * 1_000 + str(number): {} for number in range(300)}}
 
