@@ -192,7 +192,7 @@ def _structure(text: str) -> int:
 
 def guarded(app: Application, settings: WebSettings, counts: "RequestCounts") -> Application:
     """The app behind its limits, with every request counted."""
-    return counts.around(BodyLimits(app, settings))
+    return counts.around(SendersQueue(BodyLimits(app, settings), settings))
 
 
 class BodyLimits:
@@ -240,6 +240,35 @@ class BodyLimits:
         if any(name == b"expect" for name, _ in headers):
             response.headers["connection"] = "close"
         return response
+
+
+class SendersQueue:
+    """Lets requests that send something take most of the worker threads, never all of them.
+
+    What they send can take long to check. Who only asks must not wait for it: some threads are always left.
+    """
+
+    def __init__(self, app: Application, settings: WebSettings) -> None:
+        self._app = app
+        self._turns = asyncio.Semaphore(max(1, settings.worker_threads * 3 // 4))
+        self._timeout = settings.request_queue_timeout_ms / 1000
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
+            await self._app(scope, receive, send)
+            return
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._turns.acquire()
+        except TimeoutError:
+            busy = f"Others were served for {self._timeout:g} s (request.queue.timeout.ms); try again later"
+            await envelope(503, 503, busy)(scope, receive, send)
+            return
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._turns.release()
 
 
 class RequestCounts:

@@ -40,12 +40,15 @@ class WebSettings(ServiceSettings):
     """Largest head of a request: its line and all headers."""
     request_read_timeout_ms: int = setting(INT, default=30_000, check=at_least(1))
     """How long a client may take to send a head, between two parts of a body, and to read on in an answer."""
+    request_queue_timeout_ms: int = setting(INT, default=30_000, check=at_least(1))
+    """How long a request that sends something may wait for its turn before it is answered with 503."""
     idle_timeout_ms: int = setting(INT, default=30_000, check=at_least(1000))
     """How long a connection may wait for its next request before it is closed."""
     max_connections: int = setting(INT, default=10_000, check=at_least(1))
     """Connections and requests in work at once; those beyond are answered with 503."""
     worker_threads: int = setting(INT, default=16, check=between(1, 1000))
-    """Requests that may wait for storage or other services at once; the others queue."""
+    """Requests that may wait for storage or other services at once; the others queue. Those that send something take at
+    most three quarters of them, so that reads go on."""
     shutdown_timeout_ms: int = setting(INT, default=10_000, check=at_least(0))
     """How long requests in work may take to end when the service stops."""
 

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -56,6 +57,16 @@ async def service(**changes: str) -> AsyncIterator[httpx2.AsyncClient]:
     @app.get("/long")
     def long() -> str:
         return "x" * 20_000_000
+
+    go = threading.Event()
+
+    @app.post("/slow")
+    def wait() -> None:
+        assert go.wait(30)
+
+    @app.get("/go")
+    async def let_go() -> None:
+        go.set()
 
     @app.get("/refused")
     def refuse() -> None:
@@ -254,6 +265,29 @@ async def test_requests_follow_each_other_on_one_connection() -> None:
     async with service(**{"request.header.max.bytes": "1024"}) as client:
         for _ in range(50):
             assert (await client.post("/bytes", content=b"x" * 100)).json() == 100
+
+
+async def test_reads_go_on_while_all_that_is_sent_takes_long() -> None:
+    async with service(**{"worker.threads": "4"}) as client:
+        slow = [asyncio.create_task(client.post("/slow")) for _ in range(8)]
+        try:
+            assert (await client.get("/things/1", timeout=5)).json() == 1
+            assert not any(task.done() for task in slow)
+        finally:
+            await client.get("/go")
+            answers = await asyncio.gather(*slow)
+    assert [answer.status_code for answer in answers] == [200] * 8
+
+
+async def test_who_waits_too_long_for_a_turn_is_told() -> None:
+    async with service(**{"worker.threads": "1", "request.queue.timeout.ms": "50"}) as client:
+        first = asyncio.create_task(client.post("/slow"))
+        refused = await client.post("/bytes", content=b"x")
+        while refused.status_code != 503:  # the first one may not have its turn yet
+            refused = await client.post("/bytes", content=b"x")
+        assert "request.queue.timeout.ms" in refused.json()["message"]
+        await client.get("/go")
+        assert (await first).status_code == 200
 
 
 async def test_every_address_is_served_and_told() -> None:
