@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from schema_registry.formats.avro import parse
 from schema_registry.formats.schema import InvalidSchema, Limits, ResolvedReference, SchemaType
 from tests.support.avro_schemas import full_name, reordered_pairs, schemas
+from tests.support.patience import PATIENCE_S
 
 USER = '{"type":"record","name":"User","namespace":"com.example","fields":[{"name":"id","type":"long"}]}'
 
@@ -158,7 +159,7 @@ def test_hostile_texts_are_refused_quickly(text: str) -> None:
     start = time.process_time()
     with pytest.raises(InvalidSchema):
         parse(text)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < PATIENCE_S
 
 
 def test_long_chains_of_types_are_no_trouble() -> None:

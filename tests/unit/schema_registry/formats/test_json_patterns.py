@@ -10,6 +10,7 @@ from schema_registry.formats.json_patterns import (
     numbered,
     pattern_fault,
 )
+from tests.support.patience import PATIENCE_S
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_patterns_that_explode_elsewhere_are_checked_and_matched_in_no_time(patt
     pattern_fault(pattern)
     matches(pattern, "a" * 5_000 + "!")
 
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < PATIENCE_S
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,7 @@ def test_a_schema_cannot_have_so_many_costly_patterns_that_it_takes_long(pattern
     patterns = SchemaPatterns()
     started = time.process_time()
     faults = [patterns.fault(pattern % number) for number in range(5_000)]
-    assert time.process_time() - started < 3
+    assert time.process_time() - started < PATIENCE_S
     assert faults[:MAX_PATTERNS] == [None] * MAX_PATTERNS
     assert faults[MAX_PATTERNS] == "the schema has more than 500 of them or 100000 characters in all"
 

@@ -10,6 +10,7 @@ from schema_registry.formats.json_schema import parse
 from schema_registry.formats.json_text import JsonObject, JsonValue
 from schema_registry.formats.schema import InvalidSchema, SchemaType
 from tests.support.json_documents import is_valid
+from tests.support.patience import PATIENCE_S
 
 _VALUES: st.SearchStrategy[JsonValue] = st.recursive(
     st.none()
@@ -111,7 +112,7 @@ def test_patterns_are_matched_in_linear_time_when_documents_are_validated() -> N
     assert is_valid(schema, {text: text})
     assert not is_valid(schema, {text: text + "!"})
     assert not is_valid(schema, {text + "!": text})
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < PATIENCE_S
 
 
 @pytest.mark.parametrize("pattern", ["^(?=.{3})(?<first>a)", r"^(?<twin>a)\k<twin>", r"^(?!b)\p{L}a"])
@@ -137,7 +138,7 @@ def test_hostile_texts_are_refused_in_no_time(text: str) -> None:
     with pytest.raises(InvalidSchema):
         parse(text)
 
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < PATIENCE_S
 
 
 @pytest.mark.parametrize("draft", Draft)
@@ -147,7 +148,7 @@ def test_a_schema_at_the_limits_is_read_in_no_time(draft: Draft) -> None:
 
     assert parse(text).canonical
 
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < PATIENCE_S
 
 
 @settings(max_examples=60, deadline=None)

@@ -16,9 +16,9 @@ from google.protobuf.descriptor_pool import DescriptorPool
 
 from schema_registry.formats.protobuf import ProtobufSchema, parse
 from schema_registry.formats.schema import InvalidSchema, Limits, ResolvedReference, Schema, SchemaType
+from tests.support.patience import PATIENCE_S
 
 PROTO3 = 'syntax = "proto3";\n'
-HOSTILE_SECONDS = 1.0
 
 
 def reference(name: str, text: str, *, version: int = 1) -> ResolvedReference:
@@ -316,8 +316,8 @@ def test_hostile_schemas_are_refused_soon(text: str) -> None:
     with pytest.raises(InvalidSchema) as raised:
         parse(text)
     assert len(str(raised.value)) <= 2000
-    assert time.process_time() - before[0] < HOSTILE_SECONDS
-    assert time.monotonic() - before[1] < 3 * HOSTILE_SECONDS
+    assert time.process_time() - before[0] < PATIENCE_S
+    assert time.monotonic() - before[1] < PATIENCE_S
 
 
 def test_references_that_import_each_other_are_refused() -> None:

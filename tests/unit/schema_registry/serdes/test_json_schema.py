@@ -10,6 +10,7 @@ from schema_registry.formats import json_schema
 from schema_registry.formats.schema import ResolvedReference
 from schema_registry.serdes.errors import InvalidData
 from schema_registry.serdes.json_schema import JsonCodec
+from tests.support.patience import PATIENCE_S
 
 ADDRESS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 ORDER: dict[str, Any] = {
@@ -137,7 +138,7 @@ def test_patterns_do_not_explode(document: object, pattern: str) -> None:
     begun = time.monotonic()
     with pytest.raises(InvalidData):
         codec.encode(document)
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < PATIENCE_S
 
 
 EXPLODING_IN_PLACE = {
@@ -163,7 +164,7 @@ def test_references_do_not_explode(schema: dict[str, Any], document: object) -> 
     begun = time.monotonic()
     with pytest.raises(InvalidData, match="takes too long"):
         codec.encode(document)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < PATIENCE_S
 
 
 def test_long_documents_may_follow_many_references() -> None:
@@ -192,7 +193,7 @@ def test_large_documents_are_refused_in_no_time(schema: dict[str, Any], document
     begun = time.process_time()
     with pytest.raises(InvalidData) as refusal:
         codec.encode(document)
-    assert time.process_time() - begun < 1
+    assert time.process_time() - begun < PATIENCE_S
     assert len(str(refusal.value)) < 1_000
 
 
