@@ -79,7 +79,7 @@ if [ ! -x "$venv/bin/python" ]; then
 fi
 
 say "installing Python packages (requirements.lock)"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --use-pep517 --requirement requirements.lock
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 "$venv/bin/python" -m compileall -q core_broker schema_registry deploy # the first start is as quick as the others
 say "ready: $("$venv/bin/python" --version), $venv/bin/caudal"
