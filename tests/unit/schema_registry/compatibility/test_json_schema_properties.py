@@ -14,6 +14,7 @@ from schema_registry.compatibility.policy import Policy
 from schema_registry.formats.json_schema import JsonSchema, parse
 from schema_registry.formats.json_text import JsonObject, JsonValue
 from tests.support.json_documents import is_valid
+from tests.support.level_laws import laws_hold
 
 _QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -223,3 +224,9 @@ def _turned_value(key: str, value: JsonValue) -> JsonValue:
     if key in {"anyOf", "enum", "type", "required"} and isinstance(value, list):
         return [_turned_round(member) if key == "anyOf" else member for member in reversed(value)]
     return _turned_round(value) if isinstance(value, dict) and value else value
+
+
+@_QUICK
+@given(st.lists(_PAIRS, min_size=1, max_size=2))
+def test_full_is_both_ways_and_transitive_is_more(pairs: list[tuple[JsonObject, JsonObject]]) -> None:
+    laws_hold([_parsed(schema) for pair in pairs for schema in reversed(pair)])

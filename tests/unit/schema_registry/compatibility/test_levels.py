@@ -11,6 +11,7 @@ from schema_registry.compatibility.levels import DIFFERENT_TYPE, Earlier, Level,
 from schema_registry.formats.avro import AvroSchema, parse
 from schema_registry.formats.schema import InvalidSchema, SchemaType
 from tests.support.avro_schemas import record_pairs
+from tests.support.level_laws import allowed_levels, laws_hold
 
 BACKWARD = {Level.BACKWARD, Level.BACKWARD_TRANSITIVE}
 FORWARD = {Level.FORWARD, Level.FORWARD_TRANSITIVE}
@@ -19,11 +20,6 @@ ALL = set(Level)
 
 def schema(*fields: str) -> AvroSchema:
     return parse('{{"type":"record","name":"R","fields":[{}]}}'.format(",".join(fields)))
-
-
-def allowed(new: AvroSchema, *previous: AvroSchema) -> set[Level]:
-    earlier = [Earlier(version, old) for version, old in enumerate(previous, 1)]
-    return {level for level in Level if not check(level, new, earlier)}
 
 
 A = '{"name":"a","type":"int"}'
@@ -52,17 +48,17 @@ CHANGES = {
 
 @pytest.mark.parametrize(("new", "old", "levels"), CHANGES.values(), ids=CHANGES.keys())
 def test_the_levels_that_allow_a_change(new: AvroSchema, old: AvroSchema, levels: set[Level]) -> None:
-    assert allowed(new, old) == levels
+    assert allowed_levels(new, old) == levels
 
 
 def test_nothing_stands_in_the_way_of_the_first_schema() -> None:
-    assert allowed(schema(A)) == ALL
+    assert allowed_levels(schema(A)) == ALL
 
 
 def test_only_transitive_levels_look_past_the_newest() -> None:
     plain = {level for level in Level if not level.is_transitive}
-    assert allowed(schema(A, B), schema(A), schema(A, B_DEFAULT)) == plain | FORWARD
-    assert allowed(schema(A), schema(A, B), schema(A, B_DEFAULT)) == plain | BACKWARD
+    assert allowed_levels(schema(A, B), schema(A), schema(A, B_DEFAULT)) == plain | FORWARD
+    assert allowed_levels(schema(A), schema(A, B), schema(A, B_DEFAULT)) == plain | BACKWARD
 
 
 def test_a_change_is_told_in_confluents_shape() -> None:
@@ -143,8 +139,4 @@ def test_full_is_both_ways_and_transitive_is_more(pairs: list[tuple[Any, Any]]) 
     except InvalidSchema:
         assume(False)
         raise
-    levels = allowed(*parsed)
-    assert (Level.FULL in levels) == (levels >= {Level.BACKWARD, Level.FORWARD})
-    assert (Level.FULL_TRANSITIVE in levels) == (levels >= {Level.BACKWARD_TRANSITIVE, Level.FORWARD_TRANSITIVE})
-    for plain in (Level.BACKWARD, Level.FORWARD, Level.FULL):
-        assert plain in levels or Level(f"{plain}_TRANSITIVE") not in levels
+    laws_hold(parsed)

@@ -2,12 +2,14 @@
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from schema_registry.compatibility.difference import Difference
 from schema_registry.compatibility.protobuf import compare
 from schema_registry.compatibility.protobuf_changes import COMPATIBLE, INCOMPATIBLE
 from schema_registry.formats.protobuf import ProtobufSchema, parse
 from schema_registry.formats.schema import ResolvedReference
+from tests.support.level_laws import laws_hold
 from tests.support.protobuf_schemas import schemas
 
 
@@ -486,6 +488,12 @@ def test_full_compatibility_does_not_depend_on_who_came_first(one: str, other: s
     full = fits(first, second) and fits(second, first)
     again = fits(parse(second.canonical), parse(first.normalized)) and fits(parse(first.canonical), second)
     assert full == again
+
+
+@given(st.lists(schemas(), min_size=2, max_size=4))
+@settings(max_examples=50, deadline=None)
+def test_full_is_both_ways_and_transitive_is_more(texts: list[str]) -> None:
+    laws_hold([parse(text) for text in texts])
 
 
 def _turned(changes: set[str], opposites: dict[str, str]) -> set[str]:
