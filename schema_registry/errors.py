@@ -135,11 +135,6 @@ def reference_exists(subject: str, version: int) -> RegistryError:
     )
 
 
-def id_does_not_match(schema_id: int, stored_id: int) -> RegistryError:
-    """The content is known under another id than the one asked for."""
-    return RegistryError(42207, f"Schema is already registered with id {stored_id} instead of input id {schema_id}")
-
-
 def invalid_subject(subject: str) -> RegistryError:
     """The name cannot be a subject's."""
     return RegistryError(42208, f"The specified subject '{subject}' is not a valid.")

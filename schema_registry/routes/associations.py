@@ -1,11 +1,11 @@
 """Routes of associations: `/associations…`.
 
-Batches are answered with 200, as Confluent's servers do (their documents say 207): its Java client takes nothing else.
+Batches are answered with 200, as Confluent's servers do, though its documents say 207.
 """
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from core_broker.service.web import BoundedRoute
 from schema_registry.models_associations import (
@@ -31,7 +31,29 @@ Types = Annotated[list[str] | None, Query(alias="associationType")]
 """`key`, `value` or both."""
 
 _NO_CONTENT = 204
-_MAX_INT = 2**31 - 1
+
+
+def _filter(
+    *,
+    resourceType: str | None = None,
+    types: Types = None,
+    lifecycle: str | None = None,
+    offset: Offset = 0,
+    limit: Limit = -1,
+) -> Filter:
+    if lifecycle and lifecycle not in Lifecycle.__members__:
+        raise invalid("lifecycle", "must be either 'STRONG' or 'WEAK'")
+    return Filter(
+        resource_type=resourceType or TOPIC,
+        association_types=types or (),
+        lifecycle=lifecycle or None,
+        offset=offset,
+        limit=limit,
+    )
+
+
+Wanted = Annotated[Filter, Depends(_filter)]
+"""Which associations are asked for, by the parameters that all reads have."""
 
 
 def router(associations: Associations) -> APIRouter:
@@ -45,46 +67,18 @@ def router(associations: Associations) -> APIRouter:
 
 def _add_reads(routes: APIRouter, associations: Associations) -> None:
     @routes.get("/associations/subjects/{subject}", response_model=list[Association])
-    def of_subject(
-        subject: Segment,
-        *,
-        resourceType: str | None = None,
-        types: Types = None,
-        lifecycle: str | None = None,
-        offset: Offset = 0,
-        limit: Limit = -1,
-    ) -> Response:
+    def of_subject(subject: Segment, wanted: Wanted) -> Response:
         """The associations of a subject."""
-        wanted = _filter(resourceType, types, lifecycle, offset=offset, limit=limit)
         return listed(associations.of_subject(subject, wanted))
 
     @routes.get("/associations/resources/{namespace}/{name}", response_model=list[Association])
-    def of_name(
-        namespace: Segment,
-        name: Segment,
-        *,
-        resourceType: str | None = None,
-        types: Types = None,
-        lifecycle: str | None = None,
-        offset: Offset = 0,
-        limit: Limit = -1,
-    ) -> Response:
+    def of_name(namespace: Segment, name: Segment, wanted: Wanted) -> Response:
         """The associations of a resource by its name; `-` stands for every namespace."""
-        wanted = _filter(resourceType, types, lifecycle, offset=offset, limit=limit)
         return listed(associations.of_name(name, namespace, wanted))
 
     @routes.get("/associations/resources/{resource_id}", response_model=list[Association])
-    def of_resource(
-        resource_id: Segment,
-        *,
-        resourceType: str | None = None,
-        types: Types = None,
-        lifecycle: str | None = None,
-        offset: Offset = 0,
-        limit: Limit = -1,
-    ) -> Response:
+    def of_resource(resource_id: Segment, wanted: Wanted) -> Response:
         """The associations of a resource by its id."""
-        wanted = _filter(resourceType, types, lifecycle, offset=offset, limit=limit)
         return listed(associations.of_resource(resource_id, wanted))
 
 
@@ -140,17 +134,3 @@ def _add_batches(routes: APIRouter, associations: Associations) -> None:
     def batch_mutate(body: AssociationBatch, *, context: Context = None, dryRun: bool = False) -> Response:
         """Create, change and delete associations of several resources."""
         return told(batches.mutate(associations, body, context=context, dry_run=dryRun))
-
-
-def _filter(
-    resource_type: str | None, types: list[str] | None, lifecycle: str | None, *, offset: int, limit: int
-) -> Filter:
-    if lifecycle and lifecycle not in Lifecycle.__members__:
-        raise invalid("lifecycle", "must be either 'STRONG' or 'WEAK'")
-    return Filter(
-        resource_type=resource_type or TOPIC,
-        association_types=types or (),
-        lifecycle=lifecycle or None,
-        offset=min(offset, _MAX_INT),
-        limit=min(limit, _MAX_INT),
-    )
