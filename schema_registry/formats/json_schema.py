@@ -70,6 +70,12 @@ class JsonSchema:
         title = self.document.get("title") if isinstance(self.document, dict) else None
         return title if isinstance(title, str) else None
 
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """The properties at the top level; none unless it says some."""
+        properties = self.document.get("properties") if isinstance(self.document, dict) else None
+        return tuple(properties) if isinstance(properties, dict) else ()
+
     def formatted(self, style: str) -> str:  # noqa: ARG002 - JSON Schema has one style
         """The canonical text: JSON Schema has no other style."""
         return self.canonical

@@ -80,6 +80,12 @@ class ProtobufSchema:
         """The full name of the first message."""
         return self._full_name(self.descriptor.message_type[0].name) if self.descriptor.message_type else None
 
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """The fields of the first message."""
+        messages = self.descriptor.message_type
+        return tuple(field.name for field in messages[0].field) if messages else ()
+
     def formatted(self, style: str) -> str:
         """`serialized`: base64 of the FileDescriptorProto; `ignore_extensions`: without custom options."""
         if style == "serialized":

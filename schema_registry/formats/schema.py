@@ -73,6 +73,11 @@ class Schema(Protocol):
         """What RecordNameStrategy calls it: Avro's full name, JSON Schema's title, Protobuf's first message."""
         ...
 
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """The fields at the top level: of the record, the object or the first message."""
+        ...
+
     def formatted(self, style: str) -> str:
         """The text for `?format=`: Avro `resolved`, Protobuf `serialized`, …; unknown styles give `canonical`."""
         ...

@@ -1,6 +1,5 @@
 """May a schema follow those of a subject? Which of them count, and what else the config asks."""
 
-import json
 from collections.abc import Iterable
 
 from sqlalchemy import Connection
@@ -8,7 +7,6 @@ from sqlalchemy import Connection
 from schema_registry.compatibility import levels
 from schema_registry.compatibility.levels import Earlier
 from schema_registry.compatibility.policy import Level, Policy
-from schema_registry.formats.schema import Schema, SchemaType
 from schema_registry.models import Config, Metadata
 from schema_registry.registry import data_contracts
 from schema_registry.registry.candidates import Candidate, CandidateReader
@@ -106,7 +104,6 @@ class CompatibilityCheck:
             return []
         reserved = data_contracts.reserved_fields(candidate.content.metadata)
         removed = [name for name in data_contracts.reserved_fields(previous) if name not in reserved]
-        present = top_level_fields(candidate.schema) if reserved else frozenset()
         return [
             *(
                 f"The new schema has reserved field {name} removed from its metadata "
@@ -116,18 +113,9 @@ class CompatibilityCheck:
             *(
                 f"The new schema has field that conflicts with the reserved field {name}."
                 for name in reserved
-                if name in present
+                if name in candidate.schema.field_names
             ),
         ]
-
-
-def top_level_fields(schema: Schema) -> frozenset[str]:
-    """The names of a schema's fields, those of its first message or object."""
-    if schema.schema_type is SchemaType.JSON:
-        document = json.loads(schema.canonical)
-        fields = document.get("properties") if isinstance(document, dict) else None
-        return frozenset(fields) if isinstance(fields, dict) else frozenset()
-    return frozenset(getattr(schema, "field_names", ()))
 
 
 def _told(reserved: list[str], messages: list[str], config: Config) -> list[str]:

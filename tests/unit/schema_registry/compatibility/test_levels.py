@@ -109,6 +109,7 @@ class _OtherSchema:
     schema_type = SchemaType.JSON
     canonical = normalized = meaning = "{}"
     name = None
+    field_names = ()
 
     def formatted(self, style: str) -> str:
         return style

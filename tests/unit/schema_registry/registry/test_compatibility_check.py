@@ -102,6 +102,7 @@ def test_only_versions_of_the_same_group_are_compared(world: RegistryWorld) -> N
     [
         (record("old"), "AVRO"),
         ('{"type":"object","properties":{"old":{"type":"string"}}}', "JSON"),
+        ('syntax = "proto3";\nmessage M { string old = 1; }\nmessage N { }', "PROTOBUF"),
     ],
 )
 def test_reserved_fields_cannot_be_used(world: RegistryWorld, text: str, schema_type: str) -> None:
