@@ -11,8 +11,10 @@ from fastapi import APIRouter
 from core_broker.service import lifecycle
 from core_broker.service.clock import SystemClock
 from core_broker.service.metrics import Family
-from core_broker.service.web import Application, RequestCounts, create_app, guarded
-from core_broker.service.web_server import endpoints, serving
+from core_broker.service.web.app import create_app, guarded
+from core_broker.service.web.asgi import Application
+from core_broker.service.web.counts import RequestCounts
+from core_broker.service.web.server import endpoints, serving
 from schema_registry.errors import RegistryError
 from schema_registry.registry.associations import Associations
 from schema_registry.registry.deks import Deks

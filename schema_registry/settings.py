@@ -15,7 +15,7 @@ from core_broker.service.settings import (
     optional,
     setting,
 )
-from core_broker.service.web_settings import WebSettings
+from core_broker.service.web.settings import WebSettings
 
 LEVELS = ("NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE")
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from core_broker.service.web import BoundedRoute
+from core_broker.service.web.limits import BoundedRoute
 from schema_registry.models_associations import (
     Association,
     AssociationBatch,

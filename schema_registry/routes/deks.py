@@ -4,7 +4,7 @@ from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Query, Response
 
-from core_broker.service.web import BoundedRoute
+from core_broker.service.web.limits import BoundedRoute
 from schema_registry.models_deks import Dek, DekCreation, Kek, KekChange, KekCreation
 from schema_registry.registry.dek_rules import invalid
 from schema_registry.registry.deks import Deks

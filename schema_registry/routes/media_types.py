@@ -1,6 +1,7 @@
 """Content negotiation: which of the registry's media types a request sends, and which one it gets."""
 
-from core_broker.service.web import Application, Message, Receive, Scope, Send, generic
+from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
+from core_broker.service.web.errors import generic
 
 VERSIONED = b"application/vnd.schemaregistry.v1+json"
 ANSWERS = (VERSIONED, b"application/vnd.schemaregistry+json", b"application/json")

@@ -5,7 +5,8 @@ Routing works on what the client sent, not on what it means, so that `%2F` in a 
 
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
-from core_broker.service.web import Application, Receive, Scope, Send, envelope
+from core_broker.service.web.asgi import Application, Receive, Scope, Send
+from core_broker.service.web.errors import envelope
 
 _WITH_SUBJECT_NEXT = {"subjects", "deks"}
 _SCOPED = {"config", "mode"}

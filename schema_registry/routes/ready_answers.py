@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from core_broker.service.metrics import Family
-from core_broker.service.web import Application, Message, Receive, Scope, Send
+from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
 
 _HOT = (b"/schemas/ids/", b"/schemas/guids/", b"/contexts/")
 _DELETED = b'"deleted":true'

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Response
 
-from core_broker.service.web import BoundedRoute
+from core_broker.service.web.limits import BoundedRoute
 from schema_registry.formats.schema import SchemaType
 from schema_registry.models import ContextId, SchemaAnswer, SubjectVersion
 from schema_registry.registry.listings import SchemaFilter

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Response
 
-from core_broker.service.web import BoundedRoute
+from core_broker.service.web.limits import BoundedRoute
 from schema_registry.models import Config, ConfigUpdate, ModeBody
 from schema_registry.registry.registry import Registry
 from schema_registry.routes.answers import told

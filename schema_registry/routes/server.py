@@ -4,7 +4,7 @@ from importlib.metadata import version as version_of
 
 from fastapi import APIRouter, Response
 
-from core_broker.service.web import BoundedRoute
+from core_broker.service.web.limits import BoundedRoute
 from schema_registry.registry.registry import Registry
 from schema_registry.routes.answers import JSON, listed
 from schema_registry.routes.parameters import Limit, Offset, Segment

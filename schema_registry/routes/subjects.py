@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from core_broker.service.web import BoundedRoute
+from core_broker.service.web.limits import BoundedRoute
 from schema_registry.formats.protobuf import is_serialized
 from schema_registry.formats.schema import SchemaType
 from schema_registry.models import SchemaAnswer, SchemaBody, TagBody

@@ -5,7 +5,7 @@ from pathlib import Path
 from fastapi.routing import APIRoute
 
 from core_broker.service.clock import SystemClock
-from core_broker.service.web import BoundedRoute
+from core_broker.service.web.limits import BoundedRoute
 from schema_registry.app import _routers
 from schema_registry.registry.registry import Registry
 from schema_registry.settings import RegistrySettings

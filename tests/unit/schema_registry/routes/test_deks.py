@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from core_broker.service.clock import ManualClock
-from core_broker.service.web import create_app
+from core_broker.service.web.app import create_app
 from schema_registry.errors import RegistryError
 from schema_registry.registry.deks import Deks
 from schema_registry.registry.kms import LOCAL, LocalKms

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from core_broker.service.clock import ManualClock
-from core_broker.service.web import Message, Receive, Scope, Send
+from core_broker.service.web.asgi import Message, Receive, Scope, Send
 from schema_registry.routes.ready_answers import ReadyAnswers
 
 ID = "/schemas/ids/1"

@@ -9,7 +9,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from starlette.testclient import TestClient
 
 from core_broker.service.clock import ManualClock
-from core_broker.service.web import create_app
+from core_broker.service.web.app import create_app
 from schema_registry.errors import RegistryError
 from schema_registry.registry.registry import Registry
 from schema_registry.routes import subjects

@@ -17,9 +17,10 @@ from fastapi import Request
 from pydantic import BaseModel
 
 from core_broker.service.metrics import Family
-from core_broker.service.web import RequestCounts, create_app, guarded
-from core_broker.service.web_server import endpoints, serving
-from core_broker.service.web_settings import WebSettings
+from core_broker.service.web.app import create_app, guarded
+from core_broker.service.web.counts import RequestCounts
+from core_broker.service.web.server import endpoints, serving
+from core_broker.service.web.settings import WebSettings
 from tests.support.patience import PATIENCE_S
 
 

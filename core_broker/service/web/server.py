@@ -15,8 +15,8 @@ import uvicorn
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from core_broker.service.web import Application
-from core_broker.service.web_settings import WebSettings
+from core_broker.service.web.asgi import Application
+from core_broker.service.web.settings import WebSettings
 
 log = logging.getLogger(__name__)
 

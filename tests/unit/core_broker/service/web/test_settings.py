@@ -3,7 +3,7 @@
 import pytest
 
 from core_broker.service.settings import SettingsError
-from core_broker.service.web_settings import WebSettings
+from core_broker.service.web.settings import WebSettings
 
 
 @pytest.mark.parametrize(

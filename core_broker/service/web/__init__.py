@@ -1,0 +1,1 @@
+"""HTTP services: one app, one way to tell errors, limits, counts, and the server that runs them."""

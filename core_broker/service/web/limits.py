@@ -1,0 +1,146 @@
+"""How much of a request is read, how long it is waited for, and how many are in work."""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from typing_extensions import override
+
+from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
+from core_broker.service.web.errors import envelope
+from core_broker.service.web.settings import WebSettings
+
+_MAX_VALUES = 20_000
+_STRINGS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+
+
+class BoundedRoute(APIRoute):
+    """A route whose bodies hold a bounded number of values: the event loop checks them, and everybody waits for it."""
+
+    @override
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """What answers a request."""
+        handle = super().get_route_handler()
+
+        async def handle_bounded(request: Request) -> Response:
+            return await handle(_BoundedRequest(request.scope, request.receive))
+
+        return handle_bounded
+
+
+class _BoundedRequest(Request):
+    @override
+    async def json(self) -> Any:
+        encoding = self.headers.get("content-encoding", "identity")
+        if encoding.lower() != "identity":
+            raise HTTPException(415, f"Bodies are read as they are, not with the content-encoding {encoding}")
+        try:
+            content = await self.body()
+            text = content.decode(json.detect_encoding(content))
+            _check_values(text)
+            document = json.loads(text)
+            if "\\u" in text:
+                json.dumps(document, ensure_ascii=False).encode()
+        except UnicodeDecodeError:
+            raise HTTPException(400, "The body is not valid JSON: it is no text in UTF-8") from None
+        except UnicodeEncodeError:
+            raise HTTPException(400, "The body is not valid JSON: half of a surrogate pair is no text") from None
+        except RecursionError:
+            raise HTTPException(400, "The body is not valid JSON: it nests too deep") from None
+        return document
+
+
+def _check_values(text: str) -> None:
+    """Refuse too many values before they are read: making a million empty lists takes more than a second."""
+    if _structure(text) > _MAX_VALUES and _structure(_STRINGS.sub("", text)) > _MAX_VALUES:
+        raise HTTPException(413, f"The body has more than {_MAX_VALUES} values")
+
+
+def _structure(text: str) -> int:
+    return text.count(",") + text.count("[") + text.count("{")
+
+
+class BodyLimits:
+    """Refuses bodies that are too long, and clients that stop sending in the middle of one."""
+
+    def __init__(self, app: Application, settings: WebSettings) -> None:
+        self._app = app
+        self._max_bytes = settings.request_max_bytes
+        self._timeout = settings.request_read_timeout_ms / 1000
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
+            await self._app(scope, receive, send)
+            return
+        if _content_length(scope["headers"]) > self._max_bytes:
+            await self._refusal(scope["headers"])(scope, receive, send)
+            return
+        await self._app(scope, self._bounded(receive), send)
+
+    def _bounded(self, receive: Receive) -> Receive:
+        received = 0
+
+        async def receive_bounded() -> Message:
+            nonlocal received
+            try:
+                async with asyncio.timeout(self._timeout):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(408, f"No more of the body came within {self._timeout:g} s") from None
+            received += len(message.get("body", b""))
+            if received > self._max_bytes:
+                raise HTTPException(413, self._too_long)
+            return message
+
+        return receive_bounded
+
+    @property
+    def _too_long(self) -> str:
+        return f"The body is longer than {self._max_bytes} bytes (request.max.bytes)"
+
+    def _refusal(self, headers: Sequence[tuple[bytes, bytes]]) -> Response:
+        response = envelope(413, 413, self._too_long)
+        # The rest of the body is passed over; a client that waited for our leave does not send it.
+        if any(name == b"expect" for name, _ in headers):
+            response.headers["connection"] = "close"
+        return response
+
+
+class SendersQueue:
+    """Lets requests that send something take most of the worker threads, never all of them.
+
+    What they send can take long to check. Who only asks must not wait for it: some threads are always left.
+    """
+
+    def __init__(self, app: Application, settings: WebSettings) -> None:
+        self._app = app
+        self._turns = asyncio.Semaphore(max(1, settings.worker_threads * 3 // 4))
+        self._timeout = settings.request_queue_timeout_ms / 1000
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
+            await self._app(scope, receive, send)
+            return
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._turns.acquire()
+        except TimeoutError:
+            busy = f"Others were served for {self._timeout:g} s (request.queue.timeout.ms); try again later"
+            await envelope(503, 503, busy)(scope, receive, send)
+            return
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._turns.release()
+
+
+def _content_length(headers: Sequence[tuple[bytes, bytes]]) -> int:
+    value = next((value for name, value in headers if name == b"content-length"), b"0")
+    return int(value) if value.isdigit() else 0
