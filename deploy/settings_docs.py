@@ -103,6 +103,8 @@ _ASIDES: dict[type[Settings], _Aside] = {
 
 
 def _default(definition: Definition) -> str:
+    if definition.prefix:
+        return "none"
     match definition.text(definition.default):
         case None:
             return "not set"

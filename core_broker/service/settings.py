@@ -20,6 +20,9 @@ from typing_extensions import override
 
 T = TypeVar("T")
 
+Properties = tuple[tuple[str, str], ...]
+"""Names and values that are handed on as they are."""
+
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
 
@@ -74,6 +77,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     is_dynamic: bool = False
     is_sensitive: bool = False
     is_internal: bool = False
+    prefix: str = ""
+    """Set: the value gathers every key that begins with it and is no key of its own."""
 
     @property
     def allowed(self) -> str:
@@ -97,6 +102,19 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     def _refusal(self, text: str, reason: str) -> SettingsError:
         shown = "******" if self.is_sensitive else text
         return SettingsError([Problem(key=self.key, value=shown, reason=reason)])
+
+
+def gathered(prefix: str) -> Properties:
+    """Define a family of keys whose names are another program's: what begins with the prefix is handed on as text.
+
+    The values are never shown, because passwords may be among them.
+    """
+    kind = Kind(name="properties", wire=2, read=_no_single_text, write=str, allowed="any text")
+    return cast("Properties", Definition(kind=kind, default=(), prefix=prefix, is_sensitive=True))
+
+
+def _no_single_text(text: str) -> Properties:
+    raise ValueError(f"must be the name of one property, not {text}")
 
 
 def setting(
@@ -129,7 +147,7 @@ def setting(
     return cast("T", definition)
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(setting,))
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(setting, gathered))
 class Settings:
     """An immutable set of settings. Defaults live on the class, what was set lives on the instance."""
 
@@ -145,7 +163,7 @@ class Settings:
     @override
     def __init_subclass__(cls) -> None:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Definition)}
-        named = [replace(value, name=name, key=name.replace("_", ".")) for name, value in own.items()]
+        named = [replace(value, name=name, key=_key(name, value)) for name, value in own.items()]
         inherited = [getattr(ancestor, "DEFINITIONS", {}) for ancestor in reversed(cls.__mro__[1:])]
         cls.DEFINITIONS = {key: value for definitions in inherited for key, value in definitions.items()}
         cls.DEFINITIONS.update({definition.key: definition for definition in named})
@@ -180,11 +198,11 @@ class Settings:
     @property
     def set(self) -> tuple[str, ...]:
         """The keys that were given, as opposed to left at their default."""
-        return tuple(name.replace("_", ".") for name in self.__dict__)
+        return tuple(key for key, definition in self.DEFINITIONS.items() if definition.name in self.__dict__)
 
     def is_set(self, key: str) -> bool:
         """True when the key was given, whatever its value."""
-        return key.replace(".", "_") in self.__dict__
+        return self.DEFINITIONS[key].name in self.__dict__
 
     def text_of(self, key: str) -> str | None:
         """The value of a key as text, None when it has none."""
@@ -206,8 +224,13 @@ class Settings:
         problems: list[Problem] = []
         for given, text in values.items():
             try:
-                if definition := cls._definition(given, text):
-                    _set_once(parsed, definition, given, text)
+                match cls._definition(given, text):
+                    case None:
+                        continue
+                    case Definition(prefix="") as definition:
+                        _set_once(parsed, definition, given, text)
+                    case definition:
+                        _gather(parsed, definition, given, text)
             except SettingsError as error:
                 problems.extend(error.problems)
         settings = cls(**parsed)
@@ -239,7 +262,20 @@ class Settings:
             raise SettingsError([Problem(key=given, value=text, reason=instead)])
         if _match(given, cls.IGNORED) is not None:
             return None
+        for definition in cls.DEFINITIONS.values():
+            if definition.prefix and given.startswith(definition.prefix):
+                return definition
         raise SettingsError([Problem(key=given, value=text, reason=_unknown(given, cls.DEFINITIONS))])
+
+
+def _key(name: str, definition: Definition) -> str:
+    return f"{definition.prefix}*" if definition.prefix else name.replace("_", ".")
+
+
+def _gather(parsed: dict[str, object], definition: Definition, given: str, text: str) -> None:
+    """Add to the properties under a prefix, without that prefix."""
+    so_far = cast("Properties", parsed.get(definition.name, ()))
+    parsed[definition.name] = (*so_far, (given.removeprefix(definition.prefix), text.strip()))
 
 
 def _set_once(parsed: dict[str, object], definition: Definition, given: str, text: str) -> None:

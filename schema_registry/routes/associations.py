@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Response
 
 from core_broker.service.web.limits import BoundedRoute
+from core_broker.service.web.paths import Segment
 from schema_registry.models_associations import (
     Association,
     AssociationBatch,
@@ -21,7 +22,7 @@ from schema_registry.registry import association_batches as batches
 from schema_registry.registry.association_rules import TOPIC, invalid
 from schema_registry.registry.associations import Associations
 from schema_registry.routes.answers import listed, told
-from schema_registry.routes.parameters import Limit, Offset, Segment
+from schema_registry.routes.parameters import Limit, Offset
 from schema_registry.store.associations import Filter
 
 Context = Annotated[str | None, Query()]

@@ -5,11 +5,12 @@ from typing import Annotated, TypeVar
 from fastapi import APIRouter, Query, Response
 
 from core_broker.service.web.limits import BoundedRoute
+from core_broker.service.web.paths import Segment
 from schema_registry.models_deks import Dek, DekCreation, Kek, KekChange, KekCreation
 from schema_registry.registry.dek_rules import invalid
 from schema_registry.registry.deks import Deks
 from schema_registry.routes.answers import listed, told
-from schema_registry.routes.parameters import Flag, Limit, Offset, Segment
+from schema_registry.routes.parameters import Flag, Limit, Offset
 
 Algorithm = Annotated[str | None, Query()]
 """AES128_GCM, AES256_GCM (unless given) or AES256_SIV."""

@@ -1,13 +1,8 @@
 """What paths and queries carry, as types for the routes' signatures."""
 
 from typing import Annotated
-from urllib.parse import unquote
 
 from fastapi import Query
-from pydantic import AfterValidator
-
-Segment = Annotated[str, AfterValidator(unquote)]
-"""One part of the path: it arrives percent-encoded, so that a subject may hold slashes."""
 
 Flag = Annotated[bool, Query()]
 """`true` or `false`; not given means false."""

@@ -1,12 +1,10 @@
-"""Paths before they are routed: percent-encoded as sent, without trailing slash, contexts folded into subjects.
-
-Routing works on what the client sent, not on what it means, so that `%2F` in a subject does not end the subject.
-"""
+"""Paths before they are routed: percent-encoded as sent, contexts folded into subjects."""
 
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from core_broker.service.web.asgi import Application, Receive, Scope, Send
 from core_broker.service.web.errors import envelope
+from core_broker.service.web.paths import RawPaths
 
 _WITH_SUBJECT_NEXT = {"subjects", "deks"}
 _SCOPED = {"config", "mode"}
@@ -17,22 +15,21 @@ class RegistryPaths:
 
     def __init__(self, app: Application) -> None:
         self._app = app
+        self._paths = RawPaths(self._serve)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] == "http":
-            if scope["method"] == "HEAD":
-                # Answered like a GET; the server leaves the body out.
-                scope = {**scope, "method": "GET"}
-            path = scope["raw_path"].decode("ascii", "replace").rstrip("/") or "/"
-            if path.startswith("/contexts/"):
-                try:
-                    path, query = in_context(path, scope["query_string"].decode("latin-1"), scope["method"])
-                except ValueError as error:
-                    await envelope(400, 400, str(error))(scope, receive, send)
-                    return
-                scope["query_string"] = query.encode("latin-1")
-            scope["path"] = path
+        await self._paths(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith("/contexts/"):
+            try:
+                query = scope["query_string"].decode("latin-1")
+                scope["path"], query = in_context(scope["path"], query, scope["method"])
+            except ValueError as error:
+                await envelope(400, 400, str(error))(scope, receive, send)
+                return
+            scope["query_string"] = query.encode("latin-1")
         await self._app(scope, receive, send)
 
 

@@ -3,12 +3,13 @@
 from fastapi import APIRouter, Response
 
 from core_broker.service.web.limits import BoundedRoute
+from core_broker.service.web.paths import Segment
 from schema_registry.formats.schema import SchemaType
 from schema_registry.models import ContextId, SchemaAnswer, SubjectVersion
 from schema_registry.registry.listings import SchemaFilter
 from schema_registry.registry.registry import Registry
 from schema_registry.routes.answers import listed, schema_text, told
-from schema_registry.routes.parameters import Limit, Offset, Segment, Words
+from schema_registry.routes.parameters import Limit, Offset, Words
 from schema_registry.store.associations import Filter
 
 _NONE: list[str] = []

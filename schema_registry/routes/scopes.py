@@ -3,10 +3,10 @@
 from fastapi import APIRouter, Response
 
 from core_broker.service.web.limits import BoundedRoute
+from core_broker.service.web.paths import Segment
 from schema_registry.models import Config, ConfigUpdate, ModeBody
 from schema_registry.registry.registry import Registry
 from schema_registry.routes.answers import told
-from schema_registry.routes.parameters import Segment
 
 
 def config_router(registry: Registry) -> APIRouter:

@@ -5,9 +5,10 @@ from importlib.metadata import version as version_of
 from fastapi import APIRouter, Response
 
 from core_broker.service.web.limits import BoundedRoute
+from core_broker.service.web.paths import Segment
 from schema_registry.registry.registry import Registry
 from schema_registry.routes.answers import JSON, listed
-from schema_registry.routes.parameters import Limit, Offset, Segment
+from schema_registry.routes.parameters import Limit, Offset
 
 _CLUSTER_ID = b'{"scope":{"path":[],"clusters":{"kafka-cluster":"","schema-registry-cluster":"caudal"}},"id":""}'
 _DEPLOYMENT = b'{"attributes":["deployment:self-managed"]}'

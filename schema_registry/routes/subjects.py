@@ -5,12 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from core_broker.service.web.limits import BoundedRoute
+from core_broker.service.web.paths import Segment
 from schema_registry.formats.protobuf import is_serialized
 from schema_registry.formats.schema import SchemaType
 from schema_registry.models import SchemaAnswer, SchemaBody, TagBody
 from schema_registry.registry.registry import Registry
 from schema_registry.routes.answers import listed, number, schema_text, told
-from schema_registry.routes.parameters import Limit, Offset, Segment, Words
+from schema_registry.routes.parameters import Limit, Offset, Words
 
 _NONE: list[str] = []
 

@@ -1,0 +1,1 @@
+"""Records from Kafka to HTTP: consumer instances, pages and live streams."""

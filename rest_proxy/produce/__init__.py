@@ -1,0 +1,1 @@
+"""Records from HTTP to Kafka, each with its own outcome."""

@@ -1,0 +1,137 @@
+"""What an operator may change about a REST proxy, in the names that Confluent uses where it has one."""
+
+from collections.abc import Iterable
+
+from typing_extensions import override
+
+from core_broker.client.settings import ClientSettings
+from core_broker.service.settings import (
+    BOOLEAN,
+    INT,
+    LIST,
+    LONG,
+    STRING,
+    Problem,
+    Properties,
+    at_least,
+    between,
+    gathered,
+    not_empty,
+    setting,
+)
+from core_broker.service.web.settings import WebSettings
+from schema_registry.client.settings import InvalidSettings, RegistryClientSettings
+
+
+class ProxySettings(WebSettings):
+    """What an operator may change about a REST proxy."""
+
+    IGNORED = {
+        "confluent.*": "it is about Confluent's licence and telemetry",
+        "consumer.iterator.*": "it is about consumers of API v1",
+        "debug": "use logging.level",
+        "metrics.jmx.prefix": "metrics are served at /metrics",
+        "producer.threads": "one thread hands all records over",
+        "simpleconsumer.*": "it is about consumers of API v1",
+        "zookeeper.connect": "use bootstrap.servers",
+    }
+    REFUSED = {
+        "api.endpoints.*": "endpoints cannot be switched off one by one: put a proxy that does so in front",
+        "authentication.*": "authentication is not there yet: put a proxy that checks credentials in front",
+        "kafka.rest.resource.extension.class": "Java classes cannot be loaded",
+        "rate.limit.*": "use produce.in.flight.max.records, consumer.instances.max and streams.max",
+        "ssl.keystore.*": "use ssl.certificate.location and ssl.key.location, with PEM files",
+        "ssl.truststore.*": "use ssl.ca.location, with a PEM file",
+    }
+
+    listeners: tuple[str, ...] = setting(LIST, default=("http://:8082",))
+    """Where HTTP is served: `http://host:port` or `https://host:port`, several separated by commas. An empty host
+    means every address, port 0 any free port."""
+    advertised_listeners: tuple[str, ...] = setting(LIST, default=())
+    """Where clients find this proxy, for the addresses in its answers; not set: where the request was sent to."""
+    id: str = setting(STRING, default="")
+    """Name of this proxy among several, part of the names that it makes up for consumer instances."""
+    request_max_bytes: int = setting(LONG, default=16 * 1024 * 1024, check=at_least(1024))
+    """Largest body that is read; a longer one is answered with 413 before memory is taken. A stream of records (API v3)
+    may be of any length: there it is the largest record."""
+
+    bootstrap_servers: tuple[str, ...] = setting(LIST, default=("localhost:9092",), check=not_empty())
+    """Where to find the Kafka cluster: `host:port`, several separated by commas."""
+    kafka_timeout_ms: int = setting(INT, default=10_000, check=at_least(100))
+    """How long one call to the cluster may take, once a broker is connected."""
+    client_properties: Properties = gathered("client.")
+    """Any property of librdkafka for all that speaks to the cluster: `client.security.protocol`, ..."""
+    producer_properties: Properties = gathered("producer.")
+    """Any property of librdkafka for producers: `producer.compression.type`, `producer.linger.ms`, ..."""
+    consumer_properties: Properties = gathered("consumer.")
+    """Any property of librdkafka for consumers: `consumer.isolation.level`, ..."""
+    admin_properties: Properties = gathered("admin.")
+    """Any property of librdkafka for administration."""
+
+    schema_registry_properties: Properties = gathered("schema.registry.")
+    """How to reach the schema registry: `schema.registry.url` (`http://localhost:8081` when it is not set), and the
+    other properties of Confluent's clients, such as `schema.registry.basic.auth.user.info`."""
+
+    produce_request_max_records: int = setting(INT, default=10_000, check=between(1, 1_000_000))
+    """Most records in one request (413 beyond); the streaming mode of API v3 has no such limit."""
+    produce_batch_max_entries: int = setting(INT, default=10, check=between(1, 100_000))
+    """Most entries in one `records:batch` of API v3."""
+    produce_in_flight_max_records: int = setting(INT, default=200_000, check=at_least(1))
+    """Most records that are on their way to the cluster; requests beyond are answered with 429."""
+    produce_in_flight_max_bytes: int = setting(LONG, default=256 * 1024 * 1024, check=at_least(1024))
+    """Most bytes of records that are on their way to the cluster; requests beyond are answered with 429."""
+
+    fetch_min_bytes: int = setting(INT, default=1, check=between(-1, 10_000_000))
+    """How much a consumer instance waits for before it answers a poll; -1 to wait until the time is over."""
+    consumer_request_timeout_ms: int = setting(INT, default=1000, check=between(0, 2**31 - 1))
+    """How long a poll waits for records when the request does not say."""
+    consumer_request_max_bytes: int = setting(LONG, default=64 * 1024 * 1024, check=at_least(1))
+    """Most bytes of keys and values in one answer, whatever the request asks for."""
+    consumer_instance_timeout_ms: int = setting(INT, default=300_000, check=at_least(1))
+    """How long a consumer instance lives without a request."""
+    consumer_instances_max: int = setting(INT, default=200, check=between(1, 10_000))
+    """Most consumer instances at once; each costs a few threads and connections. 429 beyond."""
+    state_dir: str = setting(STRING, default="caudal-rest-proxy")
+    """Folder in which consumer instances are written down, so that they survive a restart; empty to keep them in memory
+    alone, where a restart forgets them."""
+    streams_max: int = setting(INT, default=100, check=between(1, 10_000))
+    """Most live streams at once. 429 beyond."""
+    stream_heartbeat_ms: int = setting(INT, default=15_000, check=at_least(100))
+    """How often a live stream without records says that it lives."""
+    readers_max: int = setting(INT, default=32, check=between(1, 1000))
+    """Most reads without an instance at once, and connections kept for them. 429 beyond."""
+
+    api_v2_enable: bool = setting(BOOLEAN, default=True)
+    """Whether API v2 is served."""
+    api_v3_enable: bool = setting(BOOLEAN, default=True)
+    """Whether API v3 is served."""
+    api_v2_plain_records: bool = setting(BOOLEAN, default=False)
+    """Answer records of API v2 with Confluent's fields alone, without headers and timestamps, for clients that refuse
+    fields they do not know."""
+
+    @property
+    def address(self) -> str:
+        """Where the cluster is looked for."""
+        return ",".join(self.bootstrap_servers)
+
+    def kafka(self, properties: Properties = ()) -> ClientSettings:
+        """How to reach the cluster; `properties` are those of one kind of client."""
+        return ClientSettings(
+            bootstrap_servers=self.address,
+            client_id="caudal-rest-proxy",
+            timeout_ms=self.kafka_timeout_ms,
+            properties={**dict(self.client_properties), **dict(properties)},
+        )
+
+    def registry(self) -> RegistryClientSettings:
+        """How to reach the schema registry."""
+        return RegistryClientSettings.parse(dict(self.schema_registry_properties))
+
+    @override
+    def problems(self) -> Iterable[Problem]:
+        """What is handed on to the registry's client must be known to it."""
+        yield from super().problems()
+        try:
+            self.registry()
+        except InvalidSettings as error:
+            yield Problem(key="schema.registry.*", value="******", reason=str(error))
