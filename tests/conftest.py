@@ -1,4 +1,4 @@
-"""What tests of the whole process share: a running broker, a running registry, and names that no other test uses."""
+"""What tests of the whole process share: running services, and names that no other test uses."""
 
 import gc
 import itertools
@@ -10,6 +10,7 @@ import pytest
 from tests.support.broker import BrokerProcess
 from tests.support.kafka import start_class
 from tests.support.postgres import PostgresServer, running_server
+from tests.support.proxy import ProxyProcess
 from tests.support.registry import RegistryProcess
 from tests.support.service import ServiceProcess
 
@@ -32,6 +33,18 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryProce
         yield process
         if not process.is_running:
             pytest.fail(f"the registry died during the tests\n{process.log_tail()}")
+
+
+@pytest.fixture(scope="session")
+def proxy(
+    broker: BrokerProcess, registry: RegistryProcess, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ProxyProcess]:
+    """A running REST proxy for all tests that leave it as they found it."""
+    directory = tmp_path_factory.mktemp("proxy")
+    with ProxyProcess(directory, bootstrap=broker.bootstrap, registry=registry.url) as process:
+        yield process
+        if not process.is_running:
+            pytest.fail(f"the REST proxy died during the tests\n{process.log_tail()}")
 
 
 @pytest.fixture(scope="session")
@@ -61,9 +74,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Show the tails of the broker's and the registry's log beside a failure."""
+    """Show the tails of the services' logs beside a failure."""
     report = yield
-    for service in ("broker", "registry"):
+    for service in ("broker", "registry", "proxy"):
         process = getattr(item, "funcargs", {}).get(service)
         if report.failed and isinstance(process, ServiceProcess):  # type: ignore[attr-defined]
             report.sections.append((f"{service} log", process.log_tail(15)))  # type: ignore[attr-defined]

@@ -19,6 +19,8 @@ class ServiceError(Protocol):
     status: int
     code: int
     message: str
+    retry_after_seconds: int | None
+    """When the same request may succeed; such an error may also have no such attribute."""
 
 
 def tell_errors(
@@ -28,7 +30,10 @@ def tell_errors(
 
     async def answer_service_error(_: Request, error: Exception) -> Response:
         told: ServiceError = error  # type: ignore[assignment]  # registered for error_type only, which has these three
-        return envelope(told.status, told_as.get(told.code, told.code), told.message)
+        answer = envelope(told.status, told_as.get(told.code, told.code), told.message)
+        if seconds := getattr(told, "retry_after_seconds", None):
+            answer.headers["retry-after"] = str(seconds)
+        return answer
 
     app.add_exception_handler(error_type, answer_service_error)
     app.add_exception_handler(HTTPException, _answer_http_error)

@@ -1,0 +1,63 @@
+"""Composition: clients of the cluster and of the registry, routes and the HTTP server become one running proxy."""
+
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import uvloop
+from fastapi import APIRouter
+
+from core_broker.client.reachability import Reachability
+from core_broker.service import lifecycle
+from core_broker.service.metrics import Family
+from core_broker.service.web.app import create_app
+from core_broker.service.web.asgi import Application
+from core_broker.service.web.counts import RequestCounts
+from core_broker.service.web.limits import BodyLimits
+from core_broker.service.web.paths import RawPaths
+from core_broker.service.web.server import endpoints, serving
+from rest_proxy.errors import ProxyError
+from rest_proxy.metrics import ProxyMetrics
+from rest_proxy.routes.media_types import MediaTypes
+from rest_proxy.settings import ProxySettings
+from schema_registry.client.registry_client import RegistryClient
+
+log = logging.getLogger(__name__)
+
+_DESCRIPTION = """Produce, consume and administer over HTTP: the APIs v2 and v3 of Confluent's REST proxy, and more."""
+
+
+def run(settings: ProxySettings) -> int:
+    """Run a proxy until it is told to stop; the exit code is the process's."""
+    try:
+        return lifecycle.run(running(settings), name="rest-proxy", loop_factory=uvloop.new_event_loop)
+    except (ProxyError, OSError, ValueError) as error:
+        log.critical("REST proxy cannot start", extra={"reason": str(error)})
+    return 1
+
+
+@asynccontextmanager
+async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
+    """A proxy for as long as the block lasts; gives its endpoints."""
+    metrics = ProxyMetrics()
+    reachability = Reachability(settings.kafka(settings.admin_properties))
+    async with AsyncExitStack() as parts:
+        registry = parts.enter_context(RegistryClient(settings.registry()))
+        # Each part of the proxy adds its routes here; what must be closed enters `parts`.
+        routers: list[APIRouter] = []
+        async with serving(application(routers, settings, metrics), settings) as urls:
+            yield endpoints(urls)
+
+
+def application(routers: Iterable[APIRouter], settings: ProxySettings, metrics: ProxyMetrics) -> Application:
+    """The whole HTTP application; to be made inside the event loop that serves it."""
+    counts = RequestCounts("caudal_rest_proxy")
+
+    def collect() -> Iterable[Family]:
+        yield from metrics.families()
+        yield from counts.families()
+
+    app = create_app(title="Caudal REST proxy", description=_DESCRIPTION, error_type=ProxyError, collect=collect)
+    for router in routers:
+        app.include_router(router)
+    return counts.around(BodyLimits(RawPaths(MediaTypes(app)), settings))

@@ -1,0 +1,70 @@
+"""Content negotiation of both APIs: what bodies may be called, and what answers are."""
+
+from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
+from core_broker.service.web.errors import generic
+from core_broker.service.web.media_types import named, preferred
+from rest_proxy.formats.formats import Format
+
+JSON = b"application/json"
+V2 = (b"application/vnd.kafka.v2+json", b"application/vnd.kafka+json", JSON)
+"""What answers of API v2 without records may be called, best first."""
+_BYTES = b"application/octet-stream"
+_BODIES = frozenset({*V2, _BYTES})
+EMBEDDED = {
+    f"application/vnd.kafka.{format_}.v2+json".encode(): format_ for format_ in Format if format_ is not Format.STRING
+}
+"""Media types of records in API v2: they tell the format of keys and values. Binary is the first, hence the default."""
+_OTHERS = (b"/metrics", b"/docs", b"/redoc", b"/openapi.json", b"/health")
+
+
+class MediaTypes:
+    """Answers 406 and 415 where no records are carried, and gives JSON answers of API v2 the type that was asked for.
+
+    Routes that carry records look at the headers themselves: there the type decides what a body means.
+    """
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or _decides_itself(scope["method"], scope["raw_path"]):
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        chosen = preferred(headers.get(b"accept", b"*/*"), (JSON,) if is_v3(scope["raw_path"]) else V2)
+        if chosen is None:
+            await generic(406)(scope, receive, send)
+            return
+        answering = typed(send, chosen)
+        sent = named(headers.get(b"content-type", b""))
+        if sent and sent not in _BODIES and sent not in EMBEDDED:
+            await generic(415)(scope, receive, answering)
+            return
+        if sent and sent != JSON:
+            # It is JSON all the same, and read as such only under that name.
+            scope = {**scope, "headers": [*(headers | {b"content-type": JSON}).items()]}
+        await self._app(scope, receive, answering)
+
+
+def is_v3(path: bytes) -> bool:
+    """Whether a path belongs to API v3."""
+    return path == b"/v3" or path.startswith(b"/v3/")
+
+
+def typed(send: Send, media_type: bytes) -> Send:
+    """The same way out, with answers called by this media type."""
+
+    async def send_typed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = [pair for pair in message["headers"] if pair[0] != b"content-type"]
+            message["headers"] = [*headers, (b"content-type", media_type)]
+        await send(message)
+
+    return send_typed
+
+
+def _decides_itself(method: str, path: bytes) -> bool:
+    path = path.rstrip(b"/")
+    is_produce_v2 = method == "POST" and path.startswith(b"/topics/")
+    return is_produce_v2 or path.endswith((b"/records", b"/records:batch")) or path.startswith(_OTHERS)
