@@ -62,8 +62,7 @@ class Links:
     def name(self, *parts: str | int) -> str:
         """The resource name of what belongs to the cluster: kinds and their names by turns."""
         pairs = ("kafka", self.cluster_id, *parts)
-        named = [f"{kind}={quote(str(name), safe='-._~:')}" for kind, name in zip(pairs[::2], pairs[1::2], strict=True)]
-        return f"crn:///{'/'.join(named)}"
+        return f"crn:///{'/'.join(f'{kind}={name}' for kind, name in zip(pairs[::2], pairs[1::2], strict=True))}"
 
     def related(self, *parts: str | int) -> Relationship:
         """The way to another resource."""
