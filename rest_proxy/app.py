@@ -18,6 +18,7 @@ from core_broker.service.web.paths import RawPaths
 from core_broker.service.web.server import endpoints, serving
 from rest_proxy.errors import ProxyError
 from rest_proxy.metrics import ProxyMetrics
+from rest_proxy.produce.producers import Producers
 from rest_proxy.routes.media_types import MediaTypes
 from rest_proxy.settings import ProxySettings
 from schema_registry.client.registry_client import RegistryClient
@@ -45,6 +46,8 @@ async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
         registry = parts.enter_context(RegistryClient(settings.registry()))
         # Each part of the proxy adds its routes here; what must be closed enters `parts`.
         routers: list[APIRouter] = []
+        producers = Producers(settings, reachability)
+        parts.push_async_callback(producers.close)
         async with serving(application(routers, settings, metrics), settings) as urls:
             yield endpoints(urls)
 

@@ -24,6 +24,7 @@ _UNREACHABLE = (
     KafkaError._MSG_TIMED_OUT,
     KafkaError._RESOLVE,
     KafkaError._WAIT_COORD,
+    KafkaError._PURGE_QUEUE,
 )
 _NOT_FOUND = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,

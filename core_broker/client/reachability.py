@@ -17,7 +17,7 @@ _REFUSED_SECONDS = 0.2
 class Reachability:
     """Knows whether some broker of the cluster answers. Safe for any number of threads; one asks, the others wait."""
 
-    def __init__(self, settings: ClientSettings, *, patience_seconds: float = 0.9) -> None:
+    def __init__(self, settings: ClientSettings, *, patience_seconds: float = 0.8) -> None:
         self._address = settings.bootstrap_servers
         self._patience = patience_seconds
         self._asking = threading.Lock()
@@ -28,6 +28,10 @@ class Reachability:
     def is_believed(self) -> bool:
         """Whether a broker has answered just now; never blocks."""
         return time.monotonic() - self._answered_at < _BELIEVED_SECONDS
+
+    def doubt(self) -> None:
+        """Forget that a broker has answered: there is reason to ask again."""
+        self._answered_at = float("-inf")
 
     def check(self) -> None:
         """Raise Unreachable unless a broker answers, within a second."""

@@ -1,7 +1,6 @@
 """Records as clients see them, and where they went."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -34,11 +33,11 @@ class IncomingRecord(msgspec.Struct, frozen=True, kw_only=True):
     leader_epoch: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivery:
+class Delivery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Where a record went."""
 
     topic: str
     partition: int
     offset: int
+    """-1 when nobody told it (acks=0)."""
     timestamp_ms: int
