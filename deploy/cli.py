@@ -80,6 +80,9 @@ def application() -> "typer.Typer":
     )
     app.command(name="broker", rich_help_panel="Services", epilog=service_help.BROKER_EPILOG)(service_help.broker)
     app.command(name="registry", rich_help_panel="Services", epilog=service_help.REGISTRY_EPILOG)(service_help.registry)
+    app.command(name="rest-proxy", rich_help_panel="Services", epilog=service_help.REST_PROXY_EPILOG)(
+        service_help.rest_proxy
+    )
     topics.app.command(name="produce", epilog=produce.EPILOG)(produce.produce)
     topics.app.command(name="consume", epilog=consume.EPILOG)(consume.consume)
     schemas.app.command(name="list", epilog=schema_views.LIST_EPILOG)(schema_views.list_schemas)

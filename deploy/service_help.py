@@ -25,6 +25,18 @@ SCHEMA_REGISTRY_DATABASE_URL=postgresql://user:password@host/schemas caudal regi
 
 All settings, with their meaning: schema_registry/SETTINGS.md"""
 
+REST_PROXY_EPILOG = """Examples:
+
+caudal rest-proxy
+
+caudal rest-proxy --set bootstrap.servers=kafka:9092 --set schema.registry.url=http://registry:8081
+
+KAFKA_REST_PRODUCER_COMPRESSION_TYPE=zstd caudal rest-proxy --config kafka-rest.properties
+
+Its API, to read and to try: http://localhost:8082/docs
+
+All settings, with their meaning: rest_proxy/SETTINGS.md"""
+
 ConfigOption = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="Properties file, in Kafka's and Confluent's own names.", show_default=False),
@@ -44,6 +56,12 @@ def registry(*, config: ConfigOption = None, settings: SetOption = None) -> None
     """Run a schema registry until Ctrl-C or SIGTERM. Settings: --set, then SCHEMA_REGISTRY_... variables, then the
     file, then defaults."""
     _start("registry", config, settings)
+
+
+def rest_proxy(*, config: ConfigOption = None, settings: SetOption = None) -> None:
+    """Run a REST proxy until Ctrl-C or SIGTERM. Settings: --set, then KAFKA_REST_... variables, then the file, then
+    defaults."""
+    _start("rest-proxy", config, settings)
 
 
 def _start(name: str, config: Path | None, settings: list[str] | None) -> None:

@@ -7,6 +7,7 @@ from core_broker.service.commandline import ServiceArguments, start
 
 if TYPE_CHECKING:
     from core_broker.settings import BrokerSettings
+    from rest_proxy.settings import ProxySettings
     from schema_registry.settings import RegistrySettings
 
 
@@ -24,6 +25,13 @@ def registry(arguments: ServiceArguments) -> int:
     return start(RegistrySettings, _run_registry, arguments, environment=os.environ, prefix="SCHEMA_REGISTRY_")
 
 
+def rest_proxy(arguments: ServiceArguments) -> int:
+    """Run a REST proxy until it is told to stop; returns the exit code."""
+    from rest_proxy.settings import ProxySettings
+
+    return start(ProxySettings, _run_rest_proxy, arguments, environment=os.environ, prefix="KAFKA_REST_")
+
+
 # Imported in these, so that wrong settings are told without loading a service.
 
 
@@ -39,5 +47,11 @@ def _run_registry(settings: "RegistrySettings") -> int:
     return run(settings)
 
 
-SERVICES = {"broker": broker, "registry": registry}
+def _run_rest_proxy(settings: "ProxySettings") -> int:
+    from rest_proxy.__main__ import run
+
+    return run(settings)
+
+
+SERVICES = {"broker": broker, "registry": registry, "rest-proxy": rest_proxy}
 """Every service by the name of its command."""

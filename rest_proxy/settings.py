@@ -30,6 +30,7 @@ class ProxySettings(WebSettings):
         "confluent.*": "it is about Confluent's licence and telemetry",
         "consumer.iterator.*": "it is about consumers of API v1",
         "debug": "use logging.level",
+        "host.name": "use advertised.listeners",
         "metrics.jmx.prefix": "metrics are served at /metrics",
         "producer.threads": "one thread hands all records over",
         "simpleconsumer.*": "it is about consumers of API v1",
@@ -120,7 +121,8 @@ class ProxySettings(WebSettings):
             bootstrap_servers=self.address,
             client_id="caudal-rest-proxy",
             timeout_ms=self.kafka_timeout_ms,
-            properties={**dict(self.client_properties), **dict(properties)},
+            # librdkafka writes to stderr past our log; what matters of it, the proxy logs itself.
+            properties={"log_level": "2", **dict(self.client_properties), **dict(properties)},
         )
 
     def registry(self) -> RegistryClientSettings:

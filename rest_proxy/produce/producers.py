@@ -1,6 +1,7 @@
 """Producers by what they promise, shared by all requests, and what happens when the cluster is gone."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Literal, cast
 
@@ -14,8 +15,11 @@ from core_broker.client.settings import Configuration
 from rest_proxy.errors import ProxyError, from_cluster, too_many
 from rest_proxy.settings import ProxySettings
 
+log = logging.getLogger(__name__)
+
 Acks = Literal["all", "1", "0"]
 _ACKS: dict[str, Acks] = {"all": "all", "-1": "all", "1": "1", "0": "0"}
+_PAUSE_SECONDS = 0.2
 _FLAGS = {"true": True, "false": False}
 
 
@@ -53,6 +57,7 @@ class Producers:
         self._reachability = reachability
         self._producers: dict[Guarantees, AsyncProducer] = {}
         self._watchers: dict[Guarantees, asyncio.Task[None]] = {}
+        self._is_gone = False
         self._closing: set[asyncio.Task[None]] = set()
 
     @property
@@ -138,12 +143,22 @@ class Producers:
         while True:
             await producer.down()
             self._reachability.doubt()
-            try:
-                await asyncio.to_thread(self._reachability.check)
-            except Unreachable:
+            while not await self._answers():
                 producer.drop_unsent()
-            else:
-                producer.trust()
+                await asyncio.sleep(_PAUSE_SECONDS)
+            producer.trust()
+
+    async def _answers(self) -> bool:
+        is_gone = False
+        try:
+            await asyncio.to_thread(self._reachability.check)
+        except Unreachable:
+            is_gone = True
+        if is_gone != self._is_gone:
+            words = "no broker of the cluster answers" if is_gone else "the cluster answers again"
+            log.warning(words, extra={"bootstrap.servers": self._settings.address})
+        self._is_gone = is_gone
+        return not is_gone
 
     def _replace_if_broken(self, guarantees: Guarantees, outcomes: Sequence[Delivery | ClientError]) -> None:
         """After a fatal error librdkafka refuses everything: the next request gets a new producer."""
@@ -167,7 +182,8 @@ def _configuration(settings: ProxySettings, guarantees: Guarantees) -> Configura
         "enable.idempotence": guarantees.idempotent,
         # Keys go to the partitions that Java's producer, and thereby Confluent's proxy, would choose.
         "partitioner": "murmur2_random",
-        "linger.ms": 1,
+        # Records gather by themselves while others are on their way; waiting for more would only cost time.
+        "linger.ms": 0,
         "message.timeout.ms": settings.kafka_timeout_ms,
         "message.max.bytes": min(settings.request_max_bytes, 1_000_000_000),
         "queue.buffering.max.messages": max(settings.produce_in_flight_max_records, 10_000),
