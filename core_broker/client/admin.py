@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
-from confluent_kafka import ConsumerGroupTopicPartitions, Node, TopicCollection, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, Node, TopicCollection, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -16,8 +17,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from core_broker.client.access import Access
 from core_broker.client.consumer import Place
-from core_broker.client.errors import ClientError, from_kafka, mapped
+from core_broker.client.errors import ClientError, NotAllowed, NotFound, from_kafka, mapped
 from core_broker.client.models import Broker, Cluster, Config, Group, GroupSummary, Member, Partition, Topic
 from core_broker.client.settings import ClientSettings
 
@@ -137,15 +139,24 @@ class Admin:
     def group(self, group_id: str) -> Group:
         """State and members of a group; a group that does not exist is reported as dead."""
         futures = self._client.describe_consumer_groups([group_id], request_timeout=self._timeout)
-        found = self._wait(futures[group_id])
-        return Group(
-            group_id=found.group_id,
-            state=_word(found.state),
-            kind=_word(getattr(found, "type", None)),
-            assignor=found.partition_assignor or "",
-            coordinator=_broker(found.coordinator) if found.coordinator else None,
-            members=tuple(_member(member) for member in found.members),
-        )
+        return _group(self._wait(futures[group_id]))
+
+    def described_groups(self, group_ids: Sequence[str]) -> list[Group]:
+        """State and members of groups, in one call; those that are gone or not to be seen are left out."""
+        if not group_ids:
+            return []
+        with mapped():
+            futures = self._client.describe_consumer_groups(list(group_ids), request_timeout=self._timeout)
+        described = []
+        for group_id, future in futures.items():
+            try:
+                group = _group(self._wait(future))
+            except (NotFound, NotAllowed):
+                continue
+            # A name with NUL in it was cut by the library, and another group described.
+            if group.group_id == group_id and not (group.is_simple and group.state == "dead"):
+                described.append(group)
+        return described
 
     def group_offsets(self, group_id: str) -> dict[Place, int]:
         """What a group has committed."""
@@ -153,6 +164,21 @@ class Admin:
         futures = self._client.list_consumer_group_offsets(request, request_timeout=self._timeout)
         found = self._wait(futures[group_id]).topic_partitions or []
         return {(item.topic, item.partition): item.offset for item in found if item.offset >= 0}
+
+    def committed_ends(self, places: Iterable[Place]) -> dict[Place, int]:
+        """Where partitions end for those who read committed records only, in one call; without those that are gone."""
+        request = {TopicPartition(*place): OffsetSpec.latest() for place in places}
+        if not request:
+            return {}
+        with mapped():
+            futures = self._client.list_offsets(
+                request, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._timeout
+            )
+        ends = {}
+        for item, future in futures.items():
+            with suppress(NotFound):
+                ends[item.topic, item.partition] = self._wait(future).offset
+        return ends
 
     def set_group_offsets(self, group_id: str, offsets: Mapping[Place, int]) -> None:
         """Commit offsets for a group that has no members."""
@@ -166,6 +192,13 @@ class Admin:
     def delete_groups(self, group_ids: Iterable[str]) -> Outcome:
         """Delete groups that have no members."""
         return self._outcome(self._client.delete_consumer_groups(list(group_ids), request_timeout=self._timeout))
+
+    # --- access ---
+
+    @property
+    def access(self) -> Access:
+        """The ACLs of the cluster."""
+        return Access(self._client, timeout_seconds=self._timeout)
 
     # --- waiting ---
 
@@ -216,6 +249,18 @@ def _config(entry: Any) -> Config:
         is_default=bool(entry.is_default),
         is_read_only=bool(entry.is_read_only),
         is_sensitive=bool(entry.is_sensitive),
+    )
+
+
+def _group(found: Any) -> Group:
+    return Group(
+        group_id=found.group_id,
+        state=_word(found.state),
+        kind=_word(getattr(found, "type", None)),
+        assignor=found.partition_assignor or "",
+        coordinator=_broker(found.coordinator) if found.coordinator else None,
+        members=tuple(_member(member) for member in found.members),
+        is_simple=bool(found.is_simple_consumer_group),
     )
 
 

@@ -83,3 +83,5 @@ class Group:
     assignor: str
     coordinator: Broker | None
     members: tuple[Member, ...]
+    is_simple: bool = False
+    """Whether it only keeps offsets, and was never joined by a member."""

@@ -1,0 +1,250 @@
+"""Who may do what: the ACLs of a cluster that has an authorizer.
+
+The enums have Kafka's own words and numbers. confluent-kafka calls the cluster a broker and knows no delegation tokens;
+what it has no word for is refused before anything is sent.
+"""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+from uuid import uuid4
+
+from confluent_kafka import KafkaError
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+)
+from confluent_kafka.admin import ResourceType as LibraryResourceType
+
+from core_broker.client.errors import ClientError, NotAllowed, Rejected, mapped
+
+
+class ResourceType(StrEnum):
+    """What an ACL is about."""
+
+    UNKNOWN = "UNKNOWN"
+    ANY = "ANY"
+    TOPIC = "TOPIC"
+    GROUP = "GROUP"
+    CLUSTER = "CLUSTER"
+    TRANSACTIONAL_ID = "TRANSACTIONAL_ID"
+    DELEGATION_TOKEN = "DELEGATION_TOKEN"
+
+
+class PatternType(StrEnum):
+    """How the name of an ACL's resource is meant."""
+
+    UNKNOWN = "UNKNOWN"
+    ANY = "ANY"
+    MATCH = "MATCH"
+    LITERAL = "LITERAL"
+    PREFIXED = "PREFIXED"
+
+
+class Operation(StrEnum):
+    """What an ACL allows or denies."""
+
+    UNKNOWN = "UNKNOWN"
+    ANY = "ANY"
+    ALL = "ALL"
+    READ = "READ"
+    WRITE = "WRITE"
+    CREATE = "CREATE"
+    DELETE = "DELETE"
+    ALTER = "ALTER"
+    DESCRIBE = "DESCRIBE"
+    CLUSTER_ACTION = "CLUSTER_ACTION"
+    DESCRIBE_CONFIGS = "DESCRIBE_CONFIGS"
+    ALTER_CONFIGS = "ALTER_CONFIGS"
+    IDEMPOTENT_WRITE = "IDEMPOTENT_WRITE"
+
+
+class Permission(StrEnum):
+    """Whether an ACL allows or denies."""
+
+    UNKNOWN = "UNKNOWN"
+    ANY = "ANY"
+    DENY = "DENY"
+    ALLOW = "ALLOW"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acl:
+    """One rule."""
+
+    resource_type: ResourceType
+    resource_name: str
+    pattern_type: PatternType
+    principal: str
+    host: str
+    operation: Operation
+    permission: Permission
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclFilter:
+    """Which rules are meant; ANY and None mean all of them."""
+
+    resource_type: ResourceType = ResourceType.ANY
+    resource_name: str | None = None
+    pattern_type: PatternType = PatternType.ANY
+    principal: str | None = None
+    host: str | None = None
+    operation: Operation = Operation.ANY
+    permission: Permission = Permission.ANY
+
+
+class Access:
+    """Asks and changes the ACLs of a cluster; every call may raise a ClientError, Rejected without an authorizer."""
+
+    def __init__(self, client: AdminClient, *, timeout_seconds: float) -> None:
+        self._client = client
+        self._timeout = timeout_seconds
+
+    def acls(self, wanted: AclFilter) -> list[Acl]:
+        """The rules that a filter finds, sorted."""
+        with mapped():
+            future = self._client.describe_acls(filter_of(wanted), request_timeout=self._timeout)
+        found = self._wait(future)
+        if not found:
+            self._check_answer()
+        return _sorted(found)
+
+    def create(self, acls: Sequence[Acl]) -> None:
+        """Add rules; those that the cluster takes stay when it refuses others."""
+        with mapped():
+            bindings = [binding_of(acl) for acl in dict.fromkeys(acls)]
+            futures = self._client.create_acls(bindings, request_timeout=self._timeout) if bindings else {}
+        failures = [failure for future in futures.values() if (failure := self._failure(future))]
+        if failures:
+            raise failures[0]
+
+    def delete(self, wanted: AclFilter) -> list[Acl]:
+        """Remove the rules that a filter finds; gives those that were removed, sorted."""
+        with mapped():
+            futures = self._client.delete_acls([filter_of(wanted)], request_timeout=self._timeout)
+        (future,) = futures.values()
+        return _sorted(self._wait(future))
+
+    def _check_answer(self) -> None:
+        """Tell a cluster without rules from one that refused to answer: librdkafka drops the error of DescribeAcls.
+
+        Removing rules that nobody can have is answered with the error, too, if there is no authorizer. Where removing
+        is forbidden, what this user may do in the cluster tells whether reading is.
+        """
+        nobody = f"nobody-{uuid4()}"
+        unheard_of = AclFilter(
+            resource_type=ResourceType.TOPIC,
+            resource_name=nobody,
+            pattern_type=PatternType.LITERAL,
+            principal=f"User:{nobody}",
+        )
+        try:
+            self.delete(unheard_of)
+        except NotAllowed:
+            self._check_may_describe()
+        except ClientError as error:
+            if error.code == KafkaError.SECURITY_DISABLED:
+                raise
+
+    def _check_may_describe(self) -> None:
+        future = self._client.describe_cluster(include_authorized_operations=True, request_timeout=self._timeout)
+        allowed = self._wait(future).authorized_operations
+        if allowed is not None and AclOperation.DESCRIBE not in allowed:
+            raise NotAllowed(
+                "the cluster does not let this user see its ACLs", code=KafkaError.CLUSTER_AUTHORIZATION_FAILED
+            )
+
+    def _failure(self, future: "Future[Any]") -> ClientError | None:
+        try:
+            self._wait(future)
+        except ClientError as error:
+            return error
+        return None
+
+    def _wait(self, future: "Future[Any]") -> Any:
+        with mapped():
+            return future.result(self._timeout + 5)
+
+
+# --- in the library's words ---
+
+
+def binding_of(acl: Acl) -> AclBinding:
+    """A rule as the library takes it."""
+    _check_whole(acl.resource_name, acl.principal, acl.host)
+    return AclBinding(
+        _library_resource_type(acl.resource_type),
+        acl.resource_name,
+        ResourcePatternType[acl.pattern_type],
+        acl.principal,
+        acl.host,
+        AclOperation[acl.operation],
+        AclPermissionType[acl.permission],
+    )
+
+
+def filter_of(wanted: AclFilter) -> AclBindingFilter:
+    """A filter as the library takes it."""
+    _check_whole(wanted.resource_name, wanted.principal, wanted.host)
+    return AclBindingFilter(
+        _library_resource_type(wanted.resource_type),
+        wanted.resource_name,  # type: ignore[arg-type]  # None is any name; its signature forgets this
+        ResourcePatternType[wanted.pattern_type],
+        wanted.principal,  # type: ignore[arg-type]  # the same
+        wanted.host,  # type: ignore[arg-type]  # the same
+        AclOperation[wanted.operation],
+        AclPermissionType[wanted.permission],
+    )
+
+
+def acl_of(binding: Any) -> Acl:
+    """What the library found, as a rule."""
+    is_cluster = binding.restype is LibraryResourceType.BROKER
+    return Acl(
+        resource_type=ResourceType.CLUSTER if is_cluster else ResourceType(binding.restype.name),
+        resource_name=binding.name,
+        pattern_type=PatternType(binding.resource_pattern_type.name),
+        principal=binding.principal,
+        host=binding.host,
+        operation=Operation(binding.operation.name),
+        permission=Permission(binding.permission_type.name),
+    )
+
+
+def _library_resource_type(resource_type: ResourceType) -> LibraryResourceType:
+    if resource_type is ResourceType.CLUSTER:
+        return LibraryResourceType.BROKER
+    if resource_type is ResourceType.DELEGATION_TOKEN:
+        raise Rejected("ACLs of delegation tokens cannot be seen or changed: the Kafka client has no word for them")
+    return LibraryResourceType[resource_type]
+
+
+def _check_whole(*texts: str | None) -> None:
+    """The library would cut a name at its first NUL, and mean another one."""
+    for text in texts:
+        if text is not None and "\0" in text:
+            raise Rejected(f"{text!r} has the character NUL in it, which names in ACLs cannot have")
+
+
+def _sorted(bindings: Iterable[Any]) -> list[Acl]:
+    return sorted((acl_of(binding) for binding in bindings), key=_rank)
+
+
+def _rank(acl: Acl) -> tuple[int, str, int, str, str, int, int]:
+    """Enums sort by their place in Kafka's lists, names by their letters."""
+    return (
+        list(ResourceType).index(acl.resource_type),
+        acl.resource_name,
+        list(PatternType).index(acl.pattern_type),
+        acl.principal,
+        acl.host,
+        list(Operation).index(acl.operation),
+        list(Permission).index(acl.permission),
+    )
