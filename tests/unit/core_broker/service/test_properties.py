@@ -58,6 +58,12 @@ def test_environment_of_scripts_and_kubernetes_is_no_setting() -> None:
     assert from_environment(dict.fromkeys(names, "x"), "KAFKA_") == {}
 
 
+def test_settings_of_the_rest_proxy_are_none_of_the_broker() -> None:
+    environment = {"KAFKA_REST_LISTENERS": "http://:1"}
+    assert from_environment(environment, "KAFKA_") == {}
+    assert from_environment(environment, "KAFKA_REST_") == {"listeners": "http://:1"}
+
+
 def test_command_line_wins_over_environment_over_file(tmp_path: Path) -> None:
     file = tmp_path / "broker.properties"
     file.write_text("a=file\nb=file\nc=file\n")

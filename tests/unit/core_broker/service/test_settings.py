@@ -10,10 +10,12 @@ from core_broker.service.settings import (
     PASSWORD,
     STRING,
     Problem,
+    Properties,
     Settings,
     SettingsError,
     at_least,
     between,
+    gathered,
     one_of,
     optional,
     setting,
@@ -141,3 +143,27 @@ def test_help_is_the_docstring_under_the_field() -> None:
 def test_subclass_adds_to_the_keys_of_its_parents() -> None:
     assert More.parse({"depth": "2", "size": "4"}) == More(depth=2, size_bytes=4)
     assert "depth" not in Sample.DEFINITIONS
+
+
+class Handing(Sample):
+    IGNORED = {"client.old": "it is gone"}
+
+    client_timeout: int = setting(INT, default=1)
+    """Ours."""
+    client_properties: Properties = gathered("client.")
+    """Anything of theirs."""
+
+
+def test_what_begins_with_a_gathered_prefix_is_handed_on_without_it() -> None:
+    settings = Handing.parse({"client.b.c": " 2 ", "client.a": "1", "client.timeout": "9", "client.old": "x"})
+    assert settings.client_properties == (("b.c", "2"), ("a", "1"))
+    assert settings.client_timeout == 9
+    assert Handing.parse({}).client_properties == ()
+
+
+def test_gathered_values_are_never_shown() -> None:
+    settings = Handing.parse({"client.password": "secret"})
+    assert "secret" not in repr(settings)
+    assert settings.set == ("client.*",)
+    assert settings.is_set("client.*")
+    assert Handing.help_of("client.*") == "Anything of theirs."

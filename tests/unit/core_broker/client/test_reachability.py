@@ -1,0 +1,53 @@
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from core_broker.client.errors import Unreachable
+from core_broker.client.reachability import Reachability
+from core_broker.client.settings import ClientSettings
+from tests.support.broker import BrokerProcess
+
+QUIET = {"log_level": "0"}
+
+
+def test_a_cluster_that_answers_is_believed_for_a_while(broker: BrokerProcess) -> None:
+    reachability = Reachability(ClientSettings(bootstrap_servers=broker.bootstrap, properties=QUIET))
+    assert not reachability.is_believed()
+    reachability.check()
+    assert reachability.is_believed()
+    reachability.doubt()
+    assert not reachability.is_believed()
+
+
+@pytest.fixture
+def closed_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def test_a_cluster_that_is_not_there_is_told_with_its_address(closed_port: int) -> None:
+    address = f"127.0.0.1:{closed_port}"
+    reachability = Reachability(ClientSettings(bootstrap_servers=address, properties=QUIET), patience_seconds=0.2)
+    with pytest.raises(Unreachable, match=address):
+        reachability.check()
+
+
+def test_those_who_ask_at_once_share_one_question(closed_port: int) -> None:
+    settings = ClientSettings(bootstrap_servers=f"127.0.0.1:{closed_port}", properties=QUIET)
+    reachability = Reachability(settings, patience_seconds=0.2)
+    asked: list[int] = []
+    answers = reachability._answers
+
+    def counting() -> bool:
+        asked.append(threading.get_ident())
+        return answers()
+
+    reachability._answers = counting  # type: ignore[method-assign]  # counts the questions, and asks them
+    with ThreadPoolExecutor(8) as threads:
+        failures = [future.exception() for future in [threads.submit(reachability.check) for _ in range(8)]]
+    assert all(isinstance(failure, Unreachable) for failure in failures)
+    assert len(asked) == 1
