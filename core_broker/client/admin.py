@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, Node, TopicCollection, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
     ConfigResource,
     NewPartitions,
     NewTopic,
@@ -18,6 +16,7 @@ from confluent_kafka.admin import (
 )
 
 from core_broker.client.access import Access
+from core_broker.client.config_entries import changes_of, read_configs
 from core_broker.client.consumer import Place
 from core_broker.client.errors import ClientError, NotAllowed, NotFound, from_kafka, mapped
 from core_broker.client.models import Broker, Cluster, Config, Group, GroupSummary, Member, Partition, Topic
@@ -26,6 +25,9 @@ from core_broker.client.settings import ClientSettings
 T = TypeVar("T")
 Outcome = dict[str, ClientError | None]
 """What became of each named thing: None when it worked."""
+
+_INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+"""Topics that Kafka calls internal; a listing does not say so itself."""
 
 
 class Admin:
@@ -60,9 +62,20 @@ class Admin:
             metadata = self._client.list_topics(timeout=self._timeout)
         return {name: len(topic.partitions) for name, topic in metadata.topics.items()}
 
-    def topics(self, names: Iterable[str]) -> list[Topic]:
+    def all_topics(self) -> list[Topic]:
+        """Every topic with its partitions, by name, in one request; ids and authorized operations are not told."""
+        with mapped():
+            metadata = self._client.list_topics(timeout=self._timeout)
+        return [_listed(metadata.topics[name]) for name in sorted(metadata.topics)]
+
+    def topics(self, names: Iterable[str], *, authorized_operations: bool = False) -> list[Topic]:
         """Partitions, leaders and replicas of topics; NotFound when one does not exist."""
-        futures = self._client.describe_topics(TopicCollection(list(names)), request_timeout=self._timeout)
+        with mapped():
+            futures = self._client.describe_topics(
+                TopicCollection(list(names)),
+                request_timeout=self._timeout,
+                include_authorized_operations=authorized_operations,
+            )
         return [_topic(self._wait(future)) for future in futures.values()]
 
     def create_topic(
@@ -71,12 +84,13 @@ class Admin:
         *,
         partitions: int = -1,
         replication_factor: int = -1,
+        assignment: Sequence[Sequence[int]] = (),
         configs: Mapping[str, str] | None = None,
         validate_only: bool = False,
     ) -> None:
-        """Create a topic; -1 leaves the number to the cluster."""
-        new = NewTopic(name, partitions, replication_factor, config=dict(configs or {}))
+        """Create a topic; -1 leaves the number to the cluster, `assignment` gives each partition's brokers instead."""
         with mapped():
+            new = _new_topic(name, partitions, replication_factor, assignment, dict(configs or {}))
             futures = self._client.create_topics(
                 [new], request_timeout=self._timeout, operation_timeout=self._timeout, validate_only=validate_only
             )
@@ -89,28 +103,80 @@ class Admin:
         )
         return self._outcome(futures)
 
-    def grow_topic(self, name: str, partitions: int) -> None:
+    def grow_topic(self, name: str, partitions: int, *, validate_only: bool = False) -> None:
         """Give a topic more partitions."""
-        futures = self._client.create_partitions(
-            [NewPartitions(name, partitions)], request_timeout=self._timeout, operation_timeout=self._timeout
-        )
+        with mapped():
+            futures = self._client.create_partitions(
+                [NewPartitions(name, partitions)],
+                request_timeout=self._timeout,
+                operation_timeout=self._timeout,
+                validate_only=validate_only,
+            )
         self._wait(futures[name])
+
+    # --- configs ---
 
     def configs(self, name: str) -> list[Config]:
         """The configs of a topic, by key."""
-        resource = ConfigResource(ResourceType.TOPIC, name)
-        futures = self._client.describe_configs([resource], request_timeout=self._timeout)
-        entries = self._wait(next(iter(futures.values())))
-        return [_config(entries[key]) for key in sorted(entries)]
+        (found,) = self._describe([ConfigResource(ResourceType.TOPIC, name)])
+        return read_configs(self._wait(found))
 
-    def alter_configs(self, name: str, *, put: Mapping[str, str], remove: Iterable[str] = ()) -> None:
+    def configs_of_topics(self, names: Iterable[str]) -> dict[str, list[Config]]:
+        """The configs of many topics, in one request; topics that are gone are left out."""
+        wanted = list(names)
+        futures = self._describe([ConfigResource(ResourceType.TOPIC, name) for name in wanted])
+        configs: dict[str, list[Config]] = {}
+        for name, future in zip(wanted, futures, strict=True):
+            with suppress(NotFound):
+                configs[name] = read_configs(self._wait(future))
+        return configs
+
+    def configs_of_brokers(self, broker_ids: Iterable[int]) -> dict[int, list[Config]]:
+        """The configs of brokers; each is asked itself, all at the same time."""
+        asked = {id_: self._describe([ConfigResource(ResourceType.BROKER, str(id_))])[0] for id_ in broker_ids}
+        return {broker_id: read_configs(self._wait(future)) for broker_id, future in asked.items()}
+
+    def alter_configs(
+        self, name: str, *, put: Mapping[str, str], remove: Iterable[str] = (), validate_only: bool = False
+    ) -> None:
         """Set some configs of a topic and return others to their default; the rest stays as it is."""
-        entries = [ConfigEntry(k, v, incremental_operation=AlterConfigOpType.SET) for k, v in put.items()]
-        # The library insists on a value even where the operation has none.
-        entries += [ConfigEntry(key, "", incremental_operation=AlterConfigOpType.DELETE) for key in remove]
-        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
-        futures = self._client.incremental_alter_configs([resource], request_timeout=self._timeout)
-        self._wait(next(iter(futures.values())))
+        changes = ConfigResource(ResourceType.TOPIC, name, incremental_configs=changes_of(put, remove))
+        (future,) = self._alter([changes], validate_only=validate_only)
+        self._wait(future)
+
+    def alter_broker_configs(
+        self, broker_id: int, *, put: Mapping[str, str], remove: Iterable[str] = (), validate_only: bool = False
+    ) -> None:
+        """Set some configs of one broker and return others to what they are without; the rest stays as it is."""
+        changes = ConfigResource(ResourceType.BROKER, str(broker_id), incremental_configs=changes_of(put, remove))
+        (future,) = self._alter([changes], validate_only=validate_only)
+        self._wait(future)
+
+    def alter_configs_of_topics(
+        self, changes: Mapping[str, tuple[Mapping[str, str], Iterable[str]]], *, validate_only: bool = False
+    ) -> Outcome:
+        """Change many topics in one request; by topic what to set, and what to return to its default."""
+        resources = [
+            ConfigResource(ResourceType.TOPIC, name, incremental_configs=changes_of(put, remove))
+            for name, (put, remove) in changes.items()
+        ]
+        return self._outcome(dict(zip(changes, self._alter(resources, validate_only=validate_only), strict=True)))
+
+    def _describe(self, resources: list[ConfigResource]) -> list["Future[Any]"]:
+        if not resources:
+            return []
+        with mapped():
+            futures = self._client.describe_configs(resources, request_timeout=self._timeout)
+        return [futures[resource] for resource in resources]
+
+    def _alter(self, resources: list[ConfigResource], *, validate_only: bool) -> list["Future[Any]"]:
+        with mapped():
+            futures = self._client.incremental_alter_configs(
+                resources, request_timeout=self._timeout, validate_only=validate_only
+            )
+        return [futures[resource] for resource in resources]
+
+    # --- offsets ---
 
     def offsets(self, places: Iterable[Place], spec: str | int) -> dict[Place, int]:
         """Offsets by partition: "earliest", "latest", or the first at a time in ms (-1 when there is none)."""
@@ -235,21 +301,38 @@ def _topic(found: Any) -> Topic:
             )
             for item in found.partitions
         ),
+        authorized_operations=tuple(sorted(item.name for item in found.authorized_operations or ())),
     )
+
+
+def _listed(found: Any) -> Topic:
+    """A topic of a listing, where nodes are told by their ids."""
+    return Topic(
+        name=found.topic,
+        topic_id="",
+        is_internal=found.topic in _INTERNAL,
+        partitions=tuple(
+            Partition(index=index, leader=item.leader, replicas=tuple(item.replicas), in_sync=tuple(item.isrs))
+            for index, item in sorted(found.partitions.items())
+        ),
+    )
+
+
+def _new_topic(
+    name: str,
+    partitions: int,
+    replication_factor: int,
+    assignment: Sequence[Sequence[int]],
+    configs: dict[str, str],
+) -> NewTopic:
+    if not assignment:
+        return NewTopic(name, partitions, replication_factor, config=configs)
+    replicas = [list(brokers) for brokers in assignment]
+    return NewTopic(name, len(replicas), replica_assignment=replicas, config=configs)
 
 
 def _ids(nodes: Sequence[Node]) -> tuple[int, ...]:
     return tuple(node.id for node in nodes)
-
-
-def _config(entry: Any) -> Config:
-    return Config(
-        key=entry.name,
-        value=entry.value,
-        is_default=bool(entry.is_default),
-        is_read_only=bool(entry.is_read_only),
-        is_sensitive=bool(entry.is_sensitive),
-    )
 
 
 def _group(found: Any) -> Group:

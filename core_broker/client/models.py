@@ -40,6 +40,17 @@ class Topic:
     topic_id: str
     is_internal: bool
     partitions: tuple[Partition, ...]
+    authorized_operations: tuple[str, ...] = ()
+    """What this user may do with it, such as READ; empty when it was not asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synonym:
+    """A place that a config may come from, and the value there."""
+
+    key: str
+    value: str | None
+    source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +62,21 @@ class Config:
     is_default: bool
     is_read_only: bool
     is_sensitive: bool
+    source: str = "UNKNOWN"
+    """Kafka's word, such as DYNAMIC_TOPIC_CONFIG."""
+    synonyms: tuple[Synonym, ...] = ()
+    """Every place with a value, the one that counts first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reassignment:
+    """A partition whose replicas are on the move."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
