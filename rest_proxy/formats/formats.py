@@ -4,6 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
+from schema_registry.formats.schema import SchemaType
 from schema_registry.serdes.subject_names import SubjectNameStrategy
 
 
@@ -20,10 +21,28 @@ class Format(StrEnum):
     JSONSCHEMA = "jsonschema"
     PROTOBUF = "protobuf"
 
+    @classmethod
+    def of_schema(cls, schema_type: SchemaType) -> "Format":
+        """The format of data that is written by a schema."""
+        return _BY_TYPE[schema_type]
+
+    @property
+    def schema_type(self) -> SchemaType | None:
+        """The registry's name for the format's schemas; None where there are none."""
+        return _TYPES.get(self)
+
     @property
     def has_schema(self) -> bool:
         """Whether data is written by a schema of the registry."""
         return self in (Format.AVRO, Format.JSONSCHEMA, Format.PROTOBUF)
+
+
+_TYPES = {
+    Format.AVRO: SchemaType.AVRO,
+    Format.JSONSCHEMA: SchemaType.JSON,
+    Format.PROTOBUF: SchemaType.PROTOBUF,
+}
+_BY_TYPE = {schema_type: format_ for format_, schema_type in _TYPES.items()}
 
 
 class SchemaChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +54,8 @@ class SchemaChoice(msgspec.Struct, frozen=True, kw_only=True):
     schema_version: int | str | None = None
     """A version of the subject, or "latest"."""
     subject: str | None = None
-    strategy: SubjectNameStrategy = SubjectNameStrategy.TOPIC_NAME
+    strategy: SubjectNameStrategy | None = None
+    """Confluent's strategy for the name of the subject; by the topic's name when neither it nor a subject is given."""
 
 
 NO_CHOICE = SchemaChoice()

@@ -36,6 +36,12 @@ class Writer:
         return header_name(is_key=is_key), guid_header(self.registered.guid, self._indexes)
 
 
+def writer_by(registered: RegisteredSchema, client: RegistryClient, *, message: str | None = None) -> Writer:
+    """What writes data by a schema that a registry has, whichever subject it is under; refuses rules for writers."""
+    schema = parse(_without_rules(registered).definition, client)
+    return Writer(registered, schema, _codec(schema, message))
+
+
 class Serializer:
     """Writes keys and values of any topic; raises SerdeError, or ClientError where the registry must be asked.
 

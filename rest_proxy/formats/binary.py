@@ -1,0 +1,50 @@
+"""Any bytes, as base64."""
+
+import binascii
+from collections.abc import Callable
+
+import msgspec
+
+from rest_proxy.errors import ProxyError
+from rest_proxy.formats.formats import Format
+from rest_proxy.formats.json_text import is_nothing, shown
+
+_decode: Callable[[msgspec.Raw], bytes | None] = msgspec.json.Decoder(bytes | None).decode
+_decode_text = msgspec.json.Decoder(str).decode
+
+
+class BinaryEncoder:
+    """Bytes from base64: the standard alphabet, with or without the padding at the end; null is no bytes at all."""
+
+    format = Format.BINARY
+    schema = None
+
+    def __init__(self, unfit_code: int) -> None:
+        self._unfit_code = unfit_code
+
+    def encode(self, data: msgspec.Raw) -> bytes | None:
+        """The bytes of one key or value."""
+        try:
+            return _decode(data)
+        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):
+            return None if is_nothing(data) else self._without_padding(data)
+
+    def _without_padding(self, data: msgspec.Raw) -> bytes:
+        try:
+            return from_base64(_decode_text(data))
+        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, ValueError):
+            raise ProxyError(
+                self._unfit_code,
+                f"{shown(data)} is not base64: expected a string of A-Z, a-z, 0-9, + and /, or null",
+            ) from None
+
+
+def from_base64(text: str) -> bytes:
+    """The bytes of base64, as Confluent's proxy reads it: the padding may be missing; raises ValueError."""
+    digits = text.rstrip("=")
+    return binascii.a2b_base64(digits + "=" * (-len(digits) % 4), strict_mode=True)
+
+
+def to_base64(data: bytes) -> str:
+    """Base64 of bytes: standard alphabet, padded."""
+    return binascii.b2a_base64(data, newline=False).decode("ascii")

@@ -1,0 +1,116 @@
+"""From the bytes of records to the JSON of answers."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+import msgspec
+
+from core_broker.client.records import IncomingRecord
+from core_broker.service.clock import SystemClock
+from rest_proxy.errors import ProxyError
+from rest_proxy.formats.binary import to_base64
+from rest_proxy.formats.formats import Format
+from rest_proxy.formats.json_text import checked
+from rest_proxy.formats.registry_calls import RegistryCalls
+from schema_registry.client.cache import BoundedCache
+from schema_registry.client.errors import ClientError, RegistryUnreachable
+from schema_registry.client.registry_client import RegistryClient
+from schema_registry.serdes.deserializer import Deserializer, Reader
+from schema_registry.serdes.errors import NotFramed, SerdeError
+from schema_registry.serdes.framing import header_of, read_frame
+
+_UNREADABLE = 42207
+_MAX_REMEMBERED = 1_000
+_MAX_FETCHED = 100
+"""Schemas that are fetched for one answer: records that are not what they seem may name as many as there are bytes."""
+_FAULTS = (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError)
+
+SchemaName = int | str
+"""An id, or a guid."""
+
+
+class Decoder:
+    """Reads keys and values of one format; one for all consumers, in one event loop, so that they share schemas.
+
+    Before records are read, `prepare` must have seen them: then `key` and `value` ask nobody.
+    """
+
+    def __init__(self, format: Format, registry: RegistryClient) -> None:  # noqa: A002 - the API's word
+        self._format = format
+        self._calls = RegistryCalls(registry)
+        self._deserializer = Deserializer(registry)
+        self._readers: BoundedCache[SchemaName, Reader] = BoundedCache(_MAX_REMEMBERED, clock=SystemClock())
+        self._failures: BoundedCache[SchemaName, str] = BoundedCache(_MAX_REMEMBERED, clock=SystemClock())
+
+    async def prepare(self, records: Sequence[IncomingRecord]) -> None:
+        """Fetch the schemas that these records name; raises ProxyError if the registry does not answer."""
+        if self._format.has_schema:
+            unknown = [name for name in _names(records) if self._readers.get(name) is None]
+            if unknown:
+                await self._calls.run(partial(self._fetch, unknown[:_MAX_FETCHED]))
+
+    def key(self, record: IncomingRecord) -> object:
+        """The key, as something that msgspec writes as JSON; raises ProxyError for this record."""
+        data = record.key
+        return None if data is None else self._decoded(record, data, is_key=True)
+
+    def value(self, record: IncomingRecord) -> object:
+        """The value, as something that msgspec writes as JSON; raises ProxyError for this record."""
+        data = record.value
+        return None if data is None else self._decoded(record, data, is_key=False)
+
+    def _decoded(self, record: IncomingRecord, data: bytes, *, is_key: bool) -> object:
+        try:
+            return self._read(record, data, is_key=is_key)
+        except _FAULTS as error:
+            reason = f"it is not {'JSON' if self._format is Format.JSON else 'text'} in UTF-8: {error}"
+        except SerdeError as error:
+            reason = str(error)
+        place = f"{record.topic}, partition {record.partition}, offset {record.offset}"
+        part = "key" if is_key else "value"
+        raise ProxyError(_UNREADABLE, f"The {part} of {place} cannot be read as {self._format}: {reason}")
+
+    def _read(self, record: IncomingRecord, data: bytes, *, is_key: bool) -> object:
+        match self._format:
+            case Format.BINARY:
+                return to_base64(data)
+            case Format.JSON:
+                return checked(data)
+            case Format.STRING:
+                return data.decode()
+            case Format.AVRO | Format.JSONSCHEMA | Format.PROTOBUF:
+                return self._by_schema(record, data, is_key=is_key)
+
+    def _by_schema(self, record: IncomingRecord, data: bytes, *, is_key: bool) -> object:
+        frame = read_frame(data, header_of(record.headers, is_key=is_key))
+        reader = self._readers.get(frame.schema)
+        if reader is None:
+            raise SerdeError(self._failures.get(frame.schema) or f"its schema {frame.schema} was not fetched")
+        found = reader.registered.definition.schema_type
+        if found != self._format.schema_type:
+            raise SerdeError(f"its schema {frame.schema} is of type {found}, not {self._format.schema_type}")
+        codec, rest, start = reader.place(frame, data)
+        return codec.decode_json(rest, start)
+
+    def _fetch(self, names: Iterable[SchemaName]) -> None:
+        """Make what reads data of these schemas; why one cannot be had is told with the records that name it."""
+        for name in names:
+            try:
+                self._readers.put(name, self._deserializer.reader(name))
+            except RegistryUnreachable:
+                raise
+            except (SerdeError, ClientError) as error:
+                self._failures.put(name, str(error))
+
+
+def _names(records: Iterable[IncomingRecord]) -> Iterable[SchemaName]:
+    """The schemas that records name, each once."""
+    names: dict[SchemaName, None] = {}
+    for record in records:
+        for data, is_key in ((record.key, True), (record.value, False)):
+            if data is not None:
+                try:
+                    names[read_frame(data, header_of(record.headers, is_key=is_key)).schema] = None
+                except NotFramed:
+                    pass
+    return names

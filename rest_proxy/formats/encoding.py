@@ -1,0 +1,150 @@
+"""From the JSON of requests to the bytes of records."""
+
+import asyncio
+from functools import partial
+from typing import Protocol
+
+import msgspec
+
+from core_broker.service.clock import Clock, SystemClock
+from rest_proxy.formats.binary import BinaryEncoder
+from rest_proxy.formats.by_schema import SchemaEncoder, SchemaMissing
+from rest_proxy.formats.formats import NO_CHOICE, Format, SchemaChoice
+from rest_proxy.formats.json_text import JsonEncoder
+from rest_proxy.formats.registry_calls import RegistryCalls
+from rest_proxy.formats.rules import V3, Rules
+from rest_proxy.formats.schema_choices import Target, check, registered
+from rest_proxy.formats.string import StringEncoder
+from schema_registry.client.models import RegisteredSchema
+from schema_registry.client.registry_client import RegistryClient
+from schema_registry.serdes.serializer import writer_by
+
+_MAX_ENTRIES = 1_000
+_MAX_CHARACTERS = 16 << 20
+"""Of the schemas' texts that encoders are remembered by: texts are whatever requests say."""
+
+
+class Encoder(Protocol):
+    """Writes keys, or values, of one format and schema."""
+
+    @property
+    def format(self) -> Format:
+        """The format, also where a request left it to the schema to tell."""
+
+    @property
+    def schema(self) -> RegisteredSchema | None:
+        """The schema that data is written by, for answers; None where there is none."""
+
+    def encode(self, data: msgspec.Raw) -> bytes | None:
+        """The bytes for the JSON of one key or value; raises ProxyError for this one. None for null and for nothing."""
+
+
+class Encoders:
+    """Encoders of one API, remembered; to be used in one event loop.
+
+    A format of None leaves it to the schema to tell (API v3). Both methods know the same encoders: `ready` those that
+    can be had at once, `encoder` all of them.
+    """
+
+    def __init__(self, registry: RegistryClient, rules: Rules = V3, *, clock: Clock | None = None) -> None:
+        self._rules = rules
+        self._registry = registry
+        self._clock = clock or SystemClock()
+        self._calls = RegistryCalls(registry, clock=self._clock)
+        self._plain: dict[Format | None, Encoder] = {
+            Format.BINARY: BinaryEncoder(rules.unfit_code),
+            Format.JSON: JsonEncoder(rules.unfit_code),
+            Format.STRING: StringEncoder(rules.unfit_code),
+        }
+        self._made: dict[_Key, _Made] = {}
+        self._characters = 0
+        self._making: dict[_Key, asyncio.Task[Encoder]] = {}
+
+    def ready(
+        self,
+        format: Format | None,  # noqa: A002 - the API's word
+        topic: str,
+        *,
+        is_key: bool,
+        choice: SchemaChoice = NO_CHOICE,
+    ) -> Encoder | None:
+        """The encoder, if it is known; never blocks."""
+        plain = self._plain.get(format)
+        if plain is not None and (choice is NO_CHOICE or choice == NO_CHOICE or not self._rules.format_names_schema):
+            return plain
+        made = self._made.get((format, topic, is_key, choice))
+        if made is None or (made.until is not None and self._clock.monotonic() >= made.until):
+            return None
+        return made.encoder
+
+    async def encoder(
+        self,
+        format: Format | None,  # noqa: A002 - the API's word
+        topic: str,
+        *,
+        is_key: bool,
+        choice: SchemaChoice = NO_CHOICE,
+    ) -> Encoder:
+        """The encoder, made if it is not known; raises ProxyError."""
+        ready = self.ready(format, topic, is_key=is_key, choice=choice)
+        if ready is not None:
+            return ready
+        target = Target(format=format, topic=topic, is_key=is_key, choice=choice)
+        check(target, self._rules)
+        if format is not None and not self._rules.may_use_latest and _names_none(choice):
+            return SchemaMissing(format, is_key=is_key)
+        return await self._shared(target)
+
+    async def _shared(self, target: Target) -> Encoder:
+        """What several requests want at once is made once."""
+        key = (target.format, target.topic, target.is_key, target.choice)
+        task = self._making.get(key)
+        if task is None:
+            task = self._making[key] = asyncio.create_task(self._make(key, target))
+            task.add_done_callback(lambda _: self._making.pop(key, None))
+        return await asyncio.shield(task)
+
+    async def _make(self, key: "_Key", target: Target) -> Encoder:
+        encoder = await self._calls.run(partial(self._made_for, target))
+        self._remember(key, encoder)
+        return encoder
+
+    def _made_for(self, target: Target) -> Encoder:
+        schema = registered(target, self._registry, self._rules)
+        return SchemaEncoder(writer_by(schema, self._registry), self._rules.unfit_code)
+
+    def _remember(self, key: "_Key", encoder: Encoder) -> None:
+        """Bounded by number and by size; what came first goes first."""
+        is_fixed = not _is_latest(key[3])
+        lifetime = self._registry.settings.latest_ttl_seconds
+        self._forget(key)
+        self._made[key] = _Made(encoder, None if is_fixed else self._clock.monotonic() + lifetime)
+        self._characters += _characters(key)
+        while len(self._made) > _MAX_ENTRIES or self._characters > _MAX_CHARACTERS:
+            self._forget(next(iter(self._made)))
+
+    def _forget(self, key: "_Key") -> None:
+        if self._made.pop(key, None) is not None:
+            self._characters -= _characters(key)
+
+
+class _Made(msgspec.Struct, frozen=True):
+    encoder: Encoder
+    until: float | None
+    """When it must be asked for again; None if it stays as it is."""
+
+
+_Key = tuple[Format | None, str, bool, SchemaChoice]
+
+
+def _characters(key: _Key) -> int:
+    _, topic, _, choice = key
+    return len(topic) + len(choice.schema or "") + len(choice.subject or "")
+
+
+def _names_none(choice: SchemaChoice) -> bool:
+    return choice.schema is None and choice.schema_id is None and choice.schema_version is None
+
+
+def _is_latest(choice: SchemaChoice) -> bool:
+    return choice.schema_version == "latest" or _names_none(choice)

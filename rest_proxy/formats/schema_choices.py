@@ -1,0 +1,159 @@
+"""Which schema a request means: by its text, id or version, or none at all."""
+
+import msgspec
+
+from rest_proxy.errors import ProxyError
+from rest_proxy.formats.formats import Format, SchemaChoice
+from rest_proxy.formats.rules import Rules
+from schema_registry.client.errors import ClientError, IncompatibleSchema, Refused, SchemaNotFound
+from schema_registry.client.models import RegisteredSchema, SchemaDefinition
+from schema_registry.client.registry_client import RegistryClient
+from schema_registry.serdes.schemas import parse
+from schema_registry.serdes.subject_names import SubjectNameStrategy
+
+MAX_TEXT_CHARACTERS = 1 << 20
+_MAX_ID = 2**31 - 1
+_INVALID_SCHEMA = 42201
+"""The registry's code for a schema that it cannot read."""
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """Data whose schema is asked for."""
+
+    format: Format | None
+    """None where the schema itself tells."""
+    topic: str
+    is_key: bool
+    choice: SchemaChoice
+
+    @property
+    def strategy(self) -> SubjectNameStrategy:
+        """How the subject is named, unless it is given."""
+        return self.choice.strategy or SubjectNameStrategy.TOPIC_NAME
+
+    def subject(self, record_name: str | None) -> str:
+        """The subject of the data; raises UnusableSchema if the schema has no name, but needs one."""
+        return self.choice.subject or self.strategy.subject(self.topic, is_key=self.is_key, record_name=record_name)
+
+    def subject_without_schema(self) -> str:
+        """The same before the schema is known."""
+        if self.choice.subject is None and self.strategy.needs_record_name:
+            raise ProxyError(400, f"Cannot use subject_name_strategy={self.strategy} without schema_id or schema.")
+        return self.subject(None)
+
+
+def check(target: Target, rules: Rules) -> None:
+    """Refuse what contradicts itself, before anybody is asked."""
+    choice = target.choice
+    if choice.subject is not None and choice.strategy is not None:
+        raise ProxyError(400, "Only one of 'subject_name_strategy' or 'subject' can be used.")
+    if sum(named is not None for named in (choice.schema_id, choice.schema_version, choice.schema)) > 1:
+        raise ProxyError(400, "Only one of 'schema_id', 'schema_version' or 'schema' can be used.")
+    _check_format(target.format, choice, rules)
+    if choice.schema_id is not None and not 0 <= choice.schema_id <= _MAX_ID:
+        raise ProxyError(400, f"schema_id={choice.schema_id} is no id of a schema: expected 0 to {_MAX_ID}.")
+    if choice.schema is not None and len(choice.schema) > MAX_TEXT_CHARACTERS:
+        raise ProxyError(42205, f"Invalid schema: it is longer than {MAX_TEXT_CHARACTERS} characters.")
+
+
+def _check_format(format_: Format | None, choice: SchemaChoice, rules: Rules) -> None:
+    if format_ is None:
+        if choice.schema is not None:
+            raise ProxyError(400, "'schema' cannot be used without 'type', one of AVRO, JSONSCHEMA or PROTOBUF.")
+        return
+    if not format_.has_schema:
+        for name in ("subject_name_strategy", "subject", "schema_id", "schema_version", "schema"):
+            if getattr(choice, "strategy" if name == "subject_name_strategy" else name) is not None:
+                raise ProxyError(400, f"'type={format_.upper()}' cannot be used with '{name}'.")
+    elif rules.format_names_schema and choice.schema is None:
+        named = "schema_id" if choice.schema_id is not None else "schema_version"
+        raise ProxyError(400, f"'type={format_.upper()}' needs a 'schema': with '{named}', leave out the type.")
+
+
+def registered(target: Target, registry: RegistryClient, rules: Rules) -> RegisteredSchema:
+    """The schema that is meant, in the registry; one that is given by its text is registered if it is new."""
+    choice = target.choice
+    if choice.schema_id is not None:
+        found = _by_id(choice.schema_id, target, registry, rules)
+    elif choice.schema is not None:
+        found = _by_text(choice.schema, target, registry)
+    elif choice.schema_version is not None:
+        found = _by_version(choice.schema_version, target, registry)
+    else:
+        found = _latest(target, registry)
+    wanted = None if target.format is None else target.format.schema_type
+    if wanted not in (None, found.definition.schema_type):
+        raise ProxyError(
+            42205, f"Invalid schema: id {found.id} is of type {found.definition.schema_type}, not {wanted}"
+        )
+    return found
+
+
+def _by_id(schema_id: int, target: Target, registry: RegistryClient, rules: Rules) -> RegisteredSchema:
+    try:
+        schema = registry.by_id(schema_id)
+    except (SchemaNotFound, Refused) as error:
+        raise _failed(error, f"Error when fetching schema by id. schemaId = {schema_id}") from error
+    if not rules.checks_subject:
+        return schema
+    subject = target.subject(parse(schema.definition, registry).name)
+    try:
+        place = registry.lookup(subject, schema.definition)
+    except (SchemaNotFound, Refused) as error:
+        raise _failed(
+            error, f"Error when fetching schema version. subject = {subject}, schemaId = {schema_id}"
+        ) from error
+    return msgspec.structs.replace(schema, subject=subject, version=place.version)
+
+
+def _by_text(text: str, target: Target, registry: RegistryClient) -> RegisteredSchema:
+    schema_type = None if target.format is None else target.format.schema_type
+    assert schema_type is not None
+    definition = SchemaDefinition(text, schema_type)
+    subject = target.subject(parse(definition, registry).name)
+    try:
+        return registry.lookup(subject, definition)
+    except SchemaNotFound:
+        pass
+    except Refused as error:
+        raise _failed(error, f"Error when registering schema. subject = {subject}") from error
+    return _register(subject, definition, registry)
+
+
+def _register(subject: str, definition: SchemaDefinition, registry: RegistryClient) -> RegisteredSchema:
+    try:
+        new = registry.register(subject, definition)
+        return new if new.version is not None else registry.lookup(subject, definition)
+    except IncompatibleSchema as error:
+        raise ProxyError(
+            42207, f"Error when registering schema. subject = {subject}: {'; '.join(error.messages)}"
+        ) from error
+    except (SchemaNotFound, Refused) as error:
+        raise _failed(error, f"Error when registering schema. subject = {subject}") from error
+
+
+def _by_version(version: int | str, target: Target, registry: RegistryClient) -> RegisteredSchema:
+    subject = target.subject_without_schema()
+    if version == "latest":
+        return _latest(target, registry)
+    if not isinstance(version, int) or not 0 < version <= _MAX_ID:
+        raise ProxyError(400, f"schema_version={version!r} is no version: expected a number from 1, or 'latest'.")
+    try:
+        return registry.version(subject, version)
+    except SchemaNotFound as error:
+        raise ProxyError(400, f"Schema does not exist for subject: {subject}, version: {version}") from error
+
+
+def _latest(target: Target, registry: RegistryClient) -> RegisteredSchema:
+    subject = target.subject_without_schema()
+    try:
+        return registry.latest(subject)
+    except (SchemaNotFound, Refused) as error:
+        raise _failed(error, f"Error when fetching latest schema version. subject = {subject}") from error
+
+
+def _failed(error: ClientError, doing: str) -> ProxyError:
+    """Confluent's sentence, with the registry's reason."""
+    if isinstance(error, Refused) and error.code == _INVALID_SCHEMA:
+        return ProxyError(42205, f"Invalid schema: {error.message}")
+    return ProxyError(42207, f"{doing}: {error.message}")

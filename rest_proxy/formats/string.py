@@ -1,0 +1,31 @@
+"""Text, kept in UTF-8."""
+
+import msgspec
+
+from rest_proxy.errors import ProxyError
+from rest_proxy.formats.formats import Format
+from rest_proxy.formats.json_text import is_nothing, shown
+
+_decode = msgspec.json.Decoder(str | None).decode
+
+
+class StringEncoder:
+    """Text from a JSON string; null is no bytes at all."""
+
+    format = Format.STRING
+    schema = None
+
+    def __init__(self, unfit_code: int) -> None:
+        self._unfit_code = unfit_code
+
+    def encode(self, data: msgspec.Raw) -> bytes | None:
+        """The text of one key or value."""
+        try:
+            text = _decode(data)
+            return None if text is None else text.encode()
+        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError):
+            if is_nothing(data):
+                return None
+            raise ProxyError(
+                self._unfit_code, f"{shown(data)} is not text: expected a string in UTF-8, or null"
+            ) from None
