@@ -1,0 +1,104 @@
+"""Consumer groups and their members, in Confluent's words."""
+
+from core_broker.client.admin import Admin
+from core_broker.client.errors import NotFound
+from core_broker.client.models import Group, Member
+from rest_proxy.errors import ProxyError
+from rest_proxy.models.v3_groups import AssignmentData, ConsumerData, GroupData
+from rest_proxy.models.v3_resources import Links
+
+_STATES = {
+    "preparing rebalancing": "PREPARING_REBALANCE",
+    "completing rebalancing": "COMPLETING_REBALANCE",
+    "stable": "STABLE",
+    "dead": "DEAD",
+    "empty": "EMPTY",
+}
+_KINDS = {"classic": "CLASSIC", "consumer": "CONSUMER"}
+
+
+# --- asked ---
+
+
+def listed(admin: Admin) -> list[Group]:
+    """Every group, by name; those that this proxy may not see are left out."""
+    return admin.described_groups([summary.group_id for summary in admin.groups()])
+
+
+def found(admin: Admin, group_id: str) -> Group:
+    """A group, or 404."""
+    missing = ProxyError(404, f"Consumer Group {group_id} could not be found.")
+    try:
+        group = admin.group(group_id)
+    except NotFound:
+        raise missing from None
+    # The cluster describes a group that is not there as dead; the library cuts names at NUL.
+    if (group.is_simple and group.state == "dead") or group.group_id != group_id:
+        raise missing
+    return group
+
+
+def member(group: Group, consumer_id: str) -> Member:
+    """A member of a group, or 404."""
+    for one in group.members:
+        if one.member_id == consumer_id:
+            return one
+    raise ProxyError(404, f"Consumer {consumer_id} does not exist.")
+
+
+def check_assigned(reader: Member, topic: str, partition: int) -> None:
+    """404 unless the member reads the partition."""
+    if (topic, partition) not in reader.partitions:
+        raise ProxyError(404, f"Consumer {reader.member_id} does not read partition {partition} of topic {topic}.")
+
+
+# --- told ---
+
+
+def group_data(group: Group, links: Links) -> GroupData:
+    """A group as it is answered."""
+    path = ("consumer-groups", group.group_id)
+    return GroupData(
+        metadata=links.resource(path, ("consumer-group", group.group_id)),
+        cluster_id=links.cluster_id,
+        consumer_group_id=group.group_id,
+        is_simple=group.is_simple,
+        partition_assignor=group.assignor,
+        state=_STATES.get(group.state, "UNKNOWN"),
+        type=_KINDS.get(group.kind, "UNKNOWN"),
+        is_mixed_consumer_group=False,  # The library does not tell which protocol a member speaks.
+        coordinator=links.related("brokers", group.coordinator.id if group.coordinator else -1),
+        consumers=links.related(*path, "consumers"),
+        lag_summary=links.related(*path, "lag-summary"),
+    )
+
+
+def consumer_data(group: Group, one: Member, links: Links) -> ConsumerData:
+    """A member as it is answered."""
+    path = ("consumer-groups", group.group_id, "consumers", one.member_id)
+    return ConsumerData(
+        metadata=links.resource(path, ("consumer-group", group.group_id, "consumer", one.member_id)),
+        cluster_id=links.cluster_id,
+        consumer_group_id=group.group_id,
+        consumer_id=one.member_id,
+        instance_id=one.instance_id or None,
+        client_id=one.client_id,
+        assignments=links.related(*path, "assignments"),
+    )
+
+
+def assignment_data(group: Group, reader: Member, place: tuple[str, int], links: Links) -> AssignmentData:
+    """A partition that a member reads, as it is answered."""
+    topic, partition = place
+    consumer = ("consumer-groups", group.group_id, "consumers", reader.member_id)
+    name = ("consumer-group", group.group_id, "consumer", reader.member_id, "assignment", topic, "partition", partition)
+    return AssignmentData(
+        metadata=links.resource((*consumer, "assignments", topic, "partitions", partition), name),
+        cluster_id=links.cluster_id,
+        consumer_group_id=group.group_id,
+        consumer_id=reader.member_id,
+        topic_name=topic,
+        partition_id=partition,
+        partition=links.related("topics", topic, "partitions", partition),
+        lag=links.related("consumer-groups", group.group_id, "lags", topic, "partitions", partition),
+    )
