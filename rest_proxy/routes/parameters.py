@@ -1,0 +1,13 @@
+"""What paths carry, as types for the routes' signatures. A value that cannot be meant is answered with 404."""
+
+from typing import Annotated
+
+from fastapi import Path
+
+from core_broker.service.web.paths import Segment
+
+ClusterId = Annotated[Segment, Path(description="The id of the cluster.", examples=["lkc-4PcEjkzRTm6pKpF5NVxqKw"])]
+TopicName = Annotated[Segment, Path(description="The name of the topic.", examples=["orders"])]
+PartitionId = Annotated[int, Path(description="The number of the partition.", ge=0, le=2**31 - 1, examples=[0])]
+BrokerId = Annotated[int, Path(description="The id of the broker.", ge=0, le=2**31 - 1, examples=[1])]
+ConfigName = Annotated[Segment, Path(description="The name of the config.", examples=["cleanup.policy"])]
