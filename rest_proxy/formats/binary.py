@@ -19,9 +19,6 @@ class BinaryEncoder:
     format = Format.BINARY
     schema = None
 
-    def __init__(self, unfit_code: int) -> None:
-        self._unfit_code = unfit_code
-
     def encode(self, data: msgspec.Raw) -> bytes | None:
         """The bytes of one key or value."""
         try:
@@ -34,7 +31,7 @@ class BinaryEncoder:
             return from_base64(_decode_text(data))
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, ValueError):
             raise ProxyError(
-                self._unfit_code,
+                400,
                 f"{shown(data)} is not base64: expected a string of A-Z, a-z, 0-9, + and /, or null",
             ) from None
 

@@ -52,9 +52,9 @@ class Encoders:
         self._clock = clock or SystemClock()
         self._calls = RegistryCalls(registry, clock=self._clock)
         self._plain: dict[Format | None, Encoder] = {
-            Format.BINARY: BinaryEncoder(rules.unfit_code),
-            Format.JSON: JsonEncoder(rules.unfit_code),
-            Format.STRING: StringEncoder(rules.unfit_code),
+            Format.BINARY: BinaryEncoder(),
+            Format.JSON: JsonEncoder(),
+            Format.STRING: StringEncoder(),
         }
         self._made: dict[_Key, _Made] = {}
         self._characters = 0
@@ -70,12 +70,14 @@ class Encoders:
     ) -> Encoder | None:
         """The encoder, if it is known; never blocks."""
         plain = self._plain.get(format)
-        if plain is not None and (choice is NO_CHOICE or choice == NO_CHOICE or not self._rules.format_names_schema):
-            return plain
+        if plain is not None:
+            return plain if choice == NO_CHOICE or not self._rules.format_names_schema else None
         made = self._made.get((format, topic, is_key, choice))
-        if made is None or (made.until is not None and self._clock.monotonic() >= made.until):
+        if made is not None:
+            return made.encoder if made.until is None or self._clock.monotonic() < made.until else None
+        if format is None or self._rules.may_use_latest or not choice.names_none:
             return None
-        return made.encoder
+        return SchemaMissing(format, is_key=is_key)
 
     async def encoder(
         self,
@@ -91,8 +93,6 @@ class Encoders:
             return ready
         target = Target(format=format, topic=topic, is_key=is_key, choice=choice)
         check(target, self._rules)
-        if format is not None and not self._rules.may_use_latest and _names_none(choice):
-            return SchemaMissing(format, is_key=is_key)
         return await self._shared(target)
 
     async def _shared(self, target: Target) -> Encoder:
@@ -110,12 +110,12 @@ class Encoders:
         return encoder
 
     def _made_for(self, target: Target) -> Encoder:
-        schema = registered(target, self._registry, self._rules)
+        schema = registered(target, self._registry)
         return SchemaEncoder(writer_by(schema, self._registry), self._rules.unfit_code)
 
     def _remember(self, key: "_Key", encoder: Encoder) -> None:
         """Bounded by number and by size; what came first goes first."""
-        is_fixed = not _is_latest(key[3])
+        is_fixed = not key[3].is_latest
         lifetime = self._registry.settings.latest_ttl_seconds
         self._forget(key)
         self._made[key] = _Made(encoder, None if is_fixed else self._clock.monotonic() + lifetime)
@@ -140,11 +140,3 @@ _Key = tuple[Format | None, str, bool, SchemaChoice]
 def _characters(key: _Key) -> int:
     _, topic, _, choice = key
     return len(topic) + len(choice.schema or "") + len(choice.subject or "")
-
-
-def _names_none(choice: SchemaChoice) -> bool:
-    return choice.schema is None and choice.schema_id is None and choice.schema_version is None
-
-
-def _is_latest(choice: SchemaChoice) -> bool:
-    return choice.schema_version == "latest" or _names_none(choice)

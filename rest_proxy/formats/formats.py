@@ -57,5 +57,15 @@ class SchemaChoice(msgspec.Struct, frozen=True, kw_only=True):
     strategy: SubjectNameStrategy | None = None
     """Confluent's strategy for the name of the subject; by the topic's name when neither it nor a subject is given."""
 
+    @property
+    def names_none(self) -> bool:
+        """Whether no schema is named in any way."""
+        return self.schema is None and self.schema_id is None and self.schema_version is None
+
+    @property
+    def is_latest(self) -> bool:
+        """Whether another schema may be meant soon."""
+        return self.schema_version == "latest" or self.names_none
+
 
 NO_CHOICE = SchemaChoice()

@@ -20,9 +20,6 @@ class JsonEncoder:
     format = Format.JSON
     schema = None
 
-    def __init__(self, unfit_code: int) -> None:
-        self._unfit_code = unfit_code
-
     def encode(self, data: msgspec.Raw) -> bytes | None:
         """The text of one key or value."""
         text = bytes(data)
@@ -31,7 +28,7 @@ class JsonEncoder:
         try:
             return compact(text)
         except _FAULTS as error:
-            raise ProxyError(self._unfit_code, f"{shown(data)} is not JSON in UTF-8: {error}") from None
+            raise ProxyError(400, f"{shown(data)} is not JSON in UTF-8: {error}") from None
 
 
 def compact(text: bytes) -> bytes:

@@ -70,11 +70,11 @@ def _check_format(format_: Format | None, choice: SchemaChoice, rules: Rules) ->
         raise ProxyError(400, f"'type={format_.upper()}' needs a 'schema': with '{named}', leave out the type.")
 
 
-def registered(target: Target, registry: RegistryClient, rules: Rules) -> RegisteredSchema:
+def registered(target: Target, registry: RegistryClient) -> RegisteredSchema:
     """The schema that is meant, in the registry; one that is given by its text is registered if it is new."""
     choice = target.choice
     if choice.schema_id is not None:
-        found = _by_id(choice.schema_id, target, registry, rules)
+        found = _by_id(choice.schema_id, target, registry)
     elif choice.schema is not None:
         found = _by_text(choice.schema, target, registry)
     elif choice.schema_version is not None:
@@ -89,13 +89,11 @@ def registered(target: Target, registry: RegistryClient, rules: Rules) -> Regist
     return found
 
 
-def _by_id(schema_id: int, target: Target, registry: RegistryClient, rules: Rules) -> RegisteredSchema:
+def _by_id(schema_id: int, target: Target, registry: RegistryClient) -> RegisteredSchema:
     try:
         schema = registry.by_id(schema_id)
     except (SchemaNotFound, Refused) as error:
         raise _failed(error, f"Error when fetching schema by id. schemaId = {schema_id}") from error
-    if not rules.checks_subject:
-        return schema
     subject = target.subject(parse(schema.definition, registry).name)
     try:
         place = registry.lookup(subject, schema.definition)

@@ -15,9 +15,6 @@ class StringEncoder:
     format = Format.STRING
     schema = None
 
-    def __init__(self, unfit_code: int) -> None:
-        self._unfit_code = unfit_code
-
     def encode(self, data: msgspec.Raw) -> bytes | None:
         """The text of one key or value."""
         try:
@@ -26,6 +23,4 @@ class StringEncoder:
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError):
             if is_nothing(data):
                 return None
-            raise ProxyError(
-                self._unfit_code, f"{shown(data)} is not text: expected a string in UTF-8, or null"
-            ) from None
+            raise ProxyError(400, f"{shown(data)} is not text: expected a string in UTF-8, or null") from None
