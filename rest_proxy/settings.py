@@ -60,16 +60,16 @@ class ProxySettings(WebSettings):
     """Where to find the Kafka cluster: `host:port`, several separated by commas."""
     kafka_timeout_ms: int = setting(INT, default=10_000, check=at_least(100))
     """How long one call to the cluster may take, once a broker is connected."""
-    client_properties: Properties = gathered("client.")
+    client_properties: Properties = gathered("client.", default=())
     """Any property of librdkafka for all that speaks to the cluster: `client.security.protocol`, ..."""
-    producer_properties: Properties = gathered("producer.")
+    producer_properties: Properties = gathered("producer.", default=())
     """Any property of librdkafka for producers: `producer.compression.type`, `producer.linger.ms`, ..."""
-    consumer_properties: Properties = gathered("consumer.")
+    consumer_properties: Properties = gathered("consumer.", default=())
     """Any property of librdkafka for consumers: `consumer.isolation.level`, ..."""
-    admin_properties: Properties = gathered("admin.")
+    admin_properties: Properties = gathered("admin.", default=())
     """Any property of librdkafka for administration."""
 
-    schema_registry_properties: Properties = gathered("schema.registry.")
+    schema_registry_properties: Properties = gathered("schema.registry.", default=())
     """How to reach the schema registry: `schema.registry.url` (`http://localhost:8081` when it is not set), and the
     other properties of Confluent's clients, such as `schema.registry.basic.auth.user.info`."""
 

@@ -104,13 +104,13 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
         return SettingsError([Problem(key=self.key, value=shown, reason=reason)])
 
 
-def gathered(prefix: str) -> Properties:
+def gathered(prefix: str, *, default: Properties) -> Properties:
     """Define a family of keys whose names are another program's: what begins with the prefix is handed on as text.
 
     The values are never shown, because passwords may be among them.
     """
     kind = Kind(name="properties", wire=2, read=lambda _: (), write=str, allowed="any text")
-    return cast("Properties", Definition(kind=kind, default=(), prefix=prefix, is_sensitive=True))
+    return cast("Properties", Definition(kind=kind, default=default, prefix=prefix, is_sensitive=True))
 
 
 def setting(

@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks`: measures a broker and a registry of its own and prints the figures beside the aims.
+"""`python -m tests.benchmarks`: measures services of its own and prints the figures beside the aims.
 
 Nothing here asserts a figure: machines differ, and so does their load. Each row says how it was measured.
 """
@@ -6,20 +6,19 @@ Nothing here asserts a figure: machines differ, and so does their load. Each row
 import argparse
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks import machine, registry, requests, scale, throughput
+from tests.benchmarks import machine, proxy, registry, requests, scale, throughput
 from tests.benchmarks.measure import AS_DELIVERED, FULL, GB, TINY, Row, Sizes
 from tests.support.broker import BrokerProcess
 
 
-def run_all(sizes: Sizes, directory: Path) -> Iterator[Row]:
-    """Every benchmark, one after the other, as their rows come in."""
+def _broker(directory: Path, sizes: Sizes) -> Iterator[Row]:
     yield from machine.limits(sizes.stream_bytes)
     yield from machine.echo(sizes.small_requests // 3)
     with BrokerProcess(directory / "main", settings=AS_DELIVERED) as broker:
@@ -33,7 +32,15 @@ def run_all(sizes: Sizes, directory: Path) -> Iterator[Row]:
         unpin(broker.pid)
         yield from requests.latency(broker, sizes)
     yield from scale.many_partitions(directory, sizes)
-    yield from registry.registry(directory, sizes)
+
+
+PARTS = {"broker": _broker, "registry": registry.registry, "rest-proxy": proxy.proxy}
+
+
+def run_all(sizes: Sizes, directory: Path, parts: Iterable[str] = PARTS) -> Iterator[Row]:
+    """Every benchmark, one after the other, as their rows come in."""
+    for part in parts:
+        yield from PARTS[part](directory, sizes)
 
 
 def pin(pid: int) -> None:
@@ -65,6 +72,7 @@ def main() -> None:
     """Read the options, measure and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("--tiny", action="store_true", help="seconds instead of minutes; the figures mean nothing")
+    parser.add_argument("--part", choices=PARTS, action="append", help="only this part; may be repeated")
     parser.add_argument("--log-gb", type=float, help="size of the long log (default 5)")
     parser.add_argument("--dir", type=Path, help="where the data goes (default: a temporary folder)")
     options = parser.parse_args()
@@ -74,7 +82,7 @@ def main() -> None:
     console = Console(width=None if os.isatty(1) else 180)
     with tempfile.TemporaryDirectory(dir=options.dir, prefix="caudal-bench-") as directory:
         rows = []
-        for row in run_all(sizes, Path(directory)):
+        for row in run_all(sizes, Path(directory), options.part or PARTS):
             console.print(f"[dim]{row.what}: {row.result}[/dim]")
             rows.append(row)
     show(rows, console)

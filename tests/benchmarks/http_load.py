@@ -1,10 +1,11 @@
-"""A closed loop of HTTP requests over a few connections, written so that the server is what is measured."""
+"""HTTP requests over a few connections, as fast as they are answered or at a pace; the server is what is measured."""
 
 import re
 import selectors
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
@@ -29,32 +30,43 @@ class _Connection:
     sent_at: float = 0.0
 
 
-def request(method: str, target: str, body: bytes = b"") -> bytes:
+def request(
+    method: str,
+    target: str,
+    body: bytes = b"",
+    *,
+    content_type: str = "application/vnd.schemaregistry.v1+json",
+    accept: str | None = None,
+) -> bytes:
     """The bytes of one request, with the headers that Confluent's clients send."""
-    head = f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nAccept: application/vnd.schemaregistry.v1+json\r\n"
+    head = f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nAccept: {accept or content_type}\r\n"
     if body:
-        head += f"Content-Type: application/vnd.schemaregistry.v1+json\r\nContent-Length: {len(body)}\r\n"
+        head += f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
     return head.encode() + b"\r\n" + body
 
 
-def send_all(url: str, requests: Sequence[bytes], *, connections: int) -> Load:
-    """Send every request once, each connection one at a time; waits until all are answered."""
-    load, remaining = Load(), iter(requests)
+def send_all(url: str, requests: Sequence[bytes], *, connections: int, rate: float = float("inf")) -> Load:
+    """Send every request once over a few connections, at most `rate` a second; waits until all are answered.
+
+    With a rate, a request waits from the moment when it was due, so that a server which stands still is not let off.
+    """
+    load, idle, sent = Load(), deque[_Connection](), 0
     with selectors.DefaultSelector() as selector:
         for _ in range(min(connections, len(requests))):
             opened = _Connection(_connect(url))
             selector.register(opened.socket, selectors.EVENT_READ, opened)
+            idle.append(opened)
         started = time.perf_counter()
-        for key in list(selector.get_map().values()):
-            _send_next(key.data, remaining)
         while len(load.waits) < len(requests):
-            for key, _ in selector.select(timeout=30):
-                if not _receive(key.data, load):
-                    continue
-                if not _send_next(key.data, remaining):
-                    selector.unregister(key.data.socket)
-                    key.data.socket.close()
+            now = time.perf_counter()
+            while idle and sent < len(requests) and (due := started + sent / rate) <= now:
+                _send(idle.popleft(), requests[sent], now if rate == float("inf") else due)
+                sent += 1
+            pause = 30.0 if not idle or sent == len(requests) else max(0.0, started + sent / rate - now)
+            idle.extend(key.data for key, _ in selector.select(timeout=pause) if _receive(key.data, load))
         load.seconds = time.perf_counter() - started
+        for key in list(selector.get_map().values()):
+            key.data.socket.close()
     return load
 
 
@@ -65,13 +77,9 @@ def _connect(url: str) -> socket.socket:
     return connected
 
 
-def _send_next(connection: _Connection, remaining: Iterator[bytes]) -> bool:
-    following = next(remaining, None)
-    if following is None:
-        return False
-    connection.sent_at = time.perf_counter()
-    connection.socket.sendall(following)
-    return True
+def _send(connection: _Connection, content: bytes, due: float) -> None:
+    connection.sent_at = due
+    connection.socket.sendall(content)
 
 
 def _receive(connection: _Connection, load: Load) -> bool:

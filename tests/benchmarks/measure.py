@@ -50,6 +50,10 @@ class Sizes:
     registry_versions: tuple[int, ...]
     """How many versions a registry holds, one run each."""
     registry_requests: int
+    proxy_requests: int
+    """Single-record requests to the REST proxy."""
+    proxy_records: int
+    """Records sent in batches, and read, through the REST proxy."""
 
 
 FULL: Final = Sizes(
@@ -63,6 +67,8 @@ FULL: Final = Sizes(
     idle_s=5.0,
     registry_versions=(1, 1_000, 100_000),
     registry_requests=40_000,
+    proxy_requests=12_000,
+    proxy_records=500_000,
 )
 TINY: Final = Sizes(
     stream_bytes=8 * MB,
@@ -75,6 +81,8 @@ TINY: Final = Sizes(
     idle_s=0.1,
     registry_versions=(1, 50),
     registry_requests=200,
+    proxy_requests=60,
+    proxy_records=2_000,
 )
 
 

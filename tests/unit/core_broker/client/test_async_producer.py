@@ -93,12 +93,12 @@ async def test_records_that_were_never_sent_can_be_dropped_when_the_cluster_is_g
         future = lonely.send_all([OutgoingRecord(topic="t", value=b"x")] * 2)
         async with asyncio.timeout(30):
             await lonely.down()
-            assert lonely.is_down
+            states = [lonely.is_down]
             lonely.drop_unsent()
             outcomes: list[Delivery | ClientError] = await future
         assert [type(outcome) for outcome in outcomes] == [Unreachable, Unreachable]
         lonely.trust()
-        assert not lonely.is_down
+        assert [*states, lonely.is_down] == [True, False]
         await lonely.close(0)
 
 

@@ -150,7 +150,7 @@ class Handing(Sample):
 
     client_timeout: int = setting(INT, default=1)
     """Ours."""
-    client_properties: Properties = gathered("client.")
+    client_properties: Properties = gathered("client.", default=())
     """Anything of theirs."""
 
 

@@ -38,13 +38,9 @@ def test_guarantees_that_cannot_be_are_refused(acks: str | None, idempotence: st
     assert caught.value.status == 400
 
 
-def settings_for(address: str, **changes: object) -> ProxySettings:
-    return ProxySettings(bootstrap_servers=(address,), **changes)
-
-
 @pytest.fixture
 async def producers(broker: BrokerProcess) -> AsyncIterator[Producers]:
-    settings = settings_for(broker.bootstrap, produce_in_flight_max_records=100)
+    settings = ProxySettings(bootstrap_servers=(broker.bootstrap,), produce_in_flight_max_records=100)
     made = Producers(settings, Reachability(settings.kafka()))
     yield made
     await made.close()
@@ -82,7 +78,7 @@ async def test_a_cluster_that_is_not_there_is_answered_with_503_and_its_address(
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        settings = settings_for(address)
+        settings = ProxySettings(bootstrap_servers=(address,))
         producers = Producers(settings, Reachability(settings.kafka(), patience_seconds=0.2))
         with pytest.raises(ProxyError, match=address) as caught:
             await producers.send(OutgoingRecord(topic="t", value=b"x"))

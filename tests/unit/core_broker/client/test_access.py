@@ -1,0 +1,160 @@
+from itertools import product
+
+import pytest
+from confluent_kafka.admin import AclBinding, AclBindingFilter
+
+from core_broker.client.access import (
+    Acl,
+    AclFilter,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+    acl_of,
+    binding_of,
+    filter_of,
+)
+from core_broker.client.admin import Admin
+from core_broker.client.errors import Rejected, Unreachable
+from core_broker.client.settings import ClientSettings
+
+SECURITY_DISABLED = 54
+# Kafka's numbers on the wire, from its protocol guide.
+WIRE_RESOURCE_TYPES = {"ANY": 1, "TOPIC": 2, "GROUP": 3, "CLUSTER": 4, "TRANSACTIONAL_ID": 5}
+WIRE_PATTERN_TYPES = {"ANY": 1, "MATCH": 2, "LITERAL": 3, "PREFIXED": 4}
+WIRE_OPERATIONS = {
+    "ANY": 1,
+    "ALL": 2,
+    "READ": 3,
+    "WRITE": 4,
+    "CREATE": 5,
+    "DELETE": 6,
+    "ALTER": 7,
+    "DESCRIBE": 8,
+    "CLUSTER_ACTION": 9,
+    "DESCRIBE_CONFIGS": 10,
+    "ALTER_CONFIGS": 11,
+    "IDEMPOTENT_WRITE": 12,
+}
+WIRE_PERMISSIONS = {"ANY": 1, "DENY": 2, "ALLOW": 3}
+
+RULES = [
+    Acl(
+        resource_type=resource_type,
+        resource_name="name",
+        pattern_type=pattern_type,
+        principal="User:alice",
+        host="*",
+        operation=operation,
+        permission=permission,
+    )
+    for resource_type, pattern_type, operation, permission in product(
+        (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER, ResourceType.TRANSACTIONAL_ID),
+        (PatternType.LITERAL, PatternType.PREFIXED),
+        (operation for operation in Operation if operation not in (Operation.ANY, Operation.UNKNOWN)),
+        (Permission.ALLOW, Permission.DENY),
+    )
+]
+RULE = RULES[0]
+
+
+def numbers(binding: AclBinding) -> tuple[int, int, int, int]:
+    return (
+        binding.restype_int,
+        binding.resource_pattern_type_int,
+        binding.operation_int,
+        binding.permission_type_int,
+    )
+
+
+def test_every_rule_comes_back_from_the_library_as_it_went_in() -> None:
+    assert [acl_of(binding_of(rule)) for rule in RULES] == RULES
+
+
+def test_rules_have_the_numbers_of_the_protocol() -> None:
+    for rule in RULES:
+        assert numbers(binding_of(rule)) == (
+            WIRE_RESOURCE_TYPES[rule.resource_type],
+            WIRE_PATTERN_TYPES[rule.pattern_type],
+            WIRE_OPERATIONS[rule.operation],
+            WIRE_PERMISSIONS[rule.permission],
+        )
+
+
+@pytest.mark.parametrize("resource_type", WIRE_RESOURCE_TYPES)
+@pytest.mark.parametrize("pattern_type", WIRE_PATTERN_TYPES)
+def test_filters_have_the_numbers_of_the_protocol(resource_type: str, pattern_type: str) -> None:
+    for operation, permission in product(WIRE_OPERATIONS, WIRE_PERMISSIONS):
+        wanted = AclFilter(
+            resource_type=ResourceType(resource_type),
+            pattern_type=PatternType(pattern_type),
+            operation=Operation(operation),
+            permission=Permission(permission),
+        )
+        assert numbers(filter_of(wanted)) == (
+            WIRE_RESOURCE_TYPES[resource_type],
+            WIRE_PATTERN_TYPES[pattern_type],
+            WIRE_OPERATIONS[operation],
+            WIRE_PERMISSIONS[permission],
+        )
+
+
+def test_names_of_a_filter_are_kept_and_absent_ones_match_all() -> None:
+    named = filter_of(AclFilter(resource_name="orders", principal="User:bob", host="1.2.3.4"))
+    assert (named.name, named.principal, named.host) == ("orders", "User:bob", "1.2.3.4")
+    unnamed = filter_of(AclFilter())
+    assert isinstance(unnamed, AclBindingFilter)
+    names: list[str | None] = [unnamed.name, unnamed.principal, unnamed.host]
+    assert names == [None, None, None]
+
+
+def test_delegation_tokens_are_refused() -> None:
+    with pytest.raises(Rejected, match="delegation tokens"):
+        filter_of(AclFilter(resource_type=ResourceType.DELEGATION_TOKEN))
+
+
+@pytest.mark.parametrize("wanted", [AclFilter(resource_name="a\0b"), AclFilter(principal="a\0b"), AclFilter(host="\0")])
+def test_names_are_not_cut_at_nul(wanted: AclFilter) -> None:
+    with pytest.raises(Rejected, match="NUL"):
+        filter_of(wanted)
+
+
+def test_cluster_without_an_authorizer_says_so_when_asked(cluster: ClientSettings) -> None:
+    with pytest.raises(Rejected) as refused:
+        Admin(cluster).access.acls(AclFilter())
+    assert refused.value.code == SECURITY_DISABLED
+
+
+def test_cluster_without_an_authorizer_takes_no_rules(cluster: ClientSettings) -> None:
+    with pytest.raises(Rejected) as refused:
+        Admin(cluster).access.create([RULE, RULE, *RULES[1:3]])
+    assert refused.value.code == SECURITY_DISABLED
+
+
+def test_cluster_without_an_authorizer_removes_no_rules(cluster: ClientSettings) -> None:
+    with pytest.raises(Rejected) as refused:
+        Admin(cluster).access.delete(AclFilter())
+    assert refused.value.code == SECURITY_DISABLED
+
+
+def test_words_for_filters_are_refused_in_rules(cluster: ClientSettings) -> None:
+    anything = Acl(
+        resource_type=ResourceType.ANY,
+        resource_name="a",
+        pattern_type=PatternType.LITERAL,
+        principal="User:a",
+        host="*",
+        operation=Operation.READ,
+        permission=Permission.ALLOW,
+    )
+    with pytest.raises(Rejected, match="ANY"):
+        Admin(cluster).access.create([anything])
+
+
+def test_no_rules_need_no_request(nowhere: ClientSettings) -> None:
+    Admin(nowhere).access.create([])
+
+
+def test_silent_cluster_is_unreachable_for_acls(nowhere: ClientSettings) -> None:
+    with pytest.raises(Unreachable):
+        Admin(nowhere).access.acls(AclFilter())
