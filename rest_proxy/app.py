@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import uvloop
 from fastapi import APIRouter
 
+from core_broker.client.admin import Admin
 from core_broker.client.reachability import Reachability
 from core_broker.service import lifecycle
 from core_broker.service.metrics import Family
@@ -16,9 +17,13 @@ from core_broker.service.web.counts import RequestCounts
 from core_broker.service.web.limits import BodyLimits
 from core_broker.service.web.paths import RawPaths
 from core_broker.service.web.server import endpoints, serving
+from rest_proxy.admin.cluster import KafkaCluster
 from rest_proxy.errors import ProxyError
+from rest_proxy.formats import rules
+from rest_proxy.formats.encoding import Encoders
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.produce.producers import Producers
+from rest_proxy.routes import v2_produce, v3_acls, v3_groups
 from rest_proxy.routes.media_types import MediaTypes
 from rest_proxy.settings import ProxySettings
 from schema_registry.client.registry_client import RegistryClient
@@ -48,6 +53,14 @@ async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
         routers: list[APIRouter] = []
         producers = Producers(settings, reachability)
         parts.push_async_callback(producers.close)
+        if settings.api_v2_enable:
+            encoders = Encoders(registry, rules.V2)
+            routers.append(v2_produce.router(settings, producers=producers, encoders=encoders, metrics=metrics))
+        if settings.api_v3_enable:
+            kafka = settings.kafka(settings.admin_properties)
+            cluster = KafkaCluster(Admin(kafka), reachability, address=settings.address)
+            routers.append(v3_groups.router(cluster, settings.advertised_listeners))
+            routers.append(v3_acls.router(cluster, settings.advertised_listeners))
         async with serving(application(routers, settings, metrics), settings) as urls:
             yield endpoints(urls)
 

@@ -15,6 +15,9 @@ from core_broker.client.errors import (
 )
 from schema_registry.client import errors as registry_errors
 
+_UNKNOWN_PARTITION = -190
+"""The client library's code for a partition that its topic does not have."""
+
 
 class ProxyError(Exception):
     """An answer that is no success: the code is Confluent's, its first three digits are the HTTP status."""
@@ -76,6 +79,8 @@ def from_cluster(error: ClientError, *, address: str = "") -> ProxyError:
     match error:
         case Unreachable():
             return unavailable(f"No broker of the Kafka cluster answers{f' at {address}' if address else ''}: {told}")
+        case NotFound(code=code) if code == _UNKNOWN_PARTITION:
+            return ProxyError(40402, told)
         case NotFound():
             return ProxyError(40401, told)
         case AlreadyExists():
