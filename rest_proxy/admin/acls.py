@@ -29,20 +29,18 @@ def rule(body: CreateAclBody) -> Acl:
     return Acl(**dict(body))
 
 
-def search(wanted: AclFilter) -> AclFilter:
-    """A filter for rules to be seen; 400 when it cannot be meant."""
+def check_search(wanted: AclFilter) -> None:
+    """400 for a filter that cannot be meant."""
     for field in _WORDS:
         if getattr(wanted, field) == "UNKNOWN":
             raise ProxyError(400, f"{field} cannot be UNKNOWN")
-    return wanted
 
 
-def deletion(wanted: AclFilter) -> AclFilter:
-    """A filter for rules to be removed: what is not said is UNKNOWN, so that nobody removes all by forgetting it."""
+def check_deletion(wanted: AclFilter) -> None:
+    """The same for rules to be removed: what is not said is UNKNOWN, so that nobody removes all by forgetting it."""
     for field in _WORDS:
         if getattr(wanted, field) == "UNKNOWN":
             raise ProxyError(400, f"{field} cannot be unspecified or UNKNOWN")
-    return wanted
 
 
 # --- told ---

@@ -1,5 +1,6 @@
 """ACLs of API v3: rules about who may do what."""
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -13,14 +14,19 @@ BATCH_MAX = 1000
 """Most rules in one request."""
 
 
-def _upper(value: Any) -> Any:
-    return value.upper() if isinstance(value, str) else value
+def _in_any_case(words: type[StrEnum]) -> BeforeValidator:
+    """Words are taken in small letters, too; what is none stays as it was sent, to be told as such."""
+
+    def read(value: Any) -> Any:
+        return value.upper() if isinstance(value, str) and value.upper() in words.__members__ else value
+
+    return BeforeValidator(read)
 
 
-AnyResourceType = Annotated[ResourceType, BeforeValidator(_upper)]
-AnyPatternType = Annotated[PatternType, BeforeValidator(_upper)]
-AnyOperation = Annotated[Operation, BeforeValidator(_upper)]
-AnyPermission = Annotated[Permission, BeforeValidator(_upper)]
+AnyResourceType = Annotated[ResourceType, _in_any_case(ResourceType)]
+AnyPatternType = Annotated[PatternType, _in_any_case(PatternType)]
+AnyOperation = Annotated[Operation, _in_any_case(Operation)]
+AnyPermission = Annotated[Permission, _in_any_case(Permission)]
 Name = Annotated[str, Field(max_length=_NAME_MAX)]
 
 _RULE: dict[str, Any] = {
