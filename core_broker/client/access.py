@@ -155,8 +155,8 @@ class Access:
 
     def _check_may_describe(self) -> None:
         future = self._client.describe_cluster(include_authorized_operations=True, request_timeout=self._timeout)
-        allowed = self._wait(future).authorized_operations
-        if allowed is not None and AclOperation.DESCRIBE not in allowed:
+        allowed = self._wait(future).authorized_operations or ()  # the library says None when there are none
+        if AclOperation.DESCRIBE not in allowed:
             raise NotAllowed(
                 "the cluster does not let this user see its ACLs", code=KafkaError.CLUSTER_AUTHORIZATION_FAILED
             )

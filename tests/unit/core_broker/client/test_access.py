@@ -1,9 +1,11 @@
+from collections.abc import Iterator
 from itertools import product
 
 import pytest
 from confluent_kafka.admin import AclBinding, AclBindingFilter
 
 from core_broker.client.access import (
+    Access,
     Acl,
     AclFilter,
     Operation,
@@ -15,8 +17,9 @@ from core_broker.client.access import (
     filter_of,
 )
 from core_broker.client.admin import Admin
-from core_broker.client.errors import Rejected, Unreachable
+from core_broker.client.errors import NotAllowed, Rejected, Unreachable
 from core_broker.client.settings import ClientSettings
+from tests.support.authorizing_cluster import AuthorizingCluster
 
 SECURITY_DISABLED = 54
 # Kafka's numbers on the wire, from its protocol guide.
@@ -158,3 +161,64 @@ def test_no_rules_need_no_request(nowhere: ClientSettings) -> None:
 def test_silent_cluster_is_unreachable_for_acls(nowhere: ClientSettings) -> None:
     with pytest.raises(Unreachable):
         Admin(nowhere).access.acls(AclFilter())
+
+
+# --- a cluster with an authorizer ---
+
+
+@pytest.fixture
+def authorizing() -> Iterator[AuthorizingCluster]:
+    with AuthorizingCluster() as cluster:
+        yield cluster
+
+
+def access(cluster: AuthorizingCluster) -> Access:
+    return Admin(ClientSettings(bootstrap_servers=cluster.bootstrap, properties={"log_level": "0"})).access
+
+
+def test_rules_of_every_kind_are_kept_and_found_again_in_order(authorizing: AuthorizingCluster) -> None:
+    asked = access(authorizing)
+    asked.create(list(reversed(RULES)))
+    found = asked.acls(AclFilter())
+    assert sorted(found, key=RULES.index) == RULES
+    assert [rule.resource_type for rule in found] == [rule.resource_type for rule in RULES]
+
+
+def test_only_the_rules_that_a_filter_means_are_removed(authorizing: AuthorizingCluster) -> None:
+    asked = access(authorizing)
+    asked.create(RULES)
+    gone = asked.delete(AclFilter(resource_type=ResourceType.CLUSTER, operation=Operation.ALTER))
+    assert {(rule.resource_type, rule.operation) for rule in gone} == {("CLUSTER", "ALTER")}
+    left = asked.acls(AclFilter())
+    assert set(left) == set(RULES) - set(gone)
+    assert len(gone) == 4
+
+
+def test_cluster_without_rules_has_none(authorizing: AuthorizingCluster) -> None:
+    assert access(authorizing).acls(AclFilter()) == []
+
+
+def test_looking_for_rules_removes_none(authorizing: AuthorizingCluster) -> None:
+    asked = access(authorizing)
+    asked.create(RULES)
+    assert asked.acls(AclFilter(principal="User:nobody")) == []
+    assert len(asked.acls(AclFilter())) == len(RULES)
+
+
+def test_user_who_may_only_look_finds_no_rules_where_there_are_none(authorizing: AuthorizingCluster) -> None:
+    authorizing.may_alter = False
+    assert access(authorizing).acls(AclFilter()) == []
+
+
+def test_user_who_may_not_look_is_told_so(authorizing: AuthorizingCluster) -> None:
+    authorizing.may_alter = authorizing.may_describe = False
+    with pytest.raises(NotAllowed, match="does not let this user see"):
+        access(authorizing).acls(AclFilter())
+
+
+def test_user_who_may_not_change_rules_is_told_so(authorizing: AuthorizingCluster) -> None:
+    authorizing.may_alter = False
+    with pytest.raises(NotAllowed):
+        access(authorizing).create([RULE])
+    with pytest.raises(NotAllowed):
+        access(authorizing).delete(AclFilter())
