@@ -1,13 +1,11 @@
 """The composition root: every part of a broker is made here, started in order, and stopped in the reverse order."""
 
 import asyncio
-import gc
 import logging
 import resource
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Final
 
 from core_broker.cluster.controller import Controller
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
@@ -38,9 +36,6 @@ from core_broker.transactions.producer_ids import ProducerIds
 
 log = logging.getLogger(__name__)
 
-_GC_THRESHOLDS: Final = (50_000, 20, 50)
-"""Requests leave no cycles behind, so the collector may come seldom; its pauses would be seen in the latency."""
-
 
 def run(settings: BrokerSettings) -> int:
     """Run a broker until it is told to stop; returns the exit code of the process."""
@@ -60,14 +55,11 @@ async def broker(settings: BrokerSettings, clock: Clock | None = None) -> AsyncI
     clock = clock or SystemClock()
     _allow_many_files()
     async with AsyncExitStack() as stack:
-        gc.disable()  # Nothing that is made while starting can be thrown away again; looking for it only takes time.
-        stack.callback(gc.enable)
         server = await _start(settings, clock, stack)
         metrics_server = _serve_metrics(server.services, stack)
         endpoints = {"listeners": ",".join(map(str, server.listeners))}
         if metrics_server.url is not None:
             endpoints["metrics"] = metrics_server.url
-        _tune_collector()
         yield endpoints
 
 
@@ -245,10 +237,3 @@ def _allow_many_files() -> None:
     if soft < hard:
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _tune_collector() -> None:
-    """What lives now lives as long as the broker: keep the garbage collector from looking at it again and again."""
-    gc.freeze()
-    gc.set_threshold(*_GC_THRESHOLDS)
-    gc.enable()

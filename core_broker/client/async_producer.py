@@ -1,7 +1,7 @@
 """Sends records from an event loop, and tells it what became of each. Idempotent unless told otherwise."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -44,42 +44,32 @@ class AsyncProducer:
 
     def send_all(self, records: Sequence[OutgoingRecord]) -> "asyncio.Future[list[Outcome]]":
         """Queue records; what became of each is told in their order, once all are delivered or have failed."""
-        request = _Request(self, len(records), self._loop.create_future())
+        request = _Request(self, len(records), sum(map(_size, records)))
+        produce, callback = self._producer.produce, request.callback
         for index, record in enumerate(records):
-            self._send(request, index, record)
+            partition = -1 if record.partition is None else record.partition
+            try:
+                if record.headers or record.timestamp_ms is not None:
+                    produce(record.topic, record.value, record.key, partition, callback(index), **_extras(record))
+                else:
+                    produce(record.topic, record.value, record.key, partition, callback(index))
+            except BufferError:
+                request.refuse(index, Retriable("too many records are on their way to the cluster"))
+            except KafkaException as exception:
+                request.refuse(index, from_kafka(exception.args[0]))
         self._hurry()
         request.settle_if_done()
         return request.future
 
-    def _send(self, request: "_Request", index: int, record: OutgoingRecord) -> None:
-        size = len(record.value or b"") + len(record.key or b"")
+    def lift(self, records: int, size: int) -> None:
+        """Records are on their way."""
+        self.records_in_flight += records
+        self.bytes_in_flight += size
 
-        # Closures cost half of what objects with a method would, and there is one for each record.
-        def delivered(error: KafkaError | None, message: Message) -> None:
-            self.records_in_flight -= 1
-            self.bytes_in_flight -= size
-            request.outcomes[index] = _delivery(record.topic, message) if error is None else from_kafka(error)
-            request.left -= 1
-            if not request.left:
-                request.settle_if_done()
-
-        try:
-            self._producer.produce(
-                record.topic,
-                record.value,
-                record.key,
-                -1 if record.partition is None else record.partition,
-                delivered,
-                **_extras(record),
-            )
-        except BufferError:
-            request.refuse(index, Retriable("too many records are on their way to the cluster"))
-        except KafkaException as exception:
-            error = exception.args[0]
-            request.refuse(index, from_kafka(error))
-        else:
-            self.records_in_flight += 1
-            self.bytes_in_flight += size
+    def land(self, records: int, size: int) -> None:
+        """They have arrived, or failed."""
+        self.records_in_flight -= records
+        self.bytes_in_flight -= size
 
     async def down(self) -> None:
         """Wait until every known broker has gone."""
@@ -132,30 +122,48 @@ class AsyncProducer:
 class _Request:
     """Records that were sent together, and what is known of them so far."""
 
-    __slots__ = ("future", "left", "outcomes", "producer")
+    __slots__ = ("_count", "_left", "_producer", "_size", "future", "outcomes")
 
-    def __init__(self, producer: AsyncProducer, count: int, future: "asyncio.Future[list[Outcome]]") -> None:
-        self.producer = producer
+    def __init__(self, producer: AsyncProducer, count: int, size: int) -> None:
+        self._producer, self._count, self._size = producer, count, size
+        self._left = count
         self.outcomes: list[Any] = [None] * count
-        self.left = count
-        self.future = future
+        self.future: asyncio.Future[list[Outcome]] = asyncio.get_running_loop().create_future()
+        producer.lift(count, size)
+
+    def callback(self, index: int) -> Callable[[KafkaError | None, Message], None]:
+        """What librdkafka calls when the fate of a record is known; there is one for each, so it must be cheap."""
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            self.outcomes[index] = _delivery(message) if error is None else from_kafka(error)
+            self._left -= 1
+            if not self._left:
+                self.settle_if_done()
+
+        return delivered
 
     def refuse(self, index: int, error: ClientError) -> None:
         self.outcomes[index] = error
-        self.left -= 1
+        self._left -= 1
 
     def settle_if_done(self) -> None:
         # Whoever asked may have gone; the records are delivered all the same.
-        if not self.left and not self.future.done():
-            if any(type(outcome) is Delivery for outcome in self.outcomes):
-                self.producer.trust()
-            self.future.set_result(self.outcomes)
+        if self._left or self.future.done():
+            return
+        self._producer.land(self._count, self._size)
+        if any(type(outcome) is Delivery for outcome in self.outcomes):
+            self._producer.trust()
+        self.future.set_result(self.outcomes)
 
 
-def _delivery(topic: str, message: Message) -> Delivery:
+def _size(record: OutgoingRecord) -> int:
+    return len(record.value or b"") + len(record.key or b"")
+
+
+def _delivery(message: Message) -> Delivery:
     offset = message.offset()
     return Delivery(
-        topic=topic,
+        topic=message.topic() or "",
         partition=message.partition() or 0,
         # Without an acknowledgement (acks=0) nobody knows the offset.
         offset=_NO_OFFSET if offset is None or offset < 0 else offset,

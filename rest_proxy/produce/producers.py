@@ -182,12 +182,14 @@ def _configuration(settings: ProxySettings, guarantees: Guarantees) -> Configura
         "enable.idempotence": guarantees.idempotent,
         # Keys go to the partitions that Java's producer, and thereby Confluent's proxy, would choose.
         "partitioner": "murmur2_random",
-        # Records gather by themselves while others are on their way; waiting for more would only cost time.
-        "linger.ms": 0,
+        # Long enough for the records of a request to travel together, which halves what they cost in librdkafka.
+        "linger.ms": 0.5,
         "message.timeout.ms": settings.kafka_timeout_ms,
         "message.max.bytes": min(settings.request_max_bytes, 1_000_000_000),
         "queue.buffering.max.messages": max(settings.produce_in_flight_max_records, 10_000),
         "queue.buffering.max.kbytes": min(2_097_151, 64 * 1024 + settings.produce_in_flight_max_bytes // 1024 * 2),
+        # Requests to the broker are small and must not wait for the answer to those before.
+        "socket.nagle.disable": True,
         "reconnect.backoff.ms": 50,
         "reconnect.backoff.max.ms": 500,
         # A topic that does not exist is told soon; it may be in the making on another broker, hence not at once.

@@ -63,7 +63,8 @@ def proxy(directory: Path, sizes: Sizes) -> Iterator[Row]:
 
 def _create_topics(bootstrap: str) -> None:
     topics = [NewTopic(name, 3, 1) for name in ("json", "binary", "avro")] + [NewTopic("read", 1, 1)]
-    for future in AdminClient({"bootstrap.servers": bootstrap}).create_topics(topics).values():
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.create_topics(topics).values():
         future.result(10)
 
 

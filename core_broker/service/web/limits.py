@@ -66,16 +66,22 @@ def _structure(text: str) -> int:
 
 
 class BodyLimits:
-    """Refuses bodies that are too long, and clients that stop sending in the middle of one."""
+    """Refuses bodies that are too long, and clients that stop sending in the middle of one.
 
-    def __init__(self, app: Application, settings: WebSettings) -> None:
+    `is_unbounded` names requests whose bodies are left alone: whoever reads them bounds them.
+    """
+
+    def __init__(
+        self, app: Application, settings: WebSettings, *, is_unbounded: Callable[[Scope], bool] = lambda _: False
+    ) -> None:
         self._app = app
+        self._is_unbounded = is_unbounded
         self._max_bytes = settings.request_max_bytes
         self._timeout = settings.request_read_timeout_ms / 1000
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD"):
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD") or self._is_unbounded(scope):
             await self._app(scope, receive, send)
             return
         if _content_length(scope["headers"]) > self._max_bytes:
