@@ -81,6 +81,12 @@ class ProxySettings(WebSettings):
     """Most records that are on their way to the cluster; requests beyond are answered with 429."""
     produce_in_flight_max_bytes: int = setting(LONG, default=256 * 1024 * 1024, check=at_least(1024))
     """Most bytes of records that are on their way to the cluster; requests beyond are answered with 429."""
+    streaming_connection_max_duration_ms: int = setting(LONG, default=24 * 60 * 60 * 1000, check=at_least(1))
+    """How long one request of API v3 may send records, one after the other; those that come later get 408."""
+    streaming_connection_max_duration_grace_period_ms: int = setting(LONG, default=500, check=at_least(0))
+    """How much longer such a request stays open, so that its client learns why it ends."""
+    streaming_connection_idle_timeout_ms: int = setting(INT, default=300_000, check=at_least(1))
+    """How long such a request may bring nothing before it is ended with 408."""
 
     fetch_min_bytes: int = setting(INT, default=1, check=between(-1, 10_000_000))
     """How much a consumer instance waits for before it answers a poll; -1 to wait until the time is over."""

@@ -1,0 +1,168 @@
+"""What a request of API v3 says about a record, read in one go and checked as Confluent's proxy does."""
+
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+
+from core_broker.client.records import Header
+from rest_proxy.errors import ProxyError
+from rest_proxy.formats.binary import from_base64
+from rest_proxy.formats.formats import NO_CHOICE, Format, SchemaChoice
+from schema_registry.serdes.subject_names import SubjectNameStrategy
+
+T = TypeVar("T")
+
+_FORMATS = {format_.name: format_ for format_ in Format}
+_STRATEGIES = {strategy.value: strategy for strategy in SubjectNameStrategy}
+_NOTHING = msgspec.Raw(b"null")
+_MAX_PARTITION = 2**31 - 1
+_MAX_SECONDS = 253_402_300_799
+"""The end of the year 9999: what ISO 8601 can tell."""
+
+
+class Malformed(ProxyError):
+    """Text that is no JSON: nothing that follows it can be trusted either."""
+
+
+class HeaderRequest(msgspec.Struct, gc=False):
+    """One header of a record."""
+
+    name: str
+    value: str | None = None
+    """In base64."""
+
+
+class DataRequest(msgspec.Struct, gc=False):
+    """A key or a value, and what it is written by."""
+
+    type: str | None = None
+    subject: str | None = None
+    subject_name_strategy: str | None = None
+    schema_id: int | None = None
+    schema_version: int | str | None = None
+    schema: str | None = None
+    data: msgspec.Raw = _NOTHING
+
+    def target(self) -> tuple[Format | None, SchemaChoice]:
+        """The format, None to leave it to the schema, and the schema that is meant; raises ProxyError."""
+        if self.type is None:
+            return None, self._choice()
+        format_ = _FORMATS.get(self.type)
+        if format_ is None:
+            raise ProxyError(400, f"type={self.type[:80]!r}: must be one of {', '.join(_FORMATS)}")
+        return format_, self._choice()
+
+    def _choice(self) -> SchemaChoice:
+        given = (self.schema, self.schema_id, self.schema_version, self.subject, self.subject_name_strategy)
+        if given == (None, None, None, None, None):
+            return NO_CHOICE
+        return SchemaChoice(
+            schema=self.schema,
+            schema_id=self.schema_id,
+            schema_version=self.schema_version,
+            subject=self.subject,
+            strategy=None if self.subject_name_strategy is None else _strategy(self.subject_name_strategy),
+        )
+
+
+class RecordRequest(msgspec.Struct, gc=False):
+    """A record to be written; what is not known is ignored."""
+
+    partition_id: int | None = None
+    timestamp: str | int | float | None = None
+    headers: list[HeaderRequest] | None = None
+    key: DataRequest | None = None
+    value: DataRequest | None = None
+
+    def partition(self) -> int | None:
+        """The partition that is asked for, if there may be such a one; raises ProxyError."""
+        given = self.partition_id
+        if given is not None and not 0 <= given <= _MAX_PARTITION:
+            raise ProxyError(40402, f"Partition not found: partition_id={given} must be between 0 and {_MAX_PARTITION}")
+        return given
+
+    def timestamp_ms(self) -> int | None:
+        """The record's time; raises ProxyError."""
+        return None if self.timestamp is None else _milliseconds(self.timestamp)
+
+    def header_pairs(self) -> list[Header]:
+        """The record's headers, in their order; raises ProxyError."""
+        return [(header.name, _bytes(header)) for header in self.headers or ()]
+
+
+class BatchRequest(msgspec.Struct):
+    """Several records, each to be read by itself."""
+
+    entries: list[msgspec.Raw] | None = None
+
+
+class _Entry(msgspec.Struct, gc=False):
+    id: object = None
+
+
+_record = msgspec.json.Decoder(RecordRequest, strict=False)
+_batch = msgspec.json.Decoder(BatchRequest)
+_entry = msgspec.json.Decoder(_Entry)
+
+
+def parse_record(text: bytes | msgspec.Raw) -> RecordRequest:
+    """One record; raises Malformed, or another ProxyError when it is JSON but not what it should be."""
+    return _decoded(text, _record)
+
+
+def parse_batch(text: bytes) -> BatchRequest:
+    """The records of a batch; raises ProxyError."""
+    return _decoded(text, _batch)
+
+
+def entry_id(text: msgspec.Raw) -> object:
+    """Whatever an entry of a batch is called; raises ProxyError."""
+    return _decoded(text, _entry).id
+
+
+def _decoded(text: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T:
+    try:
+        return decoder.decode(text)
+    except msgspec.ValidationError as error:
+        raise ProxyError(400, f"Error processing JSON: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Malformed(400, f"Error processing JSON: {error}") from None
+    except RecursionError:
+        raise ProxyError(400, "Error processing JSON: it nests too deep") from None
+
+
+def _strategy(name: str) -> SubjectNameStrategy:
+    strategy = _STRATEGIES.get(name)
+    if strategy is None:
+        raise ProxyError(400, f"subject_name_strategy={name[:80]!r}: must be one of {', '.join(_STRATEGIES)}")
+    return strategy
+
+
+def _bytes(header: HeaderRequest) -> bytes | None:
+    if header.value is None:
+        return None
+    try:
+        return from_base64(header.value)
+    except ValueError as error:
+        raise ProxyError(400, f"The value of header {header.name[:80]!r} is not base64: {error}") from None
+
+
+def _milliseconds(given: str | float) -> int:
+    """Text in ISO 8601, or seconds since 1970, as Confluent's proxy reads numbers."""
+    seconds = _seconds(given) if isinstance(given, str) else given
+    # The client library takes 0 for "now", which nobody who says 0 means. Not a number fails here, too.
+    if not 0 < seconds <= _MAX_SECONDS:
+        told = str(given)[:80]
+        raise ProxyError(400, f"timestamp={told}: must be after 1970 and before 10000; a number counts seconds")
+    return round(seconds * 1000)
+
+
+def _seconds(text: str) -> float:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = None
+    if time is None or time.tzinfo is None:
+        raise ProxyError(400, f"timestamp={text[:80]!r}: must be in ISO 8601 with a zone, as in 2026-01-31T12:00:00Z")
+    return time.timestamp()
