@@ -78,7 +78,7 @@ def from_cluster(error: ClientError, *, address: str = "") -> ProxyError:
     told = str(error)
     match error:
         case Unreachable():
-            return unavailable(f"No broker of the Kafka cluster answers{f' at {address}' if address else ''}: {told}")
+            return unavailable(f"No broker of the Kafka cluster answers at {address}: {told}" if address else told)
         case NotFound(code=code) if code == _UNKNOWN_PARTITION:
             return ProxyError(40402, told)
         case NotFound():

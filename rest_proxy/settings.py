@@ -133,7 +133,8 @@ class ProxySettings(WebSettings):
 
     def registry(self) -> RegistryClientSettings:
         """How to reach the schema registry."""
-        return RegistryClientSettings.parse(dict(self.schema_registry_properties))
+        given = {f"schema.registry.{key}": value for key, value in self.schema_registry_properties}
+        return RegistryClientSettings.parse(given)
 
     @override
     def problems(self) -> Iterable[Problem]:

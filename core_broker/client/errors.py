@@ -41,6 +41,11 @@ _NOT_ALLOWED = (
     KafkaError.SASL_AUTHENTICATION_FAILED,
     KafkaError._AUTHENTICATION,
 )
+_PLAINER = {
+    KafkaError._PURGE_QUEUE: "the record was not sent",
+    KafkaError._MSG_TIMED_OUT: "the record was not acknowledged in time: whether it was written is not known",
+}
+"""What the library says in words that only those understand who wrote it."""
 
 
 class ClientError(Exception):
@@ -81,7 +86,13 @@ class Fatal(ClientError):
 
 def from_kafka(error: KafkaError) -> ClientError:
     """The library's error as ours."""
-    return _kind(error)(error.str(), code=error.code())
+    return _kind(error)(_PLAINER.get(error.code()) or error.str(), code=error.code())
+
+
+def from_code(code: int, message: str | None) -> ClientError:
+    """An error that a broker has told by its number, as ours."""
+    error = KafkaError(code)
+    return _kind(error)(message or error.str(), code=code)
 
 
 def _kind(error: KafkaError) -> type[ClientError]:

@@ -42,7 +42,7 @@ class Reachability:
                 return
             if time.monotonic() - self._silent_at >= _REFUSED_SECONDS and self._answers():
                 return
-        raise Unreachable(f"no broker answers at {self._address}")
+        raise Unreachable(f"No broker of the Kafka cluster answers at {self._address}")
 
     def _answers(self) -> bool:
         try:
