@@ -1,7 +1,7 @@
 """Composition: clients of the cluster and of the registry, routes and the HTTP server become one running proxy."""
 
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import uvloop
@@ -24,6 +24,7 @@ from rest_proxy.formats.encoding import Encoders
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.produce.producers import Producers
 from rest_proxy.routes import v2_produce, v3_acls, v3_groups
+from rest_proxy.routes.bytes_routes import Shortcut
 from rest_proxy.routes.media_types import MediaTypes
 from rest_proxy.settings import ProxySettings
 from schema_registry.client.registry_client import RegistryClient
@@ -65,7 +66,7 @@ async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
             yield endpoints(urls)
 
 
-def application(routers: Iterable[APIRouter], settings: ProxySettings, metrics: ProxyMetrics) -> Application:
+def application(routers: Sequence[APIRouter], settings: ProxySettings, metrics: ProxyMetrics) -> Application:
     """The whole HTTP application; to be made inside the event loop that serves it."""
     counts = RequestCounts("caudal_rest_proxy")
 
@@ -76,4 +77,4 @@ def application(routers: Iterable[APIRouter], settings: ProxySettings, metrics: 
     app = create_app(title="Caudal REST proxy", description=_DESCRIPTION, error_type=ProxyError, collect=collect)
     for router in routers:
         app.include_router(router)
-    return counts.around(BodyLimits(RawPaths(MediaTypes(app)), settings))
+    return counts.around(BodyLimits(RawPaths(MediaTypes(Shortcut(app, routers))), settings))

@@ -1,19 +1,17 @@
 """Produce in API v2: `POST /topics/{topic}` and `POST /topics/{topic}/partitions/{partition}`."""
 
 import re
-from collections.abc import Callable, Coroutine
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
 import msgspec
 from fastapi import APIRouter, Body, Path, Query, Request, Response
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from typing_extensions import override
 
 from core_broker.client.records import OutgoingRecord
 from core_broker.service.web.errors import generic
-from core_broker.service.web.limits import BoundedRoute
 from core_broker.service.web.media_types import named, preferred
 from rest_proxy.errors import ProxyError, partition_not_found, topic_not_found
 from rest_proxy.formats.encoding import Encoders
@@ -25,6 +23,7 @@ from rest_proxy.produce import v2_answer
 from rest_proxy.produce.producers import STRONGEST, Guarantees, Producers
 from rest_proxy.produce.v2_records import RecordWriter
 from rest_proxy.produce.v2_request import parse
+from rest_proxy.routes.bytes_routes import answered_by
 from rest_proxy.routes.media_types import EMBEDDED, V2
 from rest_proxy.settings import ProxySettings
 
@@ -79,6 +78,8 @@ class V2Produce:
             return await self._produce(request, body, format_=format_, guarantees=guarantees, media_type=media_type)
         except ProxyError as error:
             return _refusal(error, media_type)
+        except HTTPException as error:  # The body is too long, or does not come.
+            return _refusal(ProxyError(error.status_code, error.detail), media_type)
         except ClientDisconnect:
             return generic(400)  # Nobody reads it.
 
@@ -110,17 +111,7 @@ def router(settings: ProxySettings, *, producers: Producers, encoders: Encoders,
     """The routes."""
     produce = V2Produce(settings, producers=producers, encoders=encoders, metrics=metrics)
 
-    class BytesRoute(BoundedRoute):
-        """Hands requests over as they came: what the endpoints declare is for the OpenAPI document alone.
-
-        Reading a thousand records by those declarations would take longer than all the rest.
-        """
-
-        @override
-        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-            return produce.answer
-
-    routes = APIRouter(tags=["v2 produce"], route_class=BytesRoute)
+    routes = APIRouter(tags=["v2 produce"], route_class=answered_by(produce.answer))
 
     @routes.post("/topics/{topic}", **_document("v2_produce_to_topic"))
     async def produce_to_topic(
