@@ -45,9 +45,9 @@ class Decoder:
     async def prepare(self, records: Sequence[IncomingRecord]) -> None:
         """Fetch the schemas that these records name; raises ProxyError if the registry does not answer."""
         if self._format.has_schema:
-            unknown = [name for name in _names(records) if self._readers.get(name) is None]
+            unknown = tuple(name for name in _names(records) if self._readers.get(name) is None)[:_MAX_FETCHED]
             if unknown:
-                await self._calls.run(partial(self._fetch, unknown[:_MAX_FETCHED]))
+                await self._calls.run(partial(self._fetch, unknown), sharing=unknown)
 
     def key(self, record: IncomingRecord) -> object:
         """The key, as something that msgspec writes as JSON; raises ProxyError for this record."""

@@ -1,12 +1,11 @@
 """From the JSON of requests to the bytes of records."""
 
-import asyncio
 from functools import partial
 from typing import Protocol
 
 import msgspec
 
-from core_broker.service.clock import Clock, SystemClock
+from core_broker.service.clock import Clock
 from rest_proxy.formats.binary import BinaryEncoder
 from rest_proxy.formats.by_schema import SchemaEncoder, SchemaMissing
 from rest_proxy.formats.formats import NO_CHOICE, Format, SchemaChoice
@@ -49,8 +48,7 @@ class Encoders:
     def __init__(self, registry: RegistryClient, rules: Rules = V3, *, clock: Clock | None = None) -> None:
         self._rules = rules
         self._registry = registry
-        self._clock = clock or SystemClock()
-        self._calls = RegistryCalls(registry, clock=self._clock)
+        self._calls = RegistryCalls(registry, clock=clock)
         self._plain: dict[Format | None, Encoder] = {
             Format.BINARY: BinaryEncoder(),
             Format.JSON: JsonEncoder(),
@@ -58,7 +56,6 @@ class Encoders:
         }
         self._made: dict[_Key, _Made] = {}
         self._characters = 0
-        self._making: dict[_Key, asyncio.Task[Encoder]] = {}
 
     def ready(
         self,
@@ -74,7 +71,8 @@ class Encoders:
             return plain if choice == NO_CHOICE or not self._rules.format_names_schema else None
         made = self._made.get((format, topic, is_key, choice))
         if made is not None:
-            return made.encoder if made.until is None or self._clock.monotonic() < made.until else None
+            is_fixed = made.latest_of is None or self._registry.known_latest(made.latest_of) is made.encoder.schema
+            return made.encoder if is_fixed else None
         if format is None or self._rules.may_use_latest or not choice.names_none:
             return None
         return SchemaMissing(format, is_key=is_key)
@@ -93,32 +91,19 @@ class Encoders:
             return ready
         target = Target(format=format, topic=topic, is_key=is_key, choice=choice)
         check(target, self._rules)
-        return await self._shared(target)
+        made = await self._calls.run(partial(self._made_for, target), sharing=target)
+        self._remember((format, topic, is_key, choice), made)
+        return made.encoder
 
-    async def _shared(self, target: Target) -> Encoder:
-        """What several requests want at once is made once."""
-        key = (target.format, target.topic, target.is_key, target.choice)
-        task = self._making.get(key)
-        if task is None:
-            task = self._making[key] = asyncio.create_task(self._make(key, target))
-            task.add_done_callback(lambda _: self._making.pop(key, None))
-        return await asyncio.shield(task)
-
-    async def _make(self, key: "_Key", target: Target) -> Encoder:
-        encoder = await self._calls.run(partial(self._made_for, target))
-        self._remember(key, encoder)
-        return encoder
-
-    def _made_for(self, target: Target) -> Encoder:
+    def _made_for(self, target: Target) -> "_Made":
         schema = registered(target, self._registry)
-        return SchemaEncoder(writer_by(schema, self._registry), self._rules.unfit_code)
+        encoder = SchemaEncoder(writer_by(schema, self._registry), self._rules.unfit_code)
+        return _Made(encoder, target.subject_without_schema() if target.choice.is_latest else None)
 
-    def _remember(self, key: "_Key", encoder: Encoder) -> None:
+    def _remember(self, key: "_Key", made: "_Made") -> None:
         """Bounded by number and by size; what came first goes first."""
-        is_fixed = not key[3].is_latest
-        lifetime = self._registry.settings.latest_ttl_seconds
         self._forget(key)
-        self._made[key] = _Made(encoder, None if is_fixed else self._clock.monotonic() + lifetime)
+        self._made[key] = made
         self._characters += _characters(key)
         while len(self._made) > _MAX_ENTRIES or self._characters > _MAX_CHARACTERS:
             self._forget(next(iter(self._made)))
@@ -130,8 +115,8 @@ class Encoders:
 
 class _Made(msgspec.Struct, frozen=True):
     encoder: Encoder
-    until: float | None
-    """When it must be asked for again; None if it stays as it is."""
+    latest_of: str | None
+    """The subject whose latest schema this one must still be; None if it stays as it is."""
 
 
 _Key = tuple[Format | None, str, bool, SchemaChoice]

@@ -10,6 +10,7 @@ from rest_proxy.formats.formats import Format
 _MAX_SHOWN = 100
 _FAULTS = (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError)
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_SPACE, _NEWLINE, _TAB, _RETURN, _BACKSLASH = b" \n\t\r\\"  # numbers are looked for ten times as fast as bytes
 _raw = msgspec.json.Decoder(msgspec.Raw).decode
 _text = msgspec.json.Decoder(str).decode
 
@@ -35,9 +36,9 @@ def compact(text: bytes) -> bytes:
     """Valid JSON without what may be left out, so that equal data are equal bytes; raises what msgspec does."""
     if not text.isascii():
         text.decode()  # msgspec looks into strings only when it makes some
-    if b" " in text or b"\n" in text or b"\t" in text or b"\r" in text:
+    if _SPACE in text or _NEWLINE in text or _TAB in text or _RETURN in text:
         text = msgspec.json.format(text, indent=-1)
-    if b"\\u" in text or b"\\/" in text:
+    if _BACKSLASH in text and (b"\\u" in text or b"\\/" in text):
         return _STRING.sub(_unescaped, text)
     return text
 

@@ -13,7 +13,7 @@ from schema_registry.formats.schema import SchemaType
 from schema_registry.serdes.deserializer import Deserializer
 from schema_registry.serdes.errors import InvalidData, UnusableSchema
 from schema_registry.serdes.framing import Header, guid_header
-from schema_registry.serdes.serializer import Serializer
+from schema_registry.serdes.serializer import Serializer, writer_by
 from schema_registry.serdes.settings import IdPlace, SerializerSettings
 from schema_registry.serdes.subject_names import SubjectNameStrategy
 from tests.support.scripted_http import ScriptedHttp
@@ -223,3 +223,18 @@ def test_threads_may_share_a_serializer_and_a_deserializer(client: RegistryClien
 
     with ThreadPoolExecutor(8) as threads:
         assert len(set.union(*threads.map(work, range(8)))) == 1
+
+
+def test_a_schema_of_any_subject_can_be_written_by(client: RegistryClient, name: str, example: Example) -> None:
+    registered = client.register(f"{name}-anything", example.definition)
+    writer = writer_by(registered, client)
+    decoded = Deserializer(client).deserialize_json(writer.prefix + writer.codec.encode_json(example.view))
+    assert decoded is not None
+    assert (decoded.value, decoded.schema.id) == (example.view, registered.id)
+
+
+def test_a_schema_with_rules_for_writers_is_not_written_by(client: RegistryClient, name: str) -> None:
+    rule = {"name": "secret", "kind": "TRANSFORM", "mode": "WRITE", "type": "ENCRYPT", "tags": ["PII"]}
+    client.register(f"{name}-value", AVRO.definition, rule_set={"domainRules": [rule]})
+    with pytest.raises(UnusableSchema, match="rule 'secret' for writers"):
+        writer_by(client.latest(f"{name}-value"), client)
