@@ -18,8 +18,19 @@ from confluent_kafka.admin import (
 from core_broker.client.access import Access
 from core_broker.client.config_entries import changes_of, read_configs
 from core_broker.client.consumer import Place
-from core_broker.client.errors import ClientError, NotAllowed, NotFound, from_kafka, mapped
-from core_broker.client.models import Broker, Cluster, Config, Group, GroupSummary, Member, Partition, Topic
+from core_broker.client.direct import DirectAdmin
+from core_broker.client.errors import ClientError, NotAllowed, NotFound, Unreachable, from_kafka, mapped
+from core_broker.client.models import (
+    Broker,
+    Cluster,
+    Config,
+    Group,
+    GroupSummary,
+    Member,
+    Partition,
+    Reassignment,
+    Topic,
+)
 from core_broker.client.settings import ClientSettings
 
 T = TypeVar("T")
@@ -37,6 +48,7 @@ class Admin:
         self._timeout = settings.timeout_seconds
         with mapped():
             self._client = AdminClient(settings.configuration())
+        self._direct = DirectAdmin(settings)
 
     # --- cluster ---
 
@@ -161,6 +173,32 @@ class Admin:
             for name, (put, remove) in changes.items()
         ]
         return self._outcome(dict(zip(changes, self._alter(resources, validate_only=validate_only), strict=True)))
+
+    def cluster_configs(self) -> list[Config]:
+        """The configs that were set for all brokers, by key."""
+        return self._direct.cluster_configs(self._controller())
+
+    def alter_cluster_configs(
+        self, *, put: Mapping[str, str], remove: Iterable[str] = (), validate_only: bool = False
+    ) -> None:
+        """Set some configs for all brokers and forget others; the rest stays as it is."""
+        self._direct.alter_cluster_configs(self._controller(), put=put, remove=remove, validate_only=validate_only)
+
+    def new_topic_configs(self, name: str) -> list[Config]:
+        """The configs that a topic would get if it were created now; raises what creating it would raise."""
+        return self._direct.new_topic_configs(self._controller(), name)
+
+    def reassignments(self) -> list[Reassignment]:
+        """Every partition whose replicas are on the move."""
+        return self._direct.reassignments(self._controller())
+
+    def _controller(self) -> Broker:
+        """The broker that answers for the whole cluster; any will do when the controller is none of them."""
+        found = self.cluster()
+        chosen = next((broker for broker in found.brokers if broker.id == found.controller_id), None)
+        if chosen is None and not found.brokers:
+            raise Unreachable("the cluster has no brokers at the moment")
+        return chosen or found.brokers[0]
 
     def _describe(self, resources: list[ConfigResource]) -> list["Future[Any]"]:
         if not resources:

@@ -29,6 +29,11 @@ class KafkaCluster:
         self._id = ""
         self._asked_at = float("-inf")
 
+    @property
+    def id(self) -> str:
+        """Its id, as it was told last."""
+        return self._id
+
     @contextmanager
     def asked(self) -> Iterator[Admin]:
         """The way to ask it, and to change it; what goes wrong in the block becomes a ProxyError."""

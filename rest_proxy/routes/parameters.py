@@ -3,11 +3,22 @@
 from typing import Annotated
 
 from fastapi import Path
+from pydantic import AfterValidator
 
 from core_broker.service.web.paths import Segment
 
+
+def _without_nul(name: str) -> str:
+    """The library takes a NUL for the end of a name, and would mean another one."""
+    if "\0" in name:
+        raise ValueError("a name has no NUL")
+    return name
+
+
+Name = Annotated[Segment, AfterValidator(_without_nul)]
+
 ClusterId = Annotated[Segment, Path(description="The id of the cluster.", examples=["lkc-4PcEjkzRTm6pKpF5NVxqKw"])]
-TopicName = Annotated[Segment, Path(description="The name of the topic.", examples=["orders"])]
+TopicName = Annotated[Name, Path(description="The name of the topic.", examples=["orders"])]
 PartitionId = Annotated[int, Path(description="The number of the partition.", ge=0, le=2**31 - 1, examples=[0])]
 BrokerId = Annotated[int, Path(description="The id of the broker.", ge=0, le=2**31 - 1, examples=[1])]
-ConfigName = Annotated[Segment, Path(description="The name of the config.", examples=["cleanup.policy"])]
+ConfigName = Annotated[Name, Path(description="The name of the config.", examples=["cleanup.policy"])]

@@ -1,0 +1,122 @@
+"""A connection of our own to a broker, for the few requests that the library cannot send.
+
+It opens for one request and closes again: what goes over it is asked by people and by hand. It knows the library's
+settings for PLAINTEXT, SSL and SASL with PLAIN or SCRAM, and says so when others are needed.
+"""
+
+import socket
+import ssl
+import struct
+from collections.abc import Mapping
+from typing import Self
+
+from core_broker.client.errors import NotAllowed, Rejected, Unreachable
+from core_broker.client.scram import Scram
+from core_broker.client.settings import ClientSettings
+
+_ANSWER_BYTES_MAX = 64 * 1024 * 1024
+_SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
+_SCRAM_HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+
+
+class Connection:
+    """One connection, encrypted and authenticated as the settings say; leaving it as a context manager closes it."""
+
+    def __init__(self, settings: ClientSettings, host: str, port: int) -> None:
+        self._settings = settings
+        self._properties = {key.lower(): str(value) for key, value in settings.properties.items()}
+        self._address = (host, port)
+        self._socket: socket.socket | ssl.SSLSocket | None = None
+        self._correlation_id = 0
+
+    def __enter__(self) -> Self:
+        protocol = self._properties.get("security.protocol", "plaintext").upper()
+        try:
+            self._socket = socket.create_connection(self._address, timeout=self._settings.timeout_seconds)
+            if protocol.endswith("SSL"):
+                self._socket = _tls(self._properties).wrap_socket(self._socket, server_hostname=self._address[0])
+            if protocol.startswith("SASL"):
+                self._authenticate()
+        except OSError as error:
+            self.close()
+            raise Unreachable(f"{self._address[0]}:{self._address[1]}: {error}") from error
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it, open or not."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def ask(self, key: int, version: int, body: bytes, *, is_flexible: bool = False) -> bytes:
+        """Send a request and wait for the body of its answer."""
+        self._correlation_id += 1
+        client_id = self._settings.client_id.encode()
+        head = struct.pack(">hhih", key, version, self._correlation_id, len(client_id)) + client_id
+        request = head + (b"\0" if is_flexible else b"") + body
+        assert self._socket is not None, "the connection is not open"
+        try:
+            self._socket.sendall(struct.pack(">i", len(request)) + request)
+            (length,) = struct.unpack(">i", self._exactly(4))
+            if not 4 <= length <= _ANSWER_BYTES_MAX:
+                raise Rejected(f"{self._address[0]}:{self._address[1]} answers with {length} bytes")
+            answer = self._exactly(length)
+        except OSError as error:
+            raise Unreachable(f"{self._address[0]}:{self._address[1]}: {error}") from error
+        return answer[5:] if is_flexible else answer[4:]
+
+    def _exactly(self, count: int) -> bytes:
+        assert self._socket is not None, "the connection is not open"
+        parts = bytearray()
+        while len(parts) < count:
+            part = self._socket.recv(min(count - len(parts), 1 << 16))
+            if not part:
+                raise ConnectionError("the broker closed the connection")
+            parts += part
+        return bytes(parts)
+
+    # --- authentication ---
+
+    def _authenticate(self) -> None:
+        mechanism = self._properties.get("sasl.mechanism", self._properties.get("sasl.mechanisms", "")).upper()
+        if mechanism != "PLAIN" and mechanism not in _SCRAM_HASHES:
+            raise Rejected(f"This cannot be asked with sasl.mechanism={mechanism}: PLAIN and SCRAM can")
+        self._raise_refusal(self.ask(_SASL_HANDSHAKE, 1, struct.pack(">h", len(mechanism)) + mechanism.encode()))
+        user = self._properties.get("sasl.username", "")
+        password = self._properties.get("sasl.password", "")
+        if mechanism == "PLAIN":
+            self._prove(f"\0{user}\0{password}".encode())
+            return
+        scram = Scram(_SCRAM_HASHES[mechanism], user, password)
+        scram.check_end(self._prove(scram.proof(self._prove(scram.first()))))
+
+    def _prove(self, proof: bytes) -> bytes:
+        answer = self.ask(_SASL_AUTHENTICATE, 0, struct.pack(">i", len(proof)) + proof)
+        self._raise_refusal(answer)
+        (length,) = struct.unpack_from(">h", answer, 2)
+        position = 4 + max(length, 0)
+        (size,) = struct.unpack_from(">i", answer, position)
+        return answer[position + 4 : position + 4 + max(size, 0)]
+
+    def _raise_refusal(self, answer: bytes) -> None:
+        (code,) = struct.unpack_from(">h", answer)
+        if code:
+            raise NotAllowed(f"{self._address[0]}:{self._address[1]} refuses this user", code=code)
+
+
+def _tls(properties: Mapping[str, str]) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=properties.get("ssl.ca.location"))
+    if properties.get("ssl.endpoint.identification.algorithm", "https").lower() == "none":
+        context.check_hostname = False
+    if properties.get("enable.ssl.certificate.verification", "true").lower() == "false":
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if certificate := properties.get("ssl.certificate.location"):
+        key = properties.get("ssl.key.location")
+        context.load_cert_chain(certificate, keyfile=key, password=properties.get("ssl.key.password"))
+    return context

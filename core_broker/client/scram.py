@@ -1,0 +1,53 @@
+"""The client's half of SCRAM (RFC 5802): proves that a password is known without sending it."""
+
+import base64
+import hashlib
+import hmac
+import secrets
+
+from core_broker.client.errors import NotAllowed
+
+_ITERATIONS_MAX = 1_000_000
+
+
+class Scram:
+    """One attempt: `first` is sent, its answer given to `proof`, and the answer to that to `check_end`."""
+
+    def __init__(self, hash_name: str, user: str, password: str, *, nonce: str | None = None) -> None:
+        self._hash = hash_name
+        self._password = password.encode()
+        self._nonce = nonce or secrets.token_urlsafe(24)
+        self._bare = f"n={user.replace('=', '=3D').replace(',', '=2C')},r={self._nonce}"
+        self._server_signature = b""
+
+    def first(self) -> bytes:
+        """The first message."""
+        return f"n,,{self._bare}".encode()
+
+    def proof(self, answer: bytes) -> bytes:
+        """The second message, once the server has told its salt."""
+        told = _fields(answer)
+        nonce, iterations = told.get("r", ""), int(told.get("i", "0") or 0)
+        if not nonce.startswith(self._nonce) or not 0 < iterations <= _ITERATIONS_MAX:
+            raise NotAllowed("the broker's answer is not SCRAM")
+        salted = hashlib.pbkdf2_hmac(self._hash, self._password, base64.b64decode(told["s"]), iterations)
+        without_proof = f"c=biws,r={nonce}"
+        signed = f"{self._bare},{answer.decode()},{without_proof}".encode()
+        client_key = self._hmac(salted, b"Client Key")
+        signature = self._hmac(hashlib.new(self._hash, client_key).digest(), signed)
+        self._server_signature = self._hmac(self._hmac(salted, b"Server Key"), signed)
+        proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+        return f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
+
+    def check_end(self, answer: bytes) -> None:
+        """Raise unless the server has proved that it knows the password, too."""
+        shown = base64.b64decode(_fields(answer).get("v", ""))
+        if not hmac.compare_digest(shown, self._server_signature):
+            raise NotAllowed("the broker does not know the password")
+
+    def _hmac(self, key: bytes, text: bytes) -> bytes:
+        return hmac.digest(key, text, self._hash)
+
+
+def _fields(message: bytes) -> dict[str, str]:
+    return dict(part.split("=", 1) for part in message.decode().split(",") if "=" in part)
