@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 import uvloop
 from fastapi import APIRouter
@@ -18,14 +19,33 @@ from core_broker.service.web.limits import BodyLimits
 from core_broker.service.web.paths import RawPaths
 from core_broker.service.web.server import endpoints, serving
 from rest_proxy.admin.cluster import KafkaCluster
+from rest_proxy.consume.readers import Readers
+from rest_proxy.consume.streams import Streams
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats import rules
+from rest_proxy.formats.decoding import Decoder
 from rest_proxy.formats.encoding import Encoders
+from rest_proxy.formats.formats import Format
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.produce.producers import Producers
-from rest_proxy.routes import v2_produce, v3_acls, v3_groups
+from rest_proxy.produce.v3_records import RecordSender
+from rest_proxy.routes import (
+    v2_produce,
+    v2_records,
+    v2_topics,
+    v3_acls,
+    v3_brokers,
+    v3_clusters,
+    v3_configs,
+    v3_groups,
+    v3_partitions,
+    v3_reads,
+    v3_records,
+    v3_topics,
+)
 from rest_proxy.routes.bytes_routes import Shortcut
 from rest_proxy.routes.media_types import MediaTypes
+from rest_proxy.routes.reading import Reading
 from rest_proxy.settings import ProxySettings
 from schema_registry.client.registry_client import RegistryClient
 
@@ -54,16 +74,29 @@ async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
         routers: list[APIRouter] = []
         producers = Producers(settings, reachability)
         parts.push_async_callback(producers.close)
+        cluster = KafkaCluster(Admin(settings.kafka(settings.admin_properties)), reachability, address=settings.address)
+        decoders = {format_: Decoder(format_, registry) for format_ in Format}
+        readers = await parts.enter_async_context(Readers(settings, reachability))
+        streams = Streams(readers, limit=settings.streams_max, heartbeat_ms=settings.stream_heartbeat_ms)
+        reading = Reading(settings, readers=readers, streams=streams, decoders=decoders, metrics=metrics)
         if settings.api_v2_enable:
+            routers.append(v2_records.router(reading))
+            routers.append(v2_topics.router(cluster))
             encoders = Encoders(registry, rules.V2)
             routers.append(v2_produce.router(settings, producers=producers, encoders=encoders, metrics=metrics))
         if settings.api_v3_enable:
-            kafka = settings.kafka(settings.admin_properties)
-            cluster = KafkaCluster(Admin(kafka), reachability, address=settings.address)
+            routers.append(v3_reads.router(reading, cluster, settings.advertised_listeners))
+            administered = (v3_clusters, v3_brokers, v3_topics, v3_partitions, v3_configs)
+            routers += [routes.router(cluster, settings.advertised_listeners) for routes in administered]
             routers.append(v3_groups.router(cluster, settings.advertised_listeners))
             routers.append(v3_acls.router(cluster, settings.advertised_listeners))
+            sender = RecordSender(producers, Encoders(registry, rules.V3), metrics)
+            routers.append(v3_records.router(settings, sender=sender, cluster=cluster))
         async with serving(application(routers, settings, metrics), settings) as urls:
-            yield endpoints(urls)
+            try:
+                yield endpoints(urls)
+            finally:
+                streams.stop()  # while there are still connections to tell it to
 
 
 def application(routers: Sequence[APIRouter], settings: ProxySettings, metrics: ProxyMetrics) -> Application:
@@ -77,4 +110,5 @@ def application(routers: Sequence[APIRouter], settings: ProxySettings, metrics: 
     app = create_app(title="Caudal REST proxy", description=_DESCRIPTION, error_type=ProxyError, collect=collect)
     for router in routers:
         app.include_router(router)
-    return counts.around(BodyLimits(RawPaths(MediaTypes(Shortcut(app, routers))), settings))
+    unbounded = partial(v3_records.is_stream, max_bytes=settings.request_max_bytes)
+    return counts.around(BodyLimits(RawPaths(MediaTypes(Shortcut(app, routers))), settings, is_unbounded=unbounded))
