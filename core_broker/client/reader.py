@@ -1,0 +1,194 @@
+"""Reads partitions from chosen offsets, outside of any group: as fast as they come, never past a bound unseen."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+import confluent_kafka
+from confluent_kafka import KafkaError, Message, TopicPartition
+from typing_extensions import override
+
+from core_broker.client.consumer import Consumer, Place
+from core_broker.client.errors import NotFound, Rejected, Unreachable, from_kafka, mapped
+from core_broker.client.records import Header, IncomingRecord
+from core_broker.client.settings import ClientSettings
+
+_DEFAULTS: Final = {
+    # What is fetched ahead waits in memory: about this much, and one more answer of a broker.
+    "queued.max.messages.kbytes": "1024",
+    "fetch.max.bytes": "2097152",
+    # The library's default is a pause of a whole second whenever enough is fetched.
+    "fetch.queue.backoff.ms": "2",
+    "topic.metadata.propagation.max.ms": "500",
+}
+_NEEDED: Final = {"auto.offset.reset": "error", "enable.partition.eof": "true"}
+# Trouble that the library repairs by itself, and that of groups, which concerns no reader.
+_PASSING: Final = (
+    KafkaError._TRANSPORT,
+    KafkaError._ALL_BROKERS_DOWN,
+    KafkaError._RESOLVE,
+    KafkaError._TIMED_OUT,
+    KafkaError._WAIT_COORD,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+)
+_TIMESTAMP_TYPES: Final = {
+    confluent_kafka.TIMESTAMP_CREATE_TIME: "CreateTime",
+    confluent_kafka.TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
+}
+
+
+class OffsetOutOfRange(Rejected):
+    """The partition does not hold this offset: it is deleted, or was never written."""
+
+    def __init__(self, place: Place, offset: int) -> None:
+        super().__init__(f"offset {offset} is not in partition {place[1]} of topic {place[0]}", code=1)
+        self.place = place
+        self.offset = offset
+
+
+class Reader(Consumer):
+    """Reads partitions from where it is told to, and knows where it stands. For one thread at a time.
+
+    It never joins a group, and jumps nowhere: an offset that a partition does not hold raises OffsetOutOfRange.
+    """
+
+    def __init__(self, settings: ClientSettings, *, isolation_level: str | None = None) -> None:
+        isolation = {"isolation.level": isolation_level} if isolation_level else {}
+        properties = {**_DEFAULTS, **settings.properties, **isolation, **_NEEDED}
+        super().__init__(replace(settings, properties=properties))
+        self.positions: dict[Place, int] = {}
+        """The next offset of each partition that is read."""
+        self._unread: list[Message] = []
+        self._heard: dict[Place, tuple[int, int]] = {}
+
+    def start(self, positions: Mapping[Place, int]) -> None:
+        """Read these partitions from these offsets, and nothing else any more."""
+        self._unread.clear()
+        self.ended.clear()
+        self.positions = dict(positions)
+        self.assign(positions)
+
+    def add(self, positions: Mapping[Place, int]) -> None:
+        """Read these partitions, too."""
+        self.positions.update(positions)
+        with mapped():
+            self._consumer.incremental_assign([TopicPartition(*place, offset) for place, offset in positions.items()])
+
+    @override
+    def read(
+        self, count_max: int, *, timeout_ms: int, bytes_max: int = 1 << 62, at_least_one: bool = True
+    ) -> list[IncomingRecord]:
+        """What is there, or else what comes first; an empty list when nothing came in time.
+
+        As many records as `bytes_max` of keys and values allow, `at_least_one` however large; the rest is read next.
+        """
+        messages = self._unread or self._fetched(count_max, timeout_ms)
+        records: list[IncomingRecord] = []
+        size = taken = 0
+        for message in islice(messages, count_max):
+            if message.error() is not None:
+                if records and not _is_end(message):
+                    break  # Trouble is told by the next read, when what came before it is safe.
+                self._note(message)
+            else:
+                record = _record(message)
+                size += len(record.key or b"") + len(record.value or b"")
+                if size > bytes_max and (records or not at_least_one):
+                    break
+                records.append(record)
+                self._pass(record)
+            taken += 1
+        self._unread = messages[taken:]
+        return records
+
+    def is_at_end(self, place: Place) -> bool:
+        """Whether all that was there when the partition was last looked at has been read; never blocks."""
+        return not self._unread and (place in self.ended or self.positions[place] >= self.known_bounds(place)[1])
+
+    @override
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        """First offset of a partition, and the one after the last that may be read; asks the cluster."""
+        found = self._heard[topic, partition] = super().bounds(topic, partition)
+        return found
+
+    def known_bounds(self, place: Place) -> tuple[int, int]:
+        """First offset of a partition and the one after its last, as last heard of; never blocks."""
+        with mapped():
+            low, high = self._consumer.get_watermark_offsets(TopicPartition(*place), cached=True)
+        before = self._heard[place]
+        return low if low >= 0 else before[0], high if high >= 0 else before[1]
+
+    def peek(self, *, timeout_ms: int) -> None:
+        """Wait for what comes first, and keep it for `read`; raises what is wrong with the positions."""
+        if not self._unread:
+            self._unread = self._fetched(1, timeout_ms)
+        if self._unread and self._unread[0].error() is not None and not _is_end(self._unread[0]):
+            self._note(self._unread.pop(0))
+
+    def partitions_now(self, topic: str, *, timeout_ms: int) -> list[int] | None:
+        """The partitions of a topic at this moment, none when it was deleted; None when nobody answers in time."""
+        try:
+            with mapped():
+                found = self._consumer.list_topics(topic, timeout=timeout_ms / 1000).topics[topic]
+        except Unreachable:
+            return None
+        if found.error is None:
+            return sorted(found.partitions)
+        return [] if isinstance(from_kafka(found.error), NotFound) else None
+
+    def close(self) -> None:
+        """Leave nothing open."""
+        self._consumer.close()
+
+    def _fetched(self, count_max: int, timeout_ms: int) -> list[Message]:
+        # `consume` waits until all that it may give is there: it is asked for what there is, `poll` for what comes.
+        with mapped():
+            messages = self._consumer.consume(count_max, 0)
+            if messages or timeout_ms <= 0:
+                return messages
+            first = self._consumer.poll(timeout_ms / 1000)
+            return [first, *self._consumer.consume(count_max - 1, 0)] if first is not None else []
+
+    def _note(self, message: Message) -> None:
+        """An end was reached, or something happened that the caller must know."""
+        error = message.error()
+        assert error is not None
+        place = (message.topic() or "", message.partition() or 0)
+        if _is_end(message):
+            self.ended.add(place)
+            self.positions[place] = max(self.positions.get(place, 0), message.offset() or 0)
+        elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+            raise OffsetOutOfRange(place, message.offset() or 0)
+        elif error.code() not in _PASSING:
+            raise from_kafka(error)
+
+    def _pass(self, record: IncomingRecord) -> None:
+        place = (record.topic, record.partition)
+        self.positions[place] = record.offset + 1
+        if self.ended:
+            self.ended.discard(place)
+
+
+def _is_end(message: Message) -> bool:
+    error = message.error()
+    return error is not None and error.code() == KafkaError._PARTITION_EOF
+
+
+def _record(message: Message) -> IncomingRecord:
+    kind, timestamp_ms = message.timestamp()
+    headers: list[Header] | None = message.headers()  # type: ignore[assignment]  # those of a record that was read
+    return IncomingRecord(
+        topic=message.topic() or "",
+        partition=message.partition() or 0,
+        offset=message.offset() or 0,
+        timestamp_ms=timestamp_ms,
+        timestamp_type=_TIMESTAMP_TYPES.get(kind, ""),
+        key=message.key(),
+        value=message.value(),
+        headers=headers or (),
+    )

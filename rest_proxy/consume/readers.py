@@ -1,0 +1,149 @@
+"""Readers of partitions: threads to read in, and connections that wait for who reads on where they stopped."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import ParamSpec, Self, TypeVar
+
+from core_broker.client.errors import ClientError
+from core_broker.client.reachability import Reachability
+from core_broker.client.reader import Reader
+from rest_proxy.errors import from_cluster, too_many
+from rest_proxy.settings import ProxySettings
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_SPARE_THREADS = 4
+"""For what readers leave behind: connections to be closed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """Where to read, and what is seen of transactions there."""
+
+    topic: str
+    partition: int
+    offset: int
+    isolation_level: str
+
+
+class Lease:
+    """One reader in the hands of one request. What blocks runs on a thread; leaving never waits for it."""
+
+    def __init__(self, threads: ThreadPoolExecutor, address: str) -> None:
+        self._threads = threads
+        self._address = address
+        self._job: asyncio.Future[object] | None = None
+        self.reader: Reader | None = None
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run what blocks on a thread; the cluster's errors become ours."""
+        loop = asyncio.get_running_loop()
+        job = loop.run_in_executor(self._threads, lambda: function(*args, **kwargs))
+        self._job = job  # type: ignore[assignment]  # of whatever type
+        try:
+            return await asyncio.shield(job)
+        except ClientError as error:
+            raise from_cluster(error, address=self._address) from error
+
+    def close(self) -> None:
+        """Close the reader, as soon as the thread that may still use it is done; never waits."""
+        if self._job is not None and not self._job.done():
+            self._job.add_done_callback(lambda _: self._close())
+        else:
+            self._close()
+
+    def _close(self) -> None:
+        if self._job is not None and not self._job.cancelled():
+            self._job.exception()  # Nobody else asks for it any more.
+        if self.reader is not None:
+            with suppress(RuntimeError):  # The threads are gone: so is the process, in a moment.
+                self._threads.submit(self.reader.close)
+
+
+class Readers:
+    """All readers of this proxy: at most `readers.max` for pages, and one for each stream. For one event loop."""
+
+    def __init__(self, settings: ProxySettings, reachability: Reachability, *, idle_seconds: float = 30.0) -> None:
+        self._settings = settings
+        self._client_settings = settings.kafka(settings.consumer_properties)
+        self._reachability = reachability
+        self._idle_seconds = idle_seconds
+        self._limit = settings.readers_max
+        self._idle: dict[Reader, tuple[Spot, asyncio.TimerHandle]] = {}
+        self._threads = ThreadPoolExecutor(
+            settings.readers_max + settings.streams_max + _SPARE_THREADS, thread_name_prefix="reader"
+        )
+        self.in_use = 0
+        """Readers that serve a page at the moment."""
+
+    @property
+    def idle(self) -> int:
+        """Readers that wait for who reads on where they stopped."""
+        return len(self._idle)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for reader in list(self._idle):
+            self._drop(reader)
+        await asyncio.to_thread(self._threads.shutdown)
+
+    def lease(self) -> Lease:
+        """Threads for a reader that is yet to be made."""
+        return Lease(self._threads, self._settings.address)
+
+    def make(self, isolation_level: str) -> Reader:
+        """A new reader; blocks."""
+        return Reader(self._client_settings, isolation_level=isolation_level)
+
+    async def check(self) -> None:
+        """Raise 503 unless the cluster answers, within a second."""
+        if not self._reachability.is_believed():
+            await self.lease().run(self._reachability.check)
+
+    @asynccontextmanager
+    async def borrowed(self, spot: Spot | None) -> AsyncIterator[Lease]:
+        """A lease with the reader that stopped at a spot, or with none; 429 when too many are in use.
+
+        A reader that is left without an error, with `give_back` called for it, is kept for a while.
+        """
+        if self.in_use >= self._limit:
+            raise too_many(f"{self._limit} reads are served at the moment (readers.max); try again later")
+        lease = self.lease()
+        lease.reader = self._taken(spot) if spot is not None else None
+        if lease.reader is None and self.in_use + len(self._idle) >= self._limit:
+            self._drop(next(iter(self._idle)))
+        self.in_use += 1
+        try:
+            yield lease
+        finally:
+            self.in_use -= 1
+            if lease.reader not in self._idle:
+                lease.close()
+
+    def give_back(self, lease: Lease, spot: Spot) -> None:
+        """Keep a reader for who reads on at a spot."""
+        assert lease.reader is not None
+        timer = asyncio.get_running_loop().call_later(self._idle_seconds, self._drop, lease.reader)
+        self._idle[lease.reader] = (spot, timer)
+
+    def _taken(self, spot: Spot) -> Reader | None:
+        for reader, (where, timer) in self._idle.items():
+            if where == spot:
+                timer.cancel()
+                del self._idle[reader]
+                return reader
+        return None
+
+    def _drop(self, reader: Reader) -> None:
+        _, timer = self._idle.pop(reader)
+        timer.cancel()
+        self._threads.submit(reader.close)

@@ -1,0 +1,109 @@
+"""Query parameters of reads, and what they are answered with."""
+
+from typing import Annotated, Literal
+
+from fastapi import Depends, Header, Query
+
+from core_broker.service.web.media_types import preferred
+from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
+from rest_proxy.errors import ProxyError
+from rest_proxy.formats.formats import Format
+from rest_proxy.routes.reading import Limits, Origin
+
+_MAX_TIMEOUT_MS = 60_000
+_MAX_OFFSET = 2**63 - 2
+_NDJSON_TOO = b"application/ndjson"
+_STREAMS = (NDJSON, SERVER_SENT_EVENTS, _NDJSON_TOO)
+
+Offset = Annotated[int | None, Query(ge=0, le=_MAX_OFFSET, description="The first offset to read.", examples=[17])]
+Timestamp = Annotated[
+    str | None,
+    Query(
+        max_length=64,
+        description="Begin with the first record of this time or later: milliseconds since 1970, or ISO 8601.",
+        examples=["2026-01-31T12:00:00Z"],
+    ),
+]
+From = Annotated[
+    Literal["beginning", "end"] | None,
+    Query(alias="from", description="Begin with the first record that is there, or with the next that is written."),
+]
+Position = Annotated[
+    str | None,
+    Query(
+        max_length=60_000,
+        description="Streams: go on where another stopped, as its `Last-Event-ID` or its last line tells:"
+        " `partition:offset,…`. The header `Last-Event-ID` means the same, and counts more than all other beginnings.",
+        examples=["0:17,1:5"],
+    ),
+]
+Timeout = Annotated[
+    int | None,
+    Query(ge=0, le=_MAX_TIMEOUT_MS, description="How many milliseconds a page waits for its first record."),
+]
+MaxBytes = Annotated[
+    int | None,
+    Query(ge=1, le=2**31 - 1, description="Most bytes of keys and values in a page, which has one record at least."),
+]
+MaxRecords = Annotated[
+    int | None, Query(ge=1, le=2**31 - 1, description="Most records in a page, or before a stream ends.")
+]
+Until = Annotated[
+    Literal["end"] | None,
+    Query(description="Streams: end with the last record that was there when the request came."),
+]
+IsolationLevel = Annotated[
+    Literal["read_committed", "read_uncommitted"] | None,
+    Query(description="Whether records of open and aborted transactions are seen."),
+]
+KeyFormat = Annotated[Format, Query(description="The format of keys.", examples=["string"])]
+ValueFormat = Annotated[Format, Query(description="The format of values.", examples=["json"])]
+
+
+def negotiated(accept: str, *offered: bytes) -> bytes:
+    """The media type of the answer; a page's come before those of streams. Raises 406."""
+    chosen = preferred(accept.encode("latin-1", "replace") or b"*/*", (*offered, *_STREAMS))
+    if chosen is None:
+        raise ProxyError(406, "HTTP 406 Not Acceptable")
+    return NDJSON if chosen == _NDJSON_TOO else chosen
+
+
+async def origin(
+    *, offset: Offset = None, timestamp: Timestamp = None, from_: From = None, position: Position = None
+) -> Origin:
+    """Where a request says that reading begins."""
+    return Origin(offset=offset, timestamp=timestamp, beginning_or_end=from_, position=position)
+
+
+async def stream_limits(*, max_records: MaxRecords = None, until: Until = None) -> Limits:
+    """When a stream ends."""
+    return Limits(max_records=max_records, until_end=until is not None)
+
+
+async def v3_limits(
+    *,
+    timeout_ms: Timeout = None,
+    max_bytes: MaxBytes = None,
+    max_records: MaxRecords = None,
+    until: Until = None,
+) -> Limits:
+    """When a page or stream ends, in the words of API v3."""
+    return Limits(timeout_ms=timeout_ms, max_bytes=max_bytes, max_records=max_records, until_end=until is not None)
+
+
+async def v2_limits(
+    *,
+    timeout: Timeout = None,  # noqa: ASYNC109 - the API's word
+    max_bytes: MaxBytes = None,
+    max_records: MaxRecords = None,
+    until: Until = None,
+) -> Limits:
+    """When a page or stream ends, in the words of API v2."""
+    return Limits(timeout_ms=timeout, max_bytes=max_bytes, max_records=max_records, until_end=until is not None)
+
+
+FromOrigin = Annotated[Origin, Depends(origin)]
+StreamLimits = Annotated[Limits, Depends(stream_limits)]
+V2Limits = Annotated[Limits, Depends(v2_limits)]
+V3Limits = Annotated[Limits, Depends(v3_limits)]
+Accept = Annotated[str, Header(include_in_schema=False)]

@@ -1,0 +1,137 @@
+"""API v2: records of a partition as pages (as Redpanda has them) and streams, and those of a topic as a stream."""
+
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request, Response
+
+from core_broker.service.web.limits import BoundedRoute
+from rest_proxy.consume.reads import Page
+from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
+from rest_proxy.errors import ProxyError
+from rest_proxy.formats.formats import Format
+from rest_proxy.models.errors import errors
+from rest_proxy.models.records_read import EVENTS, NDJSON_V2, V2_PAGE, V2ReadRecord
+from rest_proxy.routes.media_types import EMBEDDED, V2
+from rest_proxy.routes.parameters import PartitionId, TopicName
+from rest_proxy.routes.read_parameters import (
+    Accept,
+    FromOrigin,
+    IsolationLevel,
+    StreamLimits,
+    V2Limits,
+    negotiated,
+)
+from rest_proxy.routes.reading import Asked, Origin, Reading
+
+_DEFAULT_RECORDS = 10_000
+_ORIGINS = ("offset", "timestamp", "from")
+_STREAMS = {NDJSON.decode(): NDJSON_V2, SERVER_SENT_EVENTS.decode(): EVENTS}
+_PAGES = {media_type.decode(): V2_PAGE for media_type in EMBEDDED}
+_ERRORS = errors(404, 406, 429)
+
+StreamFormat = Annotated[
+    Format, Query(alias="format", description="Streams: the format of keys and values; pages have it in Accept.")
+]
+
+
+def router(reading: Reading) -> APIRouter:
+    """Reads over HTTP."""
+    routes = APIRouter(tags=["v2 records"], route_class=BoundedRoute)
+    _add_partition(routes, reading)
+    _add_topic(routes, reading)
+    return routes
+
+
+def _add_partition(routes: APIRouter, reading: Reading) -> None:
+    meaning = "A page, its records in the format of its media type; or a stream, where Accept asks for one."
+
+    @routes.get(
+        "/topics/{topic}/partitions/{partition}/records",
+        operation_id="v2_read_records",
+        response_model=None,
+        responses={**_ERRORS, 200: {"content": {**_PAGES, **_STREAMS}, "description": meaning}},
+    )
+    async def read_records(
+        request: Request,
+        *,
+        topic: TopicName,
+        partition: PartitionId,
+        origin: FromOrigin,
+        limits: V2Limits,
+        stream_format: StreamFormat = Format.BINARY,
+        isolation_level: IsolationLevel = None,
+        accept: Accept = "*/*",
+    ) -> Response:
+        """Records of a partition, from an offset or a time on (a stream: else those that are written from now on).
+
+        A page is answered as soon as there is a record, or empty when the time is over; its `Link` header pages on.
+        """
+        media_type = negotiated(accept, *EMBEDDED, *V2)
+        is_page = media_type in EMBEDDED or media_type in V2
+        asked = Asked(
+            topic=topic,
+            partition=partition,
+            origin=origin,
+            limits=limits,
+            isolation=isolation_level,
+            telling=reading.v2(EMBEDDED.get(media_type, Format.BINARY) if is_page else stream_format),
+        )
+        if not is_page:
+            return await reading.stream(request, asked, media_type=media_type)
+        _check_page(origin)
+        page, body = await reading.page(request, asked, default_records=_DEFAULT_RECORDS)
+        return Response(body, media_type=media_type.decode(), headers={"link": _next(request, page)})
+
+
+def _add_topic(routes: APIRouter, reading: Reading) -> None:
+    meaning = "A stream that goes on. The records of one partition come in their order."
+
+    @routes.get(
+        "/topics/{topic}/records",
+        operation_id="v2_stream_records",
+        response_model=None,
+        responses={
+            **_ERRORS,
+            200: {"content": _STREAMS, "description": meaning},
+            # For the document alone: it makes the record known that lines refer to.
+            299: {"model": V2ReadRecord, "description": "Never answered: one line of a stream."},
+        },
+    )
+    async def stream_records(
+        request: Request,
+        *,
+        topic: TopicName,
+        origin: FromOrigin,
+        limits: StreamLimits,
+        stream_format: StreamFormat = Format.BINARY,
+        isolation_level: IsolationLevel = None,
+        accept: Accept = "*/*",
+    ) -> Response:
+        """Records of all partitions of a topic as a stream, from a time on, or else those that are written from now on.
+
+        Partitions that the topic gets later are read from their beginning.
+        """
+        media_type = negotiated(accept)
+        asked = Asked(
+            topic=topic,
+            partition=None,
+            origin=origin,
+            limits=limits,
+            isolation=isolation_level,
+            telling=reading.v2(stream_format),
+        )
+        return await reading.stream(request, asked, media_type=media_type)
+
+
+def _check_page(origin: Origin) -> None:
+    """Pages say where they begin, as Redpanda asks for."""
+    if origin.position is not None:
+        raise ProxyError(400, "Parameter position: it is for streams; a page begins at offset or timestamp")
+    if origin.offset is None and origin.timestamp is None and origin.beginning_or_end is None:
+        raise ProxyError(40002, "Missing mandatory parameter 'offset'")
+
+
+def _next(request: Request, page: Page) -> str:
+    kept = [(key, value) for key, value in request.query_params.multi_items() if key not in _ORIGINS]
+    return f'<{request.url.path}?{urlencode([("offset", page.next_offset), *kept])}>; rel="next"'
