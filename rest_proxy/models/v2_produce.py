@@ -51,7 +51,9 @@ class V2PartitionOffset(BaseModel):
 
     partition: int | None = Field(description="Where it was written; null if it was not.")
     offset: int | None = Field(description="Its offset; null if it was not written, -1 if nobody knows it (acks=0).")
-    error_code: int | None = Field(description="1 for a record that cannot be written, 2 if it may be tried again.")
+    error_code: int | None = Field(
+        description="1 for a record that cannot be written, 2 if it may be tried again, 40301 if it is not allowed."
+    )
     error: str | None = Field(description="The same in words.")
 
 

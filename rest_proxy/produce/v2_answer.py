@@ -9,6 +9,8 @@ from rest_proxy.errors import ProxyError, partition_not_found, topic_not_found
 
 _NOT_RETRIABLE = 1
 _RETRIABLE = 2
+_REFUSED_USER = (40101, 40301)
+"""The cluster does not know the user, or does not allow it: Confluent tells these codes for each record, too."""
 
 
 class PartitionOffset(msgspec.Struct, gc=False):
@@ -18,7 +20,7 @@ class PartitionOffset(msgspec.Struct, gc=False):
     offset: int | None = None
     """-1 when nobody knows it (acks=0), as Kafka's clients tell it."""
     error_code: int | None = None
-    """1, or 2 when the same record may succeed later."""
+    """1, or 2 when the same record may succeed later; 40101 or 40301 when the cluster refuses the user."""
     error: str | None = None
 
 
@@ -65,4 +67,6 @@ def named(outcome: Delivery | ProxyError, topic: str, partition: int | None) -> 
 
 def _failed(error: Delivery | ProxyError) -> PartitionOffset:
     assert isinstance(error, ProxyError)
+    if error.code in _REFUSED_USER:
+        return PartitionOffset(error_code=error.code, error=error.message)
     return PartitionOffset(error_code=_RETRIABLE if error.is_retriable else _NOT_RETRIABLE, error=error.message)

@@ -11,8 +11,9 @@ from rest_proxy.formats.formats import NO_CHOICE, Format
 from rest_proxy.produce import v2_attributes
 from rest_proxy.produce.v2_request import NO_HEADERS, NULL, ProduceRequest, Record
 
-_AT_A_TIME = 200
-"""Records by schemas take long: so many are written before others get their turn."""
+_AT_A_TIME = 2000
+_AT_A_TIME_BY_SCHEMA = 200
+"""So many records are written before others get their turn; those by schemas take longer."""
 
 
 class RecordWriter:
@@ -42,11 +43,12 @@ class RecordWriter:
 
     async def write(self, records: Sequence[Record]) -> list[OutgoingRecord | ProxyError]:
         """What is to be sent for each record, or why it cannot be sent."""
-        if not self._format.has_schema or len(records) <= _AT_A_TIME:
+        at_a_time = _AT_A_TIME_BY_SCHEMA if self._format.has_schema else _AT_A_TIME
+        if len(records) <= at_a_time:
             return [self._written(record) for record in records]
         written: list[OutgoingRecord | ProxyError] = []
-        for start in range(0, len(records), _AT_A_TIME):
-            written += [self._written(record) for record in records[start : start + _AT_A_TIME]]
+        for start in range(0, len(records), at_a_time):
+            written += [self._written(record) for record in records[start : start + at_a_time]]
             await asyncio.sleep(0)
         return written
 

@@ -24,6 +24,13 @@ def test_every_record_has_its_outcome() -> None:
     }
 
 
+def test_a_user_that_the_cluster_refuses_is_told_by_confluents_code() -> None:
+    assert [outcome.error_code for outcome in offsets([ProxyError(40301, "no"), ProxyError(40101, "who?")])] == [
+        40301,
+        40101,
+    ]
+
+
 def test_failures_are_counted() -> None:
     assert failures([WRITTEN, BAD, BAD]) == 2
 

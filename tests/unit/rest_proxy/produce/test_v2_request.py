@@ -91,3 +91,14 @@ def test_too_many_records_are_refused_with_the_limit() -> None:
     with pytest.raises(ProxyError, match=r"3 records.* at most 2 \(produce.request.max.records\)") as refused:
         parse(b'{"records":[{},{},{}]}', max_records=2)
     assert refused.value.code == 413
+
+
+def test_too_many_values_are_refused_before_they_are_made() -> None:
+    with pytest.raises(ProxyError, match="more than 1000000 values") as refused:
+        parse(b'{"records":[' + b"{}," * 600_000 + b"{}]}", max_records=10)
+    assert refused.value.code == 413
+
+
+def test_text_that_looks_like_many_values_is_one() -> None:
+    (record,) = parse(b'{"records":[{"value":"' + b'\\"{[,' * 500_000 + b'"}]}', max_records=10).records
+    assert len(bytes(record.value)) == 2_500_002
