@@ -17,7 +17,7 @@ from fastavro.schema import SchemaParseException
 from schema_registry.formats.avro import AvroSchema
 from schema_registry.formats.avro_types import Primitive
 from schema_registry.serdes import avro_bounds, avro_view
-from schema_registry.serdes.avro_reading import Mismatch, Readings
+from schema_registry.serdes.avro_writing import Mismatch, Write, Writings, plain_bytes
 from schema_registry.serdes.codec import JsonView, Value
 from schema_registry.serdes.errors import InvalidData, UnusableSchema
 
@@ -69,11 +69,14 @@ class AvroCodec:
     def encode_json(self, view: JsonView) -> bytes:
         """The bytes of a value in Avro's JSON encoding."""
         parts = self._json or self._json_parts()
+        data: list[bytes] = []
         try:
-            value = parts.reading(view)
+            if self._is_bytes:
+                return plain_bytes(view)
+            parts.write(view, data.append)
         except (Mismatch, RecursionError) as mismatch:
             raise InvalidData(f"the JSON does not fit the Avro schema: {mismatch}") from mismatch
-        return bytes(value) if self._is_bytes else _written(parts.structure, value)
+        return b"".join(data)
 
     def decode_json(self, data: bytes, start: int = 0) -> JsonView:
         """The value of bytes, in Avro's JSON encoding."""
@@ -105,12 +108,12 @@ class AvroCodec:
 class _JsonParts:
     """What the JSON view of a schema needs."""
 
-    __slots__ = ("reading", "structure", "view")
+    __slots__ = ("structure", "view", "write")
 
     def __init__(self, root: Any) -> None:
         self.structure = _parsed(avro_view.layout(root))
         self.view: Callable[[Any], JsonView] | None = avro_view.Views().of(root)
-        self.reading: Callable[[JsonView], Any] = Readings().of(root)
+        self.write: Write = Writings().of(root)
 
 
 def _parsed(structure: Any) -> Any:
