@@ -63,7 +63,7 @@ class Decoder:
         try:
             return self._read(record, data, is_key=is_key)
         except _FAULTS as error:
-            reason = f"it is not {'JSON' if self._format is Format.JSON else 'text'} in UTF-8: {error}"
+            reason = f"it is not {'text' if self._format is Format.STRING else 'JSON'} in UTF-8: {error}"
         except SerdeError as error:
             reason = str(error)
         place = f"{record.topic}, partition {record.partition}, offset {record.offset}"
@@ -90,7 +90,7 @@ class Decoder:
         if found != self._format.schema_type:
             raise SerdeError(f"its schema {frame.schema} is of type {found}, not {self._format.schema_type}")
         codec, rest, start = reader.place(frame, data)
-        return codec.decode_json(rest, start)
+        return checked(rest[start:]) if self._format is Format.JSONSCHEMA else codec.decode_json(rest, start)
 
     def _fetch(self, names: Iterable[SchemaName]) -> None:
         """Make what reads data of these schemas; why one cannot be had is told with the records that name it."""

@@ -61,9 +61,13 @@ async def test_data_without_schema_is_told(client: RegistryClient, format_: Form
     assert await told(Decoder(format_, client), record(data, key=data)) == (view, view)
 
 
-def test_json_is_told_as_it_was_written(client: RegistryClient) -> None:
+async def test_json_is_told_as_it_was_written(client: RegistryClient, name: str) -> None:
     text = b'{"a":123456789012345678901234567890,"b":1.10}'
-    assert msgspec.json.encode(Decoder(Format.JSON, client).value(record(text))) == text
+    prefix = Serializer(client, JSON.definition).writer(name).prefix
+    for format_, data in ((Format.JSON, text), (Format.JSONSCHEMA, prefix + text)):
+        decoder = Decoder(format_, client)
+        await decoder.prepare([record(data)])
+        assert msgspec.json.encode(decoder.value(record(data))) == text
 
 
 @pytest.mark.parametrize(
