@@ -4,12 +4,11 @@ The enums have Kafka's own words and numbers. confluent-kafka calls the cluster 
 what it has no word for is refused before anything is sent.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
-from uuid import uuid4
 
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import (
@@ -22,7 +21,9 @@ from confluent_kafka.admin import (
 )
 from confluent_kafka.admin import ResourceType as LibraryResourceType
 
-from core_broker.client.errors import ClientError, NotAllowed, Rejected, mapped
+from core_broker.client.direct import DirectAdmin
+from core_broker.client.errors import ClientError, Rejected, mapped
+from core_broker.client.models import Broker
 
 
 class ResourceType(StrEnum):
@@ -103,8 +104,17 @@ class AclFilter:
 class Access:
     """Asks and changes the ACLs of a cluster; every call may raise a ClientError, Rejected without an authorizer."""
 
-    def __init__(self, client: AdminClient, *, timeout_seconds: float) -> None:
+    def __init__(
+        self,
+        client: AdminClient,
+        direct: DirectAdmin,
+        *,
+        wait: Callable[["Future[Any]"], Any],
+        timeout_seconds: float,
+    ) -> None:
         self._client = client
+        self._direct = direct
+        self._wait = wait
         self._timeout = timeout_seconds
 
     def acls(self, wanted: AclFilter) -> list[Acl]:
@@ -133,33 +143,17 @@ class Access:
         return _sorted(self._wait(future))
 
     def _check_answer(self) -> None:
-        """Tell a cluster without rules from one that refused to answer: librdkafka drops the error of DescribeAcls.
+        """Tell a cluster without rules from one that refused to answer: the library drops the error of DescribeAcls.
 
-        Removing rules that nobody can have is answered with the error, too, if there is no authorizer. Where removing
-        is forbidden, what this user may do in the cluster tells whether reading is.
+        Where a connection of our own cannot be made (the mechanism is neither PLAIN nor SCRAM), there are no rules.
         """
-        nobody = f"nobody-{uuid4()}"
-        unheard_of = AclFilter(
-            resource_type=ResourceType.TOPIC,
-            resource_name=nobody,
-            pattern_type=PatternType.LITERAL,
-            principal=f"User:{nobody}",
-        )
+        cluster = self._wait(self._client.describe_cluster(request_timeout=self._timeout))
+        asked = cluster.controller or cluster.nodes[0]
         try:
-            self.delete(unheard_of)
-        except NotAllowed:
-            self._check_may_describe()
-        except ClientError as error:
-            if error.code == KafkaError.SECURITY_DISABLED:
+            self._direct.check_acls(Broker(id=asked.id, host=asked.host, port=asked.port))
+        except Rejected as error:
+            if error.code != KafkaError.UNKNOWN:
                 raise
-
-    def _check_may_describe(self) -> None:
-        future = self._client.describe_cluster(include_authorized_operations=True, request_timeout=self._timeout)
-        allowed = self._wait(future).authorized_operations or ()  # the library says None when there are none
-        if AclOperation.DESCRIBE not in allowed:
-            raise NotAllowed(
-                "the cluster does not let this user see its ACLs", code=KafkaError.CLUSTER_AUTHORIZATION_FAILED
-            )
 
     def _failure(self, future: "Future[Any]") -> ClientError | None:
         try:
@@ -167,10 +161,6 @@ class Access:
         except ClientError as error:
             return error
         return None
-
-    def _wait(self, future: "Future[Any]") -> Any:
-        with mapped():
-            return future.result(self._timeout + 5)
 
 
 # --- in the library's words ---

@@ -302,7 +302,7 @@ class Admin:
     @property
     def access(self) -> Access:
         """The ACLs of the cluster."""
-        return Access(self._client, timeout_seconds=self._timeout)
+        return Access(self._client, self._direct, wait=self._wait, timeout_seconds=self._timeout)
 
     # --- waiting ---
 

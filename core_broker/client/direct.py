@@ -1,4 +1,6 @@
-"""Requests that the library cannot send: configs of the whole cluster, replicas on the move, a new topic's configs."""
+"""Requests that the library cannot send: configs of the whole cluster, replicas on the move, a new topic's configs;
+and one whose errors it keeps to itself: DescribeAcls.
+"""
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,9 +13,10 @@ from core_broker.client.models import Broker, Config, Reassignment, Synonym
 from core_broker.client.settings import ClientSettings
 
 T = TypeVar("T")
-_CREATE_TOPICS, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _LIST_REASSIGNMENTS = 19, 32, 44, 46
+_CREATE_TOPICS, _DESCRIBE_ACLS, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _LIST_REASSIGNMENTS = 19, 29, 32, 44, 46
 _BROKER, _EVERY_BROKER = 4, ""
 _SET, _DELETE = 0, 1
+_ANY, _LITERAL = 1, 3
 _DEFAULT_CONFIG = 5
 _TEXT_BYTES_MAX = 32767
 
@@ -61,6 +64,14 @@ class DirectAdmin:
         answer.int32()
         (configs,) = answer.items(lambda: _created(answer))
         return sorted(configs, key=lambda config: config.key)
+
+    def check_acls(self, broker: Broker) -> None:
+        """Raise what the cluster says when it is asked for ACLs; asked for few, so that the answer is short."""
+        body = struct.pack(">b", _ANY) + _text("nobody's resource") + struct.pack(">b", _LITERAL)
+        body += _text(None) + _text(None) + struct.pack(">bb", _ANY, _ANY)
+        answer = _Answer(self._ask(broker, _DESCRIBE_ACLS, 1, body))
+        answer.int32()
+        _raise_error(answer)
 
     def _ask(self, broker: Broker, key: int, version: int, body: bytes, *, is_flexible: bool = False) -> bytes:
         with Connection(self._settings, broker.host, broker.port) as connection:

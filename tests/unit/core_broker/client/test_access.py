@@ -212,7 +212,7 @@ def test_user_who_may_only_look_finds_no_rules_where_there_are_none(authorizing:
 
 def test_user_who_may_not_look_is_told_so(authorizing: AuthorizingCluster) -> None:
     authorizing.may_alter = authorizing.may_describe = False
-    with pytest.raises(NotAllowed, match="does not let this user see"):
+    with pytest.raises(NotAllowed):
         access(authorizing).acls(AclFilter())
 
 
