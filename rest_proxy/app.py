@@ -74,7 +74,8 @@ async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
         routers: list[APIRouter] = []
         producers = Producers(settings, reachability)
         parts.push_async_callback(producers.close)
-        cluster = KafkaCluster(Admin(settings.kafka(settings.admin_properties)), reachability, address=settings.address)
+        admin = Admin(settings.kafka(settings.admin_properties), watch=reachability.check)
+        cluster = KafkaCluster(admin, reachability, address=settings.address)
         decoders = {format_: Decoder(format_, registry) for format_ in Format}
         readers = await parts.enter_async_context(Readers(settings, reachability))
         streams = Streams(readers, limit=settings.streams_max, heartbeat_ms=settings.stream_heartbeat_ms)

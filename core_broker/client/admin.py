@@ -1,6 +1,7 @@
 """Topics, groups and the cluster: what an operator asks and changes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -8,6 +9,7 @@ from typing import Any, TypeVar
 from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, Node, TopicCollection, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
+    ClusterMetadata,
     ConfigResource,
     NewPartitions,
     NewTopic,
@@ -39,13 +41,18 @@ Outcome = dict[str, ClientError | None]
 
 _INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """Topics that Kafka calls internal; a listing does not say so itself."""
+_WATCH_SECONDS = 0.3
+_ATTEMPT_SECONDS = 1.0
+_PAUSE_SECONDS = 0.1
 
 
 class Admin:
     """Asks and changes a cluster; every call may raise a ClientError."""
 
-    def __init__(self, settings: ClientSettings) -> None:
+    def __init__(self, settings: ClientSettings, *, watch: Callable[[], None] = lambda: None) -> None:
+        """`watch` is called now and then while an answer is awaited; what it raises ends the wait."""
         self._timeout = settings.timeout_seconds
+        self._watch = watch
         with mapped():
             self._client = AdminClient(settings.configuration())
         self._direct = DirectAdmin(settings)
@@ -63,21 +70,18 @@ class Admin:
 
     def ping(self) -> None:
         """Raise Unreachable unless some broker answers."""
-        with mapped():
-            self._client.list_topics(timeout=self._timeout)
+        self._metadata()
 
     # --- topics ---
 
     def topic_names(self) -> dict[str, int]:
         """Every topic and how many partitions it has."""
-        with mapped():
-            metadata = self._client.list_topics(timeout=self._timeout)
+        metadata = self._metadata()
         return {name: len(topic.partitions) for name, topic in metadata.topics.items()}
 
     def all_topics(self) -> list[Topic]:
         """Every topic with its partitions, by name, in one request; ids and authorized operations are not told."""
-        with mapped():
-            metadata = self._client.list_topics(timeout=self._timeout)
+        metadata = self._metadata()
         return [_listed(metadata.topics[name]) for name in sorted(metadata.topics)]
 
     def topics(self, names: Iterable[str], *, authorized_operations: bool = False) -> list[Topic]:
@@ -307,8 +311,25 @@ class Admin:
     # --- waiting ---
 
     def _wait(self, future: "Future[Any]") -> Any:
-        with mapped():
-            return future.result(self._timeout + 5)
+        ends_at = time.monotonic() + self._timeout + 5
+        while time.monotonic() < ends_at:
+            with mapped(), suppress(TimeoutError):
+                return future.result(_WATCH_SECONDS)
+            self._watch()
+        raise Unreachable(f"no answer came within {self._timeout:g} s")
+
+    def _metadata(self) -> ClusterMetadata:
+        """What the cluster tells of all topics; asked again and again, for the library does not let go of a request."""
+        ends_at = time.monotonic() + self._timeout
+        while True:
+            try:
+                with mapped():
+                    return self._client.list_topics(timeout=min(_ATTEMPT_SECONDS, self._timeout))
+            except Unreachable:
+                if time.monotonic() >= ends_at:
+                    raise
+                self._watch()
+                time.sleep(_PAUSE_SECONDS)
 
     def _outcome(self, futures: Mapping[str, "Future[Any]"]) -> Outcome:
         outcome: Outcome = {}
