@@ -19,6 +19,7 @@ from core_broker.service.web.limits import BodyLimits
 from core_broker.service.web.paths import RawPaths
 from core_broker.service.web.server import endpoints, serving
 from rest_proxy.admin.cluster import KafkaCluster
+from rest_proxy.consume.instances import Instances
 from rest_proxy.consume.readers import Readers
 from rest_proxy.consume.streams import Streams
 from rest_proxy.errors import ProxyError
@@ -30,6 +31,7 @@ from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.produce.producers import Producers
 from rest_proxy.produce.v3_records import RecordSender
 from rest_proxy.routes import (
+    v2_consumers,
     v2_produce,
     v2_records,
     v2_topics,
@@ -80,8 +82,11 @@ async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
         readers = await parts.enter_async_context(Readers(settings, reachability))
         streams = Streams(readers, limit=settings.streams_max, heartbeat_ms=settings.stream_heartbeat_ms)
         reading = Reading(settings, readers=readers, streams=streams, decoders=decoders, metrics=metrics)
+        instances = Instances(settings, reachability=reachability, decoders=decoders, metrics=metrics)
+        await parts.enter_async_context(instances.running())
         if settings.api_v2_enable:
             routers.append(v2_records.router(reading))
+            routers.append(v2_consumers.router(settings, instances=instances))
             routers.append(v2_topics.router(cluster))
             encoders = Encoders(registry, rules.V2)
             routers.append(v2_produce.router(settings, producers=producers, encoders=encoders, metrics=metrics))
@@ -97,6 +102,7 @@ async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
             try:
                 yield endpoints(urls)
             finally:
+                instances.stop()
                 streams.stop()  # while there are still connections to tell it to
 
 
