@@ -71,7 +71,7 @@ class Consumer:
             messages = self._consumer.consume(count_max, timeout_ms / 1000)
         for message in messages:
             self._note_end(message)
-        return [_record(message) for message in messages if message.error() is None]
+        return [incoming(message) for message in messages if message.error() is None]
 
     def assigned(self) -> list[Place]:
         """The partitions that are read, whoever chose them."""
@@ -114,7 +114,8 @@ class Consumer:
             raise from_kafka(error)
 
 
-def _record(message: Message) -> IncomingRecord:
+def incoming(message: Message) -> IncomingRecord:
+    """A message of the library as a record."""
     kind, timestamp_ms = message.timestamp()
     return IncomingRecord(
         topic=message.topic() or "",
