@@ -10,6 +10,7 @@ from schema_registry.serdes.errors import SerdeError
 from schema_registry.serdes.serializer import Writer
 
 _decode = msgspec.json.Decoder().decode
+_MAX_REASON = 600
 _FAULTS = (SerdeError, msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError)
 
 
@@ -32,7 +33,7 @@ class SchemaEncoder:
             if not bytes(data):
                 return None
             raise ProxyError(
-                self._unfit_code, f"Conversion of JSON to {self.format} failed: {error} (in {shown(data)})"
+                self._unfit_code, f"Conversion of JSON to {self.format} failed: {_short(error)} (in {shown(data)})"
             ) from None
 
 
@@ -52,3 +53,10 @@ class SchemaMissing:
         if self._is_key:
             raise ProxyError(42201, "Request includes keys but does not include key schema")
         raise ProxyError(42202, "Request includes values but does not include value schema")
+
+
+def _short(error: Exception) -> str:
+    """What is wrong, with its middle left out where it repeats itself level by level."""
+    told = str(error)
+    half = _MAX_REASON // 2
+    return told if len(told) <= _MAX_REASON else f"{told[:half]} … {told[-half:]}"

@@ -142,6 +142,14 @@ async def test_data_that_does_not_fit_its_schema_is_refused(
         assert error.value.code == code
 
 
+async def test_what_is_wrong_deep_inside_is_told_in_few_words(client: RegistryClient, name: str) -> None:
+    choice = SchemaChoice(schema='syntax = "proto3"; message A { A a = 1; }')
+    encoder = await Encoders(client).encoder(Format.PROTOBUF, name, is_key=False, choice=choice)
+    with pytest.raises(ProxyError, match="Message too deep") as error:
+        encoder.encode(msgspec.Raw(b'{"a":' * 500 + b"{}" + b"}" * 500))
+    assert len(error.value.message) < 900
+
+
 @WITH_SCHEMA
 async def test_null_is_a_tombstone_with_and_without_a_schema(
     client: RegistryClient, name: str, format_: Format
