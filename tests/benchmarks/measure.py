@@ -87,11 +87,9 @@ TINY: Final = Sizes(
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time of all threads of a process, to the nanosecond."""
-    total = 0
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        total += int((task / "schedstat").read_text().split()[0])
-    return total / 1e9
+    """Processor time of all threads of a process, those that have ended too, to the nanosecond."""
+    clock = (~pid << 3) | 2  # how Linux numbers the clock of another process
+    return time.clock_gettime(clock)
 
 
 def _busy_seconds() -> float:
