@@ -19,8 +19,9 @@ from schema_registry.client.registry_client import RegistryClient
 from schema_registry.serdes.serializer import writer_by
 
 _MAX_ENTRIES = 1_000
-_MAX_CHARACTERS = 16 << 20
-"""Of the schemas' texts that encoders are remembered by: texts are whatever requests say."""
+_MAX_CHARACTERS = 4 << 20
+"""Of the schemas' texts that encoders are remembered by: texts are whatever requests say, and what is made of them is
+many times as large."""
 
 
 class Encoder(Protocol):
