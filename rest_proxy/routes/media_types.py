@@ -1,5 +1,7 @@
 """Content negotiation of both APIs: what bodies may be called, and what answers are."""
 
+from collections.abc import Sequence
+
 from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
 from core_broker.service.web.errors import generic
 from core_broker.service.web.media_types import named, preferred
@@ -32,7 +34,7 @@ class MediaTypes:
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        chosen = preferred(headers.get(b"accept", b"*/*"), (JSON,) if is_v3(scope["raw_path"]) else V2)
+        chosen = preferred(headers.get(b"accept", b"*/*"), _offered(scope["raw_path"]))
         if chosen is None:
             await generic(406)(scope, receive, send)
             return
@@ -50,6 +52,13 @@ class MediaTypes:
 def is_v3(path: bytes) -> bool:
     """Whether a path belongs to API v3."""
     return path == b"/v3" or path.startswith(b"/v3/")
+
+
+def _offered(path: bytes) -> Sequence[bytes]:
+    """What answers without records may be called; clients of consumers send one header with all requests."""
+    if is_v3(path):
+        return (JSON,)
+    return (*V2, *EMBEDDED) if path.startswith(b"/consumers/") else V2
 
 
 def typed(send: Send, media_type: bytes) -> Send:
