@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 import msgspec
 from fastapi import APIRouter, Body, Path, Query, Request, Response
+from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
@@ -48,8 +49,8 @@ Idempotence = Annotated[
 Records = Annotated[V2ProduceRequest, Body(media_type="application/vnd.kafka.json.v2+json")]
 
 
-class V2Response(Response):
-    """An answer in the media type that it has unless another one is asked for."""
+class V2Response(JSONResponse):
+    """Tells the OpenAPI document what answers are called unless another name is asked for."""
 
     media_type = V2[0].decode()
 
@@ -70,7 +71,7 @@ class V2Produce:
         headers = dict(request.scope["headers"])
         media_type = _answered_as(headers.get(b"accept", b"*/*"))
         if media_type is None:
-            return generic(406)
+            return _refusal(ProxyError(406, "HTTP 406 Not Acceptable"), V2Response.media_type)
         try:
             format_ = _format(headers)
             guarantees = _guarantees(request)

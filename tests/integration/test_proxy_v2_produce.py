@@ -2,6 +2,7 @@
 
 import base64
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -404,6 +405,23 @@ def test_requests_are_counted_by_route(api: Api, topic: str) -> None:
     text = api.client.get("/metrics").text
     assert 'route="/topics/{topic}/partitions/{partition}",status="200"' in text
     assert topic not in text
+
+
+def test_a_client_that_goes_in_the_middle_of_its_body_leaves_no_trace(
+    api: Api, broker: BrokerProcess, proxy: ProxyProcess, topic: str
+) -> None:
+    def refused() -> int:
+        line = 'caudal_rest_proxy_http_requests_total{method="POST",route="/topics/{topic}",status="400"} '
+        lines = api.client.get("/metrics").text.splitlines()
+        return next((int(float(text.removeprefix(line))) for text in lines if text.startswith(line)), 0)
+
+    before = refused()
+    with socket.create_connection(("127.0.0.1", proxy.port)) as connection:
+        head = f"POST /topics/{topic} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
+        connection.sendall(head.encode() + b'{"records":[{"value":"MQ=="}')
+    eventually(refused, lambda count: count == before + 1)
+    assert "Traceback" not in proxy.log_text()
+    assert read_to_end(broker.bootstrap, topic) == []
 
 
 def test_a_large_batch_keeps_its_order(api: Api, broker: BrokerProcess, topic: str) -> None:
