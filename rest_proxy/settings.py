@@ -22,6 +22,9 @@ from core_broker.service.settings import (
 from core_broker.service.web.settings import WebSettings
 from schema_registry.client.settings import InvalidSettings, RegistryClientSettings
 
+_IMPATIENT = {"schema.registry.max.retries": "1", "schema.registry.request.timeout.ms": "2000"}
+"""Somebody waits at the other end: a registry that does not answer is told soon, not tried for long."""
+
 
 class ProxySettings(WebSettings):
     """What an operator may change about a REST proxy."""
@@ -134,7 +137,7 @@ class ProxySettings(WebSettings):
     def registry(self) -> RegistryClientSettings:
         """How to reach the schema registry."""
         given = {f"schema.registry.{key}": value for key, value in self.schema_registry_properties}
-        return RegistryClientSettings.parse(given)
+        return RegistryClientSettings.parse({**_IMPATIENT, **given})
 
     @override
     def problems(self) -> Iterable[Problem]:
