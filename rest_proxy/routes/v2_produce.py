@@ -1,6 +1,7 @@
 """Produce in API v2: `POST /topics/{topic}` and `POST /topics/{topic}/partitions/{partition}`."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
@@ -11,7 +12,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from core_broker.client.records import OutgoingRecord
+from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.service.web.errors import generic
 from core_broker.service.web.media_types import named, preferred
 from rest_proxy.errors import ProxyError, partition_not_found, topic_not_found
@@ -96,10 +97,7 @@ class V2Produce:
         failed = v2_answer.failures(outcomes)
         self._metrics.produced(format_, delivered=len(outcomes) - failed, failed=failed)
         if failed:
-            outcomes = [
-                v2_answer.named(outcome, topic, record.partition if isinstance(record, OutgoingRecord) else None)
-                for outcome, record in zip(outcomes, records, strict=True)
-            ]
+            outcomes = _named(outcomes, records, topic)
         offsets = v2_answer.offsets(outcomes)
         first = outcomes[0]
         if failed == len(outcomes) and isinstance(first, ProxyError):
@@ -111,7 +109,6 @@ class V2Produce:
 def router(settings: ProxySettings, *, producers: Producers, encoders: Encoders, metrics: ProxyMetrics) -> APIRouter:
     """The routes."""
     produce = V2Produce(settings, producers=producers, encoders=encoders, metrics=metrics)
-
     routes = APIRouter(tags=["v2 produce"], route_class=answered_by(produce.answer))
 
     @routes.post("/topics/{topic}", **_document("v2_produce_to_topic"))
@@ -194,6 +191,15 @@ def _place(request: Request) -> tuple[str, int | None]:
     if int(number) > _MAX_PARTITION:
         raise partition_not_found(topic, int(number))
     return topic, int(number)
+
+
+def _named(
+    outcomes: Sequence[Delivery | ProxyError], records: Sequence[OutgoingRecord | ProxyError], topic: str
+) -> list[Delivery | ProxyError]:
+    return [
+        v2_answer.named(outcome, topic, record.partition if isinstance(record, OutgoingRecord) else None)
+        for outcome, record in zip(outcomes, records, strict=True)
+    ]
 
 
 def _refusal(error: ProxyError, media_type: str, offsets: list[v2_answer.PartitionOffset] | None = None) -> Response:
