@@ -26,11 +26,14 @@ class Scram:
 
     def proof(self, answer: bytes) -> bytes:
         """The second message, once the server has told its salt."""
-        told = _fields(answer)
-        nonce, iterations = told.get("r", ""), int(told.get("i", "0") or 0)
+        try:
+            told = _fields(answer)
+            nonce, salt, iterations = told["r"], base64.b64decode(told["s"]), int(told["i"])
+        except (KeyError, ValueError) as error:
+            raise NotAllowed("the broker's answer is not SCRAM") from error
         if not nonce.startswith(self._nonce) or not 0 < iterations <= _ITERATIONS_MAX:
-            raise NotAllowed("the broker's answer is not SCRAM")
-        salted = hashlib.pbkdf2_hmac(self._hash, self._password, base64.b64decode(told["s"]), iterations)
+            raise NotAllowed("the broker's answer is not of this attempt")
+        salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
         without_proof = f"c=biws,r={nonce}"
         signed = f"{self._bare},{answer.decode()},{without_proof}".encode()
         client_key = self._hmac(salted, b"Client Key")
@@ -41,7 +44,10 @@ class Scram:
 
     def check_end(self, answer: bytes) -> None:
         """Raise unless the server has proved that it knows the password, too."""
-        shown = base64.b64decode(_fields(answer).get("v", ""))
+        try:
+            shown = base64.b64decode(_fields(answer).get("v", ""))
+        except ValueError as error:
+            raise NotAllowed("the broker's answer is not SCRAM") from error
         if not hmac.compare_digest(shown, self._server_signature):
             raise NotAllowed("the broker does not know the password")
 
