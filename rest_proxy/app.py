@@ -30,6 +30,7 @@ from rest_proxy.formats.formats import Format
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.produce.producers import Producers
 from rest_proxy.produce.v3_records import RecordSender
+from rest_proxy.produce.v3_stream import RecordStreams
 from rest_proxy.routes import (
     v2_consumers,
     v2_produce,
@@ -84,6 +85,7 @@ async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
         reading = Reading(settings, readers=readers, streams=streams, decoders=decoders, metrics=metrics)
         instances = Instances(settings, reachability=reachability, decoders=decoders, metrics=metrics)
         await parts.enter_async_context(instances.running())
+        record_streams = RecordStreams()
         if settings.api_v2_enable:
             routers.append(v2_records.router(reading))
             routers.append(v2_consumers.router(settings, instances=instances))
@@ -97,12 +99,13 @@ async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
             routers.append(v3_groups.router(cluster, settings.advertised_listeners))
             routers.append(v3_acls.router(cluster, settings.advertised_listeners))
             sender = RecordSender(producers, Encoders(registry, rules.V3), metrics)
-            routers.append(v3_records.router(settings, sender=sender, cluster=cluster))
+            routers.append(v3_records.router(settings, sender=sender, cluster=cluster, streams=record_streams))
         async with serving(application(routers, settings, metrics), settings) as urls:
             try:
                 yield endpoints(urls)
             finally:
                 instances.stop()
+                record_streams.stop()
                 streams.stop()  # while there are still connections to tell it to
 
 

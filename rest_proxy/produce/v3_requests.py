@@ -1,7 +1,7 @@
 """What a request of API v3 says about a record, read in one go and checked as Confluent's proxy does."""
 
 from datetime import datetime
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -17,6 +17,7 @@ _FORMATS = {format_.name: format_ for format_ in Format}
 _STRATEGIES = {strategy.value: strategy for strategy in SubjectNameStrategy}
 _NOTHING = msgspec.Raw(b"null")
 _MAX_PARTITION = 2**31 - 1
+_MAX_HEADERS = 10_000
 _MAX_SECONDS = 253_402_300_799
 """The end of the year 9999: what ISO 8601 can tell."""
 
@@ -71,7 +72,7 @@ class RecordRequest(msgspec.Struct, gc=False):
 
     partition_id: int | None = None
     timestamp: str | int | float | None = None
-    headers: list[HeaderRequest] | None = None
+    headers: Annotated[list[HeaderRequest], msgspec.Meta(max_length=_MAX_HEADERS)] | None = None
     key: DataRequest | None = None
     value: DataRequest | None = None
 
@@ -126,7 +127,9 @@ def _decoded(text: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
         raise ProxyError(400, f"Error processing JSON: {error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise Malformed(400, "Error processing JSON: it is no text in UTF-8") from None
+    except msgspec.DecodeError as error:
         raise Malformed(400, f"Error processing JSON: {error}") from None
     except RecursionError:
         raise ProxyError(400, "Error processing JSON: it nests too deep") from None

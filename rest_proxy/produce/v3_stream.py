@@ -6,7 +6,7 @@ from itertools import islice
 
 import msgspec
 
-from rest_proxy.errors import ProxyError
+from rest_proxy.errors import ProxyError, unavailable
 from rest_proxy.produce.v3_records import Destination, RecordSender, Result, WrittenRecord, is_end
 from rest_proxy.produce.v3_results import encode, failure
 from rest_proxy.produce.v3_splitting import Splitter
@@ -33,13 +33,46 @@ class StreamLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How much longer they are refused one by one, before the stream ends."""
 
 
+class RecordStreams:
+    """The streams that are open; they end together when the proxy stops."""
+
+    def __init__(self) -> None:
+        self._waiting: set[asyncio.Timeout] = set()
+        self._is_stopping = False
+
+    def stop(self) -> None:
+        """Let all streams end, each with the reason as its last words."""
+        self._is_stopping = True
+        for timeout in self._waiting:
+            timeout.reschedule(0)
+
+    async def wait(self, next_chunk: NextChunk, until: float) -> bytes | None:
+        """More of a body; raises TimeoutError when none has come by then, ProxyError when the proxy stops."""
+        if self._is_stopping:
+            raise _stopped()
+        try:
+            async with asyncio.timeout_at(until) as timeout:
+                self._waiting.add(timeout)
+                try:
+                    return await next_chunk()
+                finally:
+                    self._waiting.discard(timeout)
+        except TimeoutError:
+            if self._is_stopping:
+                raise _stopped() from None
+            raise
+
+
 class RecordStream:
     """Answers the records of one request in their order, each in a line of JSON."""
 
-    def __init__(self, sender: RecordSender, destination: Destination, limits: StreamLimits) -> None:
+    def __init__(
+        self, sender: RecordSender, destination: Destination, *, limits: StreamLimits, streams: RecordStreams
+    ) -> None:
         self._sender = sender
         self._destination = destination
         self._limits = limits
+        self._streams = streams
         self._splitter = Splitter(limits.max_record_bytes)
         self._time = asyncio.get_running_loop().time
         self._late_after = self._time() + limits.max_seconds
@@ -69,8 +102,7 @@ class RecordStream:
         limits = self._limits
         until = min(self._time() + limits.idle_seconds, self._ends_at)
         try:
-            async with asyncio.timeout_at(until):
-                return await next_chunk()
+            return await self._streams.wait(next_chunk, until)
         except TimeoutError:
             if until < self._ends_at:
                 reason = f"No record came within {limits.idle_seconds:g} s (streaming.connection.idle.timeout.ms)"
@@ -103,3 +135,7 @@ def lines(results: Sequence[Result]) -> bytes:
 
 def _late() -> ProxyError:
     return ProxyError(408, "Streaming connection open for longer than allowed: Connection will be closed.")
+
+
+def _stopped() -> ProxyError:
+    return unavailable("The proxy stops: no more records are taken.")

@@ -23,7 +23,7 @@ from rest_proxy.produce.v3_batch import batch_answer, read_batch
 from rest_proxy.produce.v3_records import Destination, RecordSender
 from rest_proxy.produce.v3_requests import parse_record
 from rest_proxy.produce.v3_results import encode, failure
-from rest_proxy.produce.v3_stream import NextChunk, RecordStream, StreamLimits
+from rest_proxy.produce.v3_stream import NextChunk, RecordStream, RecordStreams, StreamLimits
 from rest_proxy.routes.bytes_routes import answered_by
 from rest_proxy.routes.media_types import JSON
 from rest_proxy.routes.parameters import ClusterId, TopicName
@@ -49,12 +49,15 @@ Idempotence = Annotated[
 class V3Records:
     """Answers requests that produce records."""
 
-    def __init__(self, settings: ProxySettings, *, sender: RecordSender, cluster: KafkaCluster) -> None:
+    def __init__(
+        self, settings: ProxySettings, *, sender: RecordSender, cluster: KafkaCluster, streams: RecordStreams
+    ) -> None:
         self._max_bytes = settings.request_max_bytes
         self._max_entries = settings.produce_batch_max_entries
         self._sender = sender
         self._cluster = cluster
         self._cluster_id: str | None = None
+        self._streams = streams
         self._limits = StreamLimits(
             max_record_bytes=settings.request_max_bytes,
             idle_seconds=settings.streaming_connection_idle_timeout_ms / 1000,
@@ -106,7 +109,7 @@ class V3Records:
         return Response(encode(answer), status_code=_MULTI_STATUS, media_type=_JSON)
 
     def _stream(self, destination: Destination) -> RecordStream:
-        return RecordStream(self._sender, destination, self._limits)
+        return RecordStream(self._sender, destination, limits=self._limits, streams=self._streams)
 
     async def _destination(self, request: Request) -> Destination:
         _check_types(dict(request.scope["headers"]))
@@ -141,9 +144,11 @@ class _Streamed(Response):
         await send({"type": "http.response.body", "body": b""})
 
 
-def router(settings: ProxySettings, *, sender: RecordSender, cluster: KafkaCluster) -> APIRouter:
+def router(
+    settings: ProxySettings, *, sender: RecordSender, cluster: KafkaCluster, streams: RecordStreams
+) -> APIRouter:
     """The routes."""
-    records = V3Records(settings, sender=sender, cluster=cluster)
+    records = V3Records(settings, sender=sender, cluster=cluster, streams=streams)
     routes = APIRouter(tags=["v3 records"], route_class=answered_by(records.answer))
 
     @routes.post("/v3/clusters/{cluster_id}/topics/{topic_name}/records", **_RECORDS)

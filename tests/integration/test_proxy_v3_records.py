@@ -2,7 +2,9 @@
 
 import base64
 import json
+import os
 import re
+import signal
 import socket
 import struct
 from collections.abc import Iterator, Sequence
@@ -611,6 +613,24 @@ def test_the_clusters_absence_is_told_by_the_status_and_in_lines(
             assert (answer.status_code, answer.json()["error_code"]) == (503, 503)
             assert address in answer.json()["message"]
             assert answer.headers["retry-after"] == "1"
+
+
+def test_a_proxy_that_stops_tells_its_streams(
+    api: Api, broker: BrokerProcess, registry: RegistryProcess, tmp_path: Path
+) -> None:
+    with ProxyProcess(tmp_path, bootstrap=broker.bootstrap, registry=registry.url) as process:
+        with (
+            httpx2.Client(base_url=process.url) as client,
+            Api(client, api.cluster_id, api.topic).stream() as stream,
+        ):
+            assert stream.status() == 200
+            stream.send(string("a"))
+            assert stream.answer()["error_code"] == 200
+            os.kill(process.pid, signal.SIGTERM)
+            assert stream.answer()["error_code"] == 503
+            assert stream.is_over()
+        eventually(lambda: not process.is_running)
+        assert "Traceback" not in process.log_text()
 
 
 # --- batches ---
