@@ -49,6 +49,8 @@ _PROPERTIES: Configuration = {
     "queued.max.messages.kbytes": 16 * 1024,
     "queued.min.messages": 10_000,
     "fetch.queue.backoff.ms": 10,
+    # On the wire, all that is asked of a broker waits for the fetch before it: a seek, a commit.
+    "fetch.wait.max.ms": 100,
     "fetch.error.backoff.ms": 100,
     # A proxy that was killed must not keep its partitions for long from the one that is started in its place.
     "session.timeout.ms": 10_000,
