@@ -25,6 +25,9 @@ from core_broker.client.direct import DirectAdmin
 from core_broker.client.errors import ClientError, Rejected, mapped
 from core_broker.client.models import Broker
 
+_NAME_BYTES_MAX = 32_767
+"""Longest text that the protocol can carry."""
+
 
 class ResourceType(StrEnum):
     """What an ACL is about."""
@@ -168,7 +171,7 @@ class Access:
 
 def binding_of(acl: Acl) -> AclBinding:
     """A rule as the library takes it."""
-    _check_whole(acl.resource_name, acl.principal, acl.host)
+    _check_names(acl.resource_name, acl.principal, acl.host)
     return AclBinding(
         _library_resource_type(acl.resource_type),
         acl.resource_name,
@@ -182,7 +185,7 @@ def binding_of(acl: Acl) -> AclBinding:
 
 def filter_of(wanted: AclFilter) -> AclBindingFilter:
     """A filter as the library takes it."""
-    _check_whole(wanted.resource_name, wanted.principal, wanted.host)
+    _check_names(wanted.resource_name, wanted.principal, wanted.host)
     return AclBindingFilter(
         _library_resource_type(wanted.resource_type),
         wanted.resource_name,  # type: ignore[arg-type]  # None is any name; its signature forgets this
@@ -216,11 +219,13 @@ def _library_resource_type(resource_type: ResourceType) -> LibraryResourceType:
     return LibraryResourceType[resource_type]
 
 
-def _check_whole(*texts: str | None) -> None:
-    """The library would cut a name at its first NUL, and mean another one."""
-    for text in texts:
-        if text is not None and "\0" in text:
-            raise Rejected(f"{text!r} has the character NUL in it, which names in ACLs cannot have")
+def _check_names(*names: str | None) -> None:
+    """The library cuts names at NUL, so that others are meant, and writes long ones in a way that none can read."""
+    for name in names:
+        if name is not None and "\0" in name:
+            raise Rejected("A name has the character NUL in it, which names in ACLs cannot have")
+        if name is not None and len(name.encode()) > _NAME_BYTES_MAX:
+            raise Rejected(f"A name in an ACL has at most {_NAME_BYTES_MAX} bytes, and one here has more")
 
 
 def _sorted(bindings: Iterable[Any]) -> list[Acl]:

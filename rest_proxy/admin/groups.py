@@ -15,6 +15,9 @@ _STATES = {
     "empty": "EMPTY",
 }
 _KINDS = {"classic": "CLASSIC", "consumer": "CONSUMER"}
+_NAME_BYTES_MAX = 32_767
+"""Longest name that the protocol can carry."""
+_SHOWN_MAX = 200
 
 
 # --- asked ---
@@ -27,13 +30,15 @@ def listed(admin: Admin) -> list[Group]:
 
 def found(admin: Admin, group_id: str) -> Group:
     """A group, or 404."""
-    missing = ProxyError(404, f"Consumer Group {group_id} could not be found.")
+    missing = ProxyError(404, f"Consumer Group {_shown(group_id)} could not be found.")
+    # The library cuts a name at NUL, and breaks its connection over one that the protocol cannot carry.
+    if "\0" in group_id or len(group_id.encode()) > _NAME_BYTES_MAX:
+        raise missing
     try:
         group = admin.group(group_id)
     except NotFound:
         raise missing from None
-    # The cluster describes a group that is not there as dead; the library cuts names at NUL.
-    if (group.is_simple and group.state == "dead") or group.group_id != group_id:
+    if group.is_simple and group.state == "dead":  # So the cluster describes a group that is not there.
         raise missing
     return group
 
@@ -43,13 +48,18 @@ def member(group: Group, consumer_id: str) -> Member:
     for one in group.members:
         if one.member_id == consumer_id:
             return one
-    raise ProxyError(404, f"Consumer {consumer_id} does not exist.")
+    raise ProxyError(404, f"Consumer {_shown(consumer_id)} does not exist.")
 
 
 def check_assigned(reader: Member, topic: str, partition: int) -> None:
     """404 unless the member reads the partition."""
     if (topic, partition) not in reader.partitions:
-        raise ProxyError(404, f"Consumer {reader.member_id} does not read partition {partition} of topic {topic}.")
+        place = f"partition {partition} of topic {_shown(topic)}"
+        raise ProxyError(404, f"Consumer {reader.member_id} does not read {place}.")
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= _SHOWN_MAX else f"{name[:_SHOWN_MAX]}..."
 
 
 # --- told ---

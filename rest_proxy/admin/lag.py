@@ -1,9 +1,11 @@
 """How far consumer groups are behind: what they have committed against where the partitions end."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from core_broker.client.admin import Admin
+from core_broker.client.errors import NotFound
 from core_broker.client.models import Group, Member
 from rest_proxy.errors import ProxyError
 from rest_proxy.models.v3_groups import LagData, LagSummaryData
@@ -36,7 +38,9 @@ def lags(admin: Admin, group: Group) -> list[PartitionLag]:
 
     Two calls, however many partitions there are.
     """
-    committed = admin.group_offsets(group.group_id)
+    committed: Mapping[Place, int] = {}
+    with suppress(NotFound):  # It was removed since it was found.
+        committed = admin.group_offsets(group.group_id)
     if not committed:
         raise ProxyError(404, "Consumer group offsets could not be found.")
     measured = measure(group, committed, admin.committed_ends(committed))
@@ -61,7 +65,7 @@ def of_partition(measured: Sequence[PartitionLag], topic: str, partition: int) -
     for one in measured:
         if (one.topic, one.partition) == (topic, partition):
             return one
-    raise ProxyError(404, f"The group has committed nothing in partition {partition} of topic {topic}.")
+    raise ProxyError(404, f"The group has committed nothing in partition {partition} of this topic.")
 
 
 # --- told ---

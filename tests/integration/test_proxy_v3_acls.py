@@ -229,6 +229,16 @@ def test_search_that_cannot_be_meant_is_refused(lawless: httpx2.Client, query: d
     assert told in lawless.get("/acls", params=query).json()["message"]
 
 
+def test_names_that_the_protocol_cannot_carry_are_refused(lawless: httpx2.Client) -> None:
+    for answer in (
+        lawless.post("/acls", json={**ALICE, "resource_name": "é" * 20_000}),
+        lawless.get("/acls", params={"principal": "p" * 32_768}),
+    ):
+        assert answer.status_code == 400
+        assert "at most 32767" in answer.json()["message"]
+    assert "authorizer" in lawless.get("/acls", params={"principal": "p" * 32_767}).json()["message"]
+
+
 def test_names_with_nul_and_delegation_tokens_are_refused(lawless: httpx2.Client) -> None:
     for answer in (
         lawless.post("/acls", json={**ALICE, "resource_name": "a\0b"}),

@@ -122,6 +122,13 @@ def test_names_are_not_cut_at_nul(wanted: AclFilter) -> None:
         filter_of(wanted)
 
 
+@pytest.mark.parametrize("name", ["a" * 32_768, "é" * 16_384])
+def test_names_that_the_protocol_cannot_carry_are_refused(name: str) -> None:
+    filter_of(AclFilter(resource_name=name[:-1]))
+    with pytest.raises(Rejected, match="at most 32767 bytes"):
+        filter_of(AclFilter(resource_name=name))
+
+
 def test_cluster_without_an_authorizer_says_so_when_asked(cluster: ClientSettings) -> None:
     with pytest.raises(Rejected) as refused:
         Admin(cluster).access.acls(AclFilter())
