@@ -1,6 +1,7 @@
 """Records of API v3 on their way to Kafka: read, written by their schemas, sent, answered."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -8,12 +9,21 @@ from core_broker.client.records import Delivery, OutgoingRecord
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.encoding import Encoder, Encoders
 from rest_proxy.metrics import ProxyMetrics
-from rest_proxy.produce.producers import Guarantees, Producers
+from rest_proxy.produce.producers import Guarantees
 from rest_proxy.produce.v3_requests import DataRequest, Malformed, RecordRequest, parse_record
 from rest_proxy.produce.v3_results import DeliveredRecord, WrittenPart, delivered, part, told
 
 Result = DeliveredRecord | ProxyError
 """What became of one record."""
+
+
+class Log(Protocol):
+    """Where records go: the producers of this proxy."""
+
+    async def send_all(
+        self, records: Sequence[OutgoingRecord | ProxyError], guarantees: Guarantees
+    ) -> Sequence[Delivery | ProxyError]:
+        """One outcome per record, in their order; raises ProxyError when none was tried."""
 
 
 class Destination(msgspec.Struct, frozen=True):
@@ -35,8 +45,8 @@ class WrittenRecord(msgspec.Struct, frozen=True, gc=False):
 class RecordSender:
     """Writes and sends records; every record has an outcome of its own."""
 
-    def __init__(self, producers: Producers, encoders: Encoders, metrics: ProxyMetrics) -> None:
-        self._producers = producers
+    def __init__(self, log: Log, encoders: Encoders, metrics: ProxyMetrics) -> None:
+        self._log = log
         self._encoders = encoders
         self._metrics = metrics
 
@@ -65,7 +75,7 @@ class RecordSender:
         records = [item if isinstance(item, ProxyError) else item.record for item in written]
         outcomes: Sequence[Delivery | ProxyError]
         try:
-            outcomes = await self._producers.send_all(records, destination.guarantees)
+            outcomes = await self._log.send_all(records, destination.guarantees)
         except ProxyError as error:
             outcomes = [record if isinstance(record, ProxyError) else error for record in records]
         self._count(written, outcomes)
