@@ -18,7 +18,7 @@ from core_broker.service.web.counts import RequestCounts
 from core_broker.service.web.limits import BodyLimits
 from core_broker.service.web.paths import RawPaths
 from core_broker.service.web.server import endpoints, serving
-from rest_proxy.admin.cluster import KafkaCluster
+from rest_proxy.admin.cluster import KafkaCluster, watching
 from rest_proxy.consume.instances import Instances
 from rest_proxy.consume.readers import Readers
 from rest_proxy.consume.streams import Streams
@@ -77,7 +77,7 @@ async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
         routers: list[APIRouter] = []
         producers = Producers(settings, reachability)
         parts.push_async_callback(producers.close)
-        admin = Admin(settings.kafka(settings.admin_properties), watch=reachability.check)
+        admin = Admin(settings.kafka(settings.admin_properties), watch=watching(reachability))
         cluster = KafkaCluster(admin, reachability, address=settings.address)
         decoders = {format_: Decoder(format_, registry) for format_ in Format}
         readers = await parts.enter_async_context(Readers(settings, reachability))

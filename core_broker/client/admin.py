@@ -41,9 +41,11 @@ Outcome = dict[str, ClientError | None]
 
 _INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """Topics that Kafka calls internal; a listing does not say so itself."""
-_WATCH_SECONDS = 0.3
-_ATTEMPT_SECONDS = 1.0
+_WATCH_SECONDS = 0.15
 _PAUSE_SECONDS = 0.1
+_FIRST_ATTEMPT_SECONDS = 0.15
+_RECONNECT_MS_MAX = 500
+"""A cluster that comes back is to be found at once, not after the ten seconds to which the library's pauses grow."""
 
 
 class Admin:
@@ -54,7 +56,7 @@ class Admin:
         self._timeout = settings.timeout_seconds
         self._watch = watch
         with mapped():
-            self._client = AdminClient(settings.configuration())
+            self._client = AdminClient(settings.configuration({"reconnect.backoff.max.ms": _RECONNECT_MS_MAX}))
         self._direct = DirectAdmin(settings)
 
     # --- cluster ---
@@ -319,17 +321,21 @@ class Admin:
         raise Unreachable(f"no answer came within {self._timeout:g} s")
 
     def _metadata(self) -> ClusterMetadata:
-        """What the cluster tells of all topics; asked again and again, for the library does not let go of a request."""
-        ends_at = time.monotonic() + self._timeout
+        """What the cluster tells of all topics.
+
+        Asked again and again, each time with more patience: the library does not let go of a request.
+        """
+        patience, ends_at = _FIRST_ATTEMPT_SECONDS, time.monotonic() + self._timeout
         while True:
             try:
                 with mapped():
-                    return self._client.list_topics(timeout=min(_ATTEMPT_SECONDS, self._timeout))
+                    return self._client.list_topics(timeout=min(patience, self._timeout))
             except Unreachable:
                 if time.monotonic() >= ends_at:
                     raise
-                self._watch()
-                time.sleep(_PAUSE_SECONDS)
+            self._watch()
+            time.sleep(_PAUSE_SECONDS)
+            patience *= 2
 
     def _outcome(self, futures: Mapping[str, "Future[Any]"]) -> Outcome:
         outcome: Outcome = {}

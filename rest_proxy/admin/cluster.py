@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from core_broker.client.admin import Admin
@@ -59,6 +59,16 @@ class KafkaCluster:
             is_known = cluster_id == self._id and time.monotonic() - self._asked_at < _KNOWN_SECONDS
         if not is_known and self.described().cluster_id != cluster_id:
             raise ProxyError(404, f"Cluster {cluster_id} cannot be found.")
+
+
+def watching(reachability: Reachability) -> Callable[[], None]:
+    """Called by those who wait: raises when no broker answers, whatever was known before."""
+
+    def watch() -> None:
+        reachability.doubt()
+        reachability.check()
+
+    return watch
 
 
 def unknown_topic_or_partition() -> ProxyError:
