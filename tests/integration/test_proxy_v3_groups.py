@@ -234,9 +234,10 @@ def test_lag_is_told_by_partition_with_who_reads_it(
 ) -> None:
     create_topic(broker, name, partitions=2)
     produce(broker, name, {0: 3, 1: 8})
+    config = {"group_protocol": protocol} | ({"heartbeat_interval_ms": "200"} if protocol == "classic" else {})
     with (
-        closing(joined(broker, name, client_id="one", group_protocol=protocol)) as one,
-        closing(joined(broker, name, client_id="two", group_protocol=protocol, group_instance_id="till-2")) as two,
+        closing(joined(broker, name, client_id="one", **config)) as one,
+        closing(joined(broker, name, client_id="two", group_instance_id="till-2", **config)) as two,
     ):
         one.subscribe([name])
         two.subscribe([name])
