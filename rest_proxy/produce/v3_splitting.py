@@ -12,10 +12,10 @@ _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 def _pattern(depth: int) -> bytes:
     """A pattern for objects that hold other objects up to this depth; each byte is looked at once."""
     inner = b"" if depth == 0 else b"|" + _pattern(depth - 1)
-    return rb'\{(?:[^"{}]++|' + _STRING + inner + rb")*+\}"
+    return rb'\{[^"{}]*+(?:(?:' + _STRING + inner + rb')[^"{}]*+)*+\}'
 
 
-_OBJECT = re.compile(_pattern(_MAX_CHEAP_DEPTH), re.DOTALL)
+_NEXT = re.compile(rb"[ \t\r\n]*+(" + _pattern(_MAX_CHEAP_DEPTH) + rb")", re.DOTALL)
 _BEGIN = re.compile(rb"[^ \t\r\n]")
 _MARK = re.compile(rb'["{}]')
 _END_OF_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
@@ -42,16 +42,18 @@ class Splitter:
             if start < 0:
                 return
             yield self._take()
-        while begin := _BEGIN.search(chunk, start):
-            if found := _OBJECT.match(chunk, begin.start()):
+        while True:
+            while found := _NEXT.match(chunk, start):
                 start = found.end()
-                yield self._checked(found[0])
-            elif (end := self._find_end(chunk, begin.start())) >= 0:
-                start = end
-                yield self._checked(chunk[begin.start() : end])
-            else:
+                yield self._checked(found[1])
+            begin = _BEGIN.search(chunk, start)
+            if begin is None:
+                return
+            start = self._find_end(chunk, begin.start())
+            if start < 0:
                 self._keep(chunk[begin.start() :])
                 return
+            yield self._checked(chunk[begin.start() : start])
 
     def finish(self) -> None:
         """The body is over; raises ProxyError when it ends in the middle of an object."""
