@@ -78,7 +78,8 @@ def from_cluster(error: ClientError, *, address: str = "") -> ProxyError:
     told = str(error)
     match error:
         case Unreachable():
-            return unavailable(f"No broker of the Kafka cluster answers at {address}: {told}" if address else told)
+            is_named = not address or address in told
+            return unavailable(told if is_named else f"No broker of the Kafka cluster answers at {address}: {told}")
         case NotFound(code=code) if code == _UNKNOWN_PARTITION:
             return ProxyError(40402, told)
         case NotFound():

@@ -54,9 +54,10 @@ def generic(status: int) -> Response:
 
 async def _answer_http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    if error.detail == HTTPStatus(error.status_code).phrase:
-        return generic(error.status_code)
-    return envelope(error.status_code, error.status_code, error.detail)
+    is_plain = error.detail == HTTPStatus(error.status_code).phrase
+    answer = generic(error.status_code) if is_plain else envelope(error.status_code, error.status_code, error.detail)
+    answer.headers.update(error.headers or {})
+    return answer
 
 
 async def _answer_wrong_request(_: Request, error: Exception) -> Response:

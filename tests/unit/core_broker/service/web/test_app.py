@@ -315,3 +315,31 @@ async def test_https_is_served_with_a_certificate(certificate: Path) -> None:
     async with service(**changes) as client:
         assert client.base_url.scheme == "https"
         assert (await client.get("/health")).json() == {"status": "ok"}
+
+
+async def test_a_method_that_is_not_allowed_is_told_with_those_that_are() -> None:
+    async with service() as client:
+        answer = await client.delete("/things/1")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+
+
+class Later(Refused):
+    status = 503
+    retry_after_seconds = 7
+
+
+async def test_an_error_that_may_pass_tells_when_to_try_again() -> None:
+    settings = WebSettings.parse({"listeners": "http://127.0.0.1:0", "shutdown.timeout.ms": "0"})
+    counts = RequestCounts("test")
+    app = create_app(title="t", description="d", error_type=Refused, collect=counts.families)
+
+    @app.get("/later")
+    def later() -> None:
+        raise Later
+
+    async with (
+        serving(guarded(app, settings, counts), settings) as urls,
+        httpx2.AsyncClient(base_url=urls[0]) as client,
+    ):
+        answer = await client.get("/later")
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "7")
