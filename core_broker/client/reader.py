@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError, Message, TopicPartition
 from typing_extensions import override
 
 from core_broker.client.consumer import Consumer, Place
-from core_broker.client.errors import NotFound, Rejected, Unreachable, from_kafka, mapped
+from core_broker.client.errors import Rejected, from_kafka, mapped
 from core_broker.client.records import Header, IncomingRecord
 from core_broker.client.settings import ClientSettings
 
@@ -129,17 +129,6 @@ class Reader(Consumer):
             self._unread = self._fetched(1, timeout_ms)
         if self._unread and self._unread[0].error() is not None and not _is_end(self._unread[0]):
             self._note(self._unread.pop(0))
-
-    def partitions_now(self, topic: str, *, timeout_ms: int) -> list[int] | None:
-        """The partitions of a topic at this moment, none when it was deleted; None when nobody answers in time."""
-        try:
-            with mapped():
-                found = self._consumer.list_topics(topic, timeout=timeout_ms / 1000).topics[topic]
-        except Unreachable:
-            return None
-        if found.error is None:
-            return sorted(found.partitions)
-        return [] if isinstance(from_kafka(found.error), NotFound) else None
 
     def close(self) -> None:
         """Leave nothing open."""

@@ -5,10 +5,11 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ParamSpec, Self, TypeVar
 
-from core_broker.client.errors import ClientError
+from core_broker.client.admin import Admin
+from core_broker.client.errors import ClientError, NotFound
 from core_broker.client.reachability import Reachability
 from core_broker.client.reader import Reader
 from rest_proxy.errors import from_cluster, too_many
@@ -19,6 +20,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 P = ParamSpec("P")
 
+_ADMIN_TIMEOUT_MS = 1000
 _SPARE_THREADS = 4
 """For what readers leave behind: connections to be closed."""
 
@@ -73,6 +75,7 @@ class Readers:
     def __init__(self, settings: ProxySettings, reachability: Reachability, *, idle_seconds: float = 30.0) -> None:
         self._settings = settings
         self._client_settings = settings.kafka(settings.consumer_properties)
+        self._admin = Admin(replace(settings.kafka(settings.admin_properties), timeout_ms=_ADMIN_TIMEOUT_MS))
         self._reachability = reachability
         self._idle_seconds = idle_seconds
         self._limit = settings.readers_max
@@ -103,6 +106,19 @@ class Readers:
     def make(self, isolation_level: str) -> Reader:
         """A new reader; blocks."""
         return Reader(self._client_settings, isolation_level=isolation_level)
+
+    def partitions_now(self, topic: str) -> list[int] | None:
+        """The partitions of a topic at this moment, none when it is no more; None when nobody tells. Blocks.
+
+        A reader that waits for records is not told that their topic was deleted, and its connection is taken up.
+        """
+        try:
+            [found] = self._admin.topics([topic])
+        except NotFound:
+            return []
+        except ClientError:
+            return None
+        return [partition.index for partition in found.partitions]
 
     async def check(self) -> None:
         """Raise 503 unless the cluster answers, within a second."""

@@ -69,8 +69,8 @@ class Pages:
                 await lease.run(open_partition, lease.reader, request.topic, request.partition, request.start)
             reader = lease.reader
             records = await _filled(lease, reader, request, is_gone)
-            if not records:
-                await lease.run(_check_topic, reader, request.topic)
+            if not records and await lease.run(self._readers.partitions_now, request.topic) == []:
+                raise topic_not_found(request.topic)
             page = _finished(reader, request, records)
             spot = _spot(request, page.next_offset)
             assert spot is not None
@@ -160,12 +160,6 @@ def _read(reader: Reader, count: int, wait_ms: int, bytes_max: int, *, is_first:
         return reader.read(count, timeout_ms=wait_ms, bytes_max=bytes_max, at_least_one=is_first)
     except OffsetOutOfRange as error:
         raise out_of_range(reader, error) from error
-
-
-def _check_topic(reader: Reader, topic: str) -> None:
-    """404 when a topic is no more: a reader that waits for its records is not told."""
-    if reader.partitions_now(topic, timeout_ms=_SLICE_MS) == []:
-        raise topic_not_found(topic)
 
 
 def _finished(reader: Reader, request: PageRequest, records: list[IncomingRecord]) -> Page:

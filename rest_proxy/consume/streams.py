@@ -8,7 +8,7 @@ from core_broker.client.consumer import Place
 from core_broker.client.errors import NotFound, Retriable
 from core_broker.client.reader import OffsetOutOfRange, Reader
 from core_broker.client.records import IncomingRecord
-from rest_proxy.consume.readers import Lease, Readers
+from rest_proxy.consume.readers import Readers
 from rest_proxy.consume.reads import Start, open_partition, out_of_range, partitions_of, resolved
 from rest_proxy.consume.stream_frames import Frames, Positions
 from rest_proxy.errors import ProxyError, partition_not_found, too_many, topic_not_found, unavailable
@@ -61,10 +61,10 @@ class Streams:
         if self.count >= self._limit:
             raise too_many(f"{self._limit} streams are served at the moment (streams.max); try again later")
         self.count += 1
-        stream = Stream(request, self._readers.lease(), on_close=self._closed)
+        stream = Stream(request, self._readers, on_close=self._closed)
         try:
             await self._readers.check()
-            await stream.open(self._readers)
+            await stream.open()
         except BaseException:
             stream.close()
             raise
@@ -101,15 +101,16 @@ class Streams:
 class Stream:
     """One stream: a reader of its own, and what is left to be read."""
 
-    def __init__(self, request: StreamRequest, lease: Lease, *, on_close: Callable[[], None]) -> None:
+    def __init__(self, request: StreamRequest, readers: Readers, *, on_close: Callable[[], None]) -> None:
         self._request = request
-        self._lease = lease
+        self._readers = readers
+        self._lease = readers.lease()
         self._on_close = on_close
         self._ends: dict[Place, int] = {}
         self._left = request.max_records
         self._looked_at = time.monotonic()
         self._is_missing = self._is_closed = False
-        self.run = lease.run
+        self.run = self._lease.run
         """Runs what takes long on the stream's thread."""
 
     @property
@@ -124,9 +125,9 @@ class Stream:
             return "max_records"
         return "end" if self._request.until_end and not self._ends else ""
 
-    async def open(self, readers: Readers) -> None:
+    async def open(self) -> None:
         """Begin to read; raises ProxyError."""
-        self._lease.reader = readers.make(self._request.isolation_level)
+        self._lease.reader = self._readers.make(self._request.isolation_level)
         await self.run(self._open)
 
     async def next_records(self) -> list[IncomingRecord]:
@@ -177,7 +178,7 @@ class Stream:
     def _look(self) -> None:
         """Notice new partitions, and that the topic is no more."""
         request, reader = self._request, self._reader
-        found = reader.partitions_now(request.topic, timeout_ms=_SLICE_MS)
+        found = self._readers.partitions_now(request.topic)
         self._looked_at = time.monotonic()
         if found is None:
             return
