@@ -1,5 +1,6 @@
 """Configs of topics, of brokers and of the whole cluster."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -137,8 +138,8 @@ def _check_names(changes: Sequence[Change], configs: Iterable[Config], owner: st
 
 
 def _check_once(changes: Sequence[Change]) -> None:
-    names = [change.name for change in changes]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    counts = Counter(change.name for change in changes)
+    if twice := [name for name, count in counts.items() if count > 1]:
         raise ProxyError(40002, f"Error due to duplicate config keys : {', '.join(twice)}")
 
 

@@ -1,4 +1,4 @@
-"""Configs of topics, brokers and the whole cluster in API v3."""
+"""Configs of topics, brokers and the whole cluster in API v3. The route bounds how many values a body holds."""
 
 from enum import StrEnum
 
@@ -6,8 +6,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core_broker.client.models import Config
 from rest_proxy.models.v3_resources import Links, Resource, ResourceCollection
-
-_ENTRIES_MAX = 1000
 
 
 class ConfigSynonymData(BaseModel):
@@ -166,7 +164,7 @@ class AlterConfigsBody(BaseModel):
         }
     )
 
-    data: list[ConfigChangeBody] = Field(description="The changes.", max_length=_ENTRIES_MAX)
+    data: list[ConfigChangeBody] = Field(description="The changes.")
     validate_only: bool | None = Field(default=None, description="Whether to check the changes and make none.")
 
 
@@ -174,7 +172,7 @@ class TopicChangesBody(BaseModel):
     """A topic, and its configs to be changed."""
 
     topic_name: str = Field(description="The topic.", examples=["orders"], min_length=1)
-    configs: list[ConfigChangeBody] = Field(description="The changes.", max_length=_ENTRIES_MAX)
+    configs: list[ConfigChangeBody] = Field(description="The changes.")
 
 
 class AlterTopicsConfigsBody(BaseModel):
@@ -188,7 +186,7 @@ class AlterTopicsConfigsBody(BaseModel):
         }
     )
 
-    data: list[TopicChangesBody] = Field(description="The topics.", max_length=_ENTRIES_MAX)
+    data: list[TopicChangesBody] = Field(description="The topics.")
     validate_only: bool | None = Field(default=None, description="Whether to check the changes and make none.")
 
 

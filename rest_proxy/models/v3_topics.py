@@ -107,7 +107,7 @@ class CreateTopicBody(BaseModel):
     replicas_assignments: dict[BrokerNumber, list[BrokerNumber]] | None = Field(
         default=None, description="The brokers of each partition, instead of the two numbers."
     )
-    configs: list[TopicConfigBody] | None = Field(default=None, description="Its configs.", max_length=1000)
+    configs: list[TopicConfigBody] | None = Field(default=None, description="Its configs.")
     validate_only: bool | None = Field(default=None, description="Whether to check the request and create nothing.")
 
 

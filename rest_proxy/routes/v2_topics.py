@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import msgspec
 from fastapi import APIRouter, Response
+from fastapi.responses import JSONResponse
 
 from core_broker.service.web.limits import BoundedRoute
 from rest_proxy.admin import brokers, configs, partitions, topics
@@ -19,6 +20,7 @@ from rest_proxy.models.v2_topics import (
     partition_details,
     topic_details,
 )
+from rest_proxy.routes.media_types import V2
 from rest_proxy.routes.parameters import PartitionId, TopicName
 from rest_proxy.routes.v3_answers import told
 
@@ -26,9 +28,15 @@ _UNKNOWN_TOPIC_IN_V3 = 40403
 _INVALID_REQUEST = 40002
 
 
+class V2Response(JSONResponse):
+    """An answer of API v2, for the description of the routes; the layer around them names it as the client wishes."""
+
+    media_type = V2[0].decode()
+
+
 def router(cluster: KafkaCluster) -> APIRouter:
     """The routes, answering for one cluster."""
-    routes = APIRouter(tags=["v2 topics"], route_class=BoundedRoute)
+    routes = APIRouter(tags=["v2 topics"], route_class=BoundedRoute, default_response_class=V2Response)
     _add_cluster(routes, cluster)
     _add_topics(routes, cluster)
     _add_partitions(routes, cluster)
