@@ -120,7 +120,7 @@ class Reader(Consumer):
         """First offset of a partition and the one after its last, as last heard of; never blocks."""
         with mapped():
             low, high = self._consumer.get_watermark_offsets(TopicPartition(*place), cached=True)
-        before = self._heard[place]
+        before = self._heard.get(place, (0, 0))
         return low if low >= 0 else before[0], high if high >= 0 else before[1]
 
     def peek(self, *, timeout_ms: int) -> None:

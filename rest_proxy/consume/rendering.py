@@ -65,8 +65,7 @@ class RecordV2(msgspec.Struct, omit_defaults=True):
     value: object
     partition: int
     offset: int
-    timestamp: int | UnsetType = UNSET
-    timestamp_type: str | UnsetType = UNSET
+    timestamp: int | UnsetType | None = UNSET
     headers: list[KeyedHeader] | UnsetType = UNSET
     error_code: int | UnsetType = UNSET
     message: str | UnsetType = UNSET
@@ -192,8 +191,7 @@ def _with_error(told: RecordV2, record: IncomingRecord, error: ProxyError) -> Re
 
 
 def _add_attributes(told: RecordV2, record: IncomingRecord) -> None:
-    if record.timestamp_type:
-        told.timestamp, told.timestamp_type = record.timestamp_ms, record.timestamp_type
+    told.timestamp = record.timestamp_ms if record.timestamp_type else None
     if record.headers:
         told.headers = [KeyedHeader(*header) for header in record.headers]
 

@@ -188,9 +188,8 @@ class Stream:
         self._is_missing = not found
         if request.partition is None:
             places = [(request.topic, partition) for partition in found]
-            new = {place: reader.bounds(*place)[0] for place in places if place not in reader.positions}
-            if new:
-                reader.add(new)
+            if new := [place for place in places if place not in reader.positions]:
+                reader.add(dict.fromkeys(new, 0))
 
     def _before_end(self, records: list[IncomingRecord]) -> list[IncomingRecord]:
         """Those of the records that were there when the request came; partitions whose end is reached are done."""

@@ -23,7 +23,6 @@ _RECORD_V2: dict[str, Any] = {
     "partition": 0,
     "offset": 17,
     "timestamp": 1769860800000,
-    "timestamp_type": "CreateTime",
     "headers": [{"key": "trace", "value": "YWJj"}],
 }
 _PAGE = "http://localhost:8082/v3/clusters/c-1/topics/orders/partitions/0/records"
@@ -115,7 +114,6 @@ class V2ReadRecord(BaseModel):
     partition: int
     offset: int
     timestamp: int | None = Field(default=None, description=_TIME)
-    timestamp_type: str | None = Field(default=None, description=_TIME_TYPE)
     headers: list[V2ReadHeader] | None = Field(default=None, description="Left out where there are none.")
     error_code: int | None = Field(default=None, description=_ERROR)
     message: str | None = Field(default=None, description="The same in words.")
