@@ -32,6 +32,7 @@ from rest_proxy.produce.producers import Producers
 from rest_proxy.produce.v3_records import RecordSender
 from rest_proxy.produce.v3_stream import RecordStreams
 from rest_proxy.routes import (
+    document,
     v2_consumers,
     v2_produce,
     v2_records,
@@ -54,7 +55,16 @@ from schema_registry.client.registry_client import RegistryClient
 
 log = logging.getLogger(__name__)
 
-_DESCRIPTION = """Produce, consume and administer over HTTP: the APIs v2 and v3 of Confluent's REST proxy, and more."""
+_DESCRIPTION = """Produce, consume and administer a Kafka cluster over HTTP: the APIs v2 and v3 of Confluent's REST
+proxy, and more.
+
+API v2 writes records, reads them through consumer instances, and shows topics. API v3 administers the cluster below
+`/v3/clusters/{cluster_id}`, and writes records one by one, as streams and in batches. Both read records without an
+instance, as pages or as live streams (NDJSON and server-sent events).
+
+Every failure is told as `{"error_code": 40401, "message": "Topic orders not found."}`: the first three digits of the
+code are the HTTP status. Names in paths are percent-encoded. `Retry-After` says when a request may be tried again.
+"""
 
 
 def run(settings: ProxySettings) -> int:
@@ -120,5 +130,6 @@ def application(routers: Sequence[APIRouter], settings: ProxySettings, metrics: 
     app = create_app(title="Caudal REST proxy", description=_DESCRIPTION, error_type=ProxyError, collect=collect)
     for router in routers:
         app.include_router(router)
+    document.describe(app)
     unbounded = partial(v3_records.is_stream, max_bytes=settings.request_max_bytes)
     return counts.around(BodyLimits(RawPaths(MediaTypes(Shortcut(app, routers))), settings, is_unbounded=unbounded))

@@ -29,11 +29,20 @@ _MEANINGS = {
     415: "The media type of the body is not known here.",
     422: "The request is understood, and cannot be carried out with these values.",
     429: "More than is taken at a time; `Retry-After` says when to try again.",
+    500: "The cluster, or the proxy itself, failed; with `Retry-After`: the same request may succeed later.",
     503: "The cluster does not answer; `Retry-After` says when to try again.",
+}
+
+
+_RETRY_AFTER = {
+    "headers": {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 0}}}
 }
 
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The failures of an operation, for `responses=`; every operation may find the cluster gone, and be refused."""
     told: Mapping[int, str] = {status: _MEANINGS[status] for status in sorted({400, 403, 503, *statuses})}
-    return {status: {"model": ErrorBody, "description": meaning} for status, meaning in told.items()}
+    return {
+        status: {"model": ErrorBody, "description": meaning, **(_RETRY_AFTER if "`Retry-After`" in meaning else {})}
+        for status, meaning in told.items()
+    }

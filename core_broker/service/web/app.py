@@ -6,6 +6,7 @@ requests around it. `core_broker/service/web/server.py` serves the result.
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from fastapi import FastAPI, Response
 
@@ -15,6 +16,16 @@ from core_broker.service.web.counts import RequestCounts
 from core_broker.service.web.errors import tell_errors
 from core_broker.service.web.limits import BodyLimits, BoundedRoute, SendersQueue
 from core_broker.service.web.settings import WebSettings
+
+_STATUS = {"type": "object", "properties": {"status": {"type": "string"}}, "required": ["status"]}
+_HEALTH: dict[int | str, dict[str, Any]] = {
+    200: {"description": "It can.", "content": {"application/json": {"schema": _STATUS}}},
+    503: {"description": "It cannot now.", "content": {"application/json": {"schema": _STATUS}}},
+}
+
+
+class _MetricsResponse(Response):
+    media_type = PROMETHEUS_TEXT
 
 
 def create_app(
@@ -36,14 +47,14 @@ def create_app(
     tell_errors(app, error_type, told_as=told_as)
     render = renderer(collect)
 
-    @app.get("/health", tags=["operation"])
+    @app.get("/health", tags=["operation"], operation_id="getHealth", responses=_HEALTH)
     def health() -> Response:
         """Whether the service can do its work: 200 or 503."""
         healthy = is_healthy()
         body = b'{"status":"ok"}' if healthy else b'{"status":"not ready"}'
         return Response(body, status_code=200 if healthy else 503, media_type="application/json")
 
-    @app.get("/metrics", tags=["operation"])
+    @app.get("/metrics", tags=["operation"], operation_id="getMetrics", response_class=_MetricsResponse)
     def metrics() -> Response:
         """Counters and gauges in Prometheus' text format."""
         return Response(render(), media_type=PROMETHEUS_TEXT)

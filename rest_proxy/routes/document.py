@@ -1,0 +1,139 @@
+"""The OpenAPI document: what the framework writes of the routes, and what it cannot know of the layers around them."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from fastapi import FastAPI
+
+from rest_proxy.models.errors import ErrorBody, errors
+from rest_proxy.routes.media_types import EMBEDDED, JSON, V2, is_v3
+
+Document = dict[str, Any]
+
+_JSON = JSON.decode()
+_V2 = V2[0].decode()
+_NEVER_ANSWERED = "299"
+"""Makes models known that nothing but the schemas of streams refers to."""
+_FRAMEWORK_ONLY = ("HTTPValidationError", "ValidationError")
+_POLL = "/instances/{name}/records"
+_RECORDS = tuple(media_type.decode() for media_type in EMBEDDED)
+_EVERYWHERE = (406, 500, 503)
+_WITH_BODY = (408, 413, 415)
+
+TAGS = {
+    "v2 produce": "Write records in binary, JSON, Avro, JSON Schema or Protobuf; the media type tells which.",
+    "v2 consumers": "Consumer instances: members of a consumer group that the proxy keeps for its clients.",
+    "v2 records": "Read records of a partition or a topic without an instance, as pages or as live streams.",
+    "v2 topics": "Brokers, topics and partitions.",
+    "v3 clusters": "The cluster behind this proxy; its id is part of all other paths.",
+    "v3 brokers": "The brokers of the cluster.",
+    "v3 topics": "Topics: listed, created, grown and deleted.",
+    "v3 partitions": "Partitions, their replicas and offsets, and replicas on the move.",
+    "v3 configs": "Configs of topics, of brokers and of the whole cluster.",
+    "v3 records": "Write records one by one, as a stream or in batches; read them as pages or as live streams.",
+    "v3 consumer groups": "Consumer groups with their members, assignments and lag.",
+    "v3 ACLs": "Rules about who may do what, in clusters that have an authorizer.",
+    "operation": "For those who run the proxy.",
+}
+"""What each group of operations is about, in the order in which they are shown."""
+
+
+def describe(app: FastAPI) -> None:
+    """Let an app serve the document as it is meant to be; to be called when all routes are there."""
+    written = app.openapi
+    app.openapi = cache(lambda: _completed(written()))  # type: ignore[method-assign]  # the framework's own advice
+
+
+def _completed(document: Document) -> Document:
+    used = set()
+    for path, operation in _operations(document):
+        used.update(operation["tags"])
+        operation["summary"] = _sentence(operation["summary"])
+        _complete_body(path, operation)
+        _complete_answers(path, operation)
+    document["tags"] = [{"name": name, "description": text} for name, text in TAGS.items() if name in used]
+    document["servers"] = [{"url": "/", "description": "This proxy."}]
+    schemas = document["components"]["schemas"]
+    for name in _FRAMEWORK_ONLY:
+        schemas.pop(name, None)
+    schemas.setdefault(ErrorBody.__name__, ErrorBody.model_json_schema())
+    return document
+
+
+def _operations(document: Document) -> Iterator[tuple[str, Document]]:
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            yield path, operation
+
+
+def _sentence(title: str) -> str:
+    """The framework makes titles of functions' names: `List Acls Of Topic`."""
+    first, *others = title.split()
+    return " ".join([first, *(word.lower() for word in others)]).replace("acl", "ACL")
+
+
+def _complete_body(path: str, operation: Document) -> None:
+    """Bodies that routes miss by themselves, to tell it in API v3's words, are needed all the same."""
+    if "requestBody" not in operation:
+        return
+    body: Document = operation["requestBody"]
+    for media in body["content"].values():
+        choices = media["schema"].get("anyOf", [])
+        if {"type": "null"} in choices:
+            media["schema"] = next(choice for choice in choices if choice != {"type": "null"})
+            body["required"] = is_v3(path.encode())
+    if not is_v3(path.encode()):
+        _rename(body["content"])
+
+
+def _complete_answers(path: str, operation: Document) -> None:
+    answers: Document = operation["responses"]
+    answers.pop(_NEVER_ANSWERED, None)
+    if _is_of_framework(answers.get("422", {})):
+        del answers["422"]
+    if operation["tags"] == ["operation"]:
+        return
+    for status, failure in errors(*_from_around(path, operation)).items():
+        answers.setdefault(str(status), _referring(failure))
+    for status, answer in answers.items():
+        content = answer.get("content", {})
+        _complete_media(content)
+        if path.endswith(_POLL) and status >= "400":
+            answer["content"] = dict.fromkeys((_JSON, _V2, *_RECORDS), next(iter(content.values())))
+        elif not is_v3(path.encode()) and not path.endswith("/records"):
+            _rename(content)
+    operation["responses"] = dict(sorted(answers.items()))
+
+
+def _complete_media(content: Document) -> None:
+    """The framework gives the schema to one media type, and adds that one though it has none."""
+    if len(content) > 1 and content.get(_JSON) == {"schema": {}}:
+        del content[_JSON]
+    known: Document = next((media["schema"] for media in content.values() if media.get("schema")), {})
+    for media in content.values():
+        media.setdefault("schema", known)
+
+
+def _from_around(path: str, operation: Document) -> tuple[int, ...]:
+    """The failures that layers around an operation answer with, whatever it does."""
+    of_path = (404,) if "{" in path else ()
+    return (*_EVERYWHERE, *of_path, *(_WITH_BODY if "requestBody" in operation else ()))
+
+
+def _referring(failure: Document) -> Document:
+    """What routes are told of a failure, as the document has it."""
+    reference = {"$ref": f"#/components/schemas/{ErrorBody.__name__}"}
+    told = {key: value for key, value in failure.items() if key != "model"}
+    return {**told, "content": {_JSON: {"schema": reference}}}
+
+
+def _is_of_framework(answer: Document) -> bool:
+    schemas = [media.get("schema", {}) for media in answer.get("content", {}).values()]
+    return any(schema.get("$ref", "").endswith(f"/{_FRAMEWORK_ONLY[0]}") for schema in schemas)
+
+
+def _rename(content: Document) -> None:
+    """Bodies of API v2 have a name of their own, which the framework does not know of."""
+    if _JSON in content:
+        content[_V2] = content.pop(_JSON)
