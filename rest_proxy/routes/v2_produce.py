@@ -111,13 +111,13 @@ def router(settings: ProxySettings, *, producers: Producers, encoders: Encoders,
     produce = V2Produce(settings, producers=producers, encoders=encoders, metrics=metrics)
     routes = APIRouter(tags=["v2 produce"], route_class=answered_by(produce.answer))
 
-    @routes.post("/topics/{topic}", **_document("v2_produce_to_topic"))
+    @routes.post("/topics/{topic}", **_document("produceToTopicV2"))
     async def produce_to_topic(
         topic: Topic, records: Records, acks: Acks = "all", idempotence: Idempotence = None
     ) -> None:
         """Write records to a topic; each has an outcome of its own, and a bad one does not stop the others."""
 
-    @routes.post("/topics/{topic}/partitions/{partition}", **_document("v2_produce_to_partition"))
+    @routes.post("/topics/{topic}/partitions/{partition}", **_document("produceToPartitionV2"))
     async def produce_to_partition(
         topic: Topic, partition: Partition, records: Records, acks: Acks = "all", idempotence: Idempotence = None
     ) -> None:

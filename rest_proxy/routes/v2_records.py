@@ -48,7 +48,7 @@ def _add_partition(routes: APIRouter, reading: Reading) -> None:
 
     @routes.get(
         "/topics/{topic}/partitions/{partition}/records",
-        operation_id="v2_read_records",
+        operation_id="readRecordsV2",
         response_model=None,
         responses={**_ERRORS, 200: {"content": {**_PAGES, **_STREAMS}, "description": meaning}},
     )
@@ -89,7 +89,7 @@ def _add_topic(routes: APIRouter, reading: Reading) -> None:
 
     @routes.get(
         "/topics/{topic}/records",
-        operation_id="v2_stream_records",
+        operation_id="streamRecordsV2",
         response_model=None,
         responses={
             **_ERRORS,

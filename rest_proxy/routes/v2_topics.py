@@ -44,7 +44,7 @@ def router(cluster: KafkaCluster) -> APIRouter:
 
 
 def _add_cluster(routes: APIRouter, cluster: KafkaCluster) -> None:
-    @routes.get("/", response_model=dict[str, str], operation_id="rootV2")
+    @routes.get("/", response_model=dict[str, str], operation_id="getRootV2")
     def root() -> Response:
         """Whether the proxy is there."""
         return Response(b"{}", media_type="application/json")

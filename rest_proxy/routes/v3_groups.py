@@ -104,7 +104,7 @@ def _add_consumers(routes: APIRouter, cluster: KafkaCluster, within: InCluster) 
 def _add_assignments(routes: APIRouter, cluster: KafkaCluster, within: InCluster) -> None:
     @routes.get(
         _ASSIGNMENTS,
-        operation_id="listKafkaConsumerAssignment",
+        operation_id="listKafkaConsumerAssignments",
         response_model=AssignmentDataList,
         responses=_ERRORS,
     )

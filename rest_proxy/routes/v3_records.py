@@ -241,7 +241,7 @@ def _guarantees(request: Request) -> Guarantees:
 
 
 _RECORDS: dict[str, Any] = {
-    "operation_id": "v3_produce_record",
+    "operation_id": "produceRecord",
     "response_model": None,
     "responses": {
         **errors(404, 406, 408, 415, 422, 429),
@@ -249,7 +249,7 @@ _RECORDS: dict[str, Any] = {
     },
 }
 _BATCH: dict[str, Any] = {
-    "operation_id": "v3_produce_record_batch",
+    "operation_id": "produceRecordBatch",
     "status_code": _MULTI_STATUS,
     "response_model": None,
     "responses": {
