@@ -1,7 +1,9 @@
+from collections.abc import Callable
+
 import pytest
 
 from core_broker.client.admin import Admin
-from core_broker.client.errors import Unreachable
+from core_broker.client.errors import Rejected, Unreachable
 from core_broker.client.settings import ClientSettings
 
 
@@ -16,3 +18,65 @@ def test_silent_cluster_is_unreachable(nowhere: ClientSettings) -> None:
 
 def test_no_partitions_need_no_request(nowhere: ClientSettings) -> None:
     assert Admin(nowhere).offsets([], "latest") == {}
+
+
+def test_all_topics_are_told_in_one_listing(cluster: ClientSettings, topic: str) -> None:
+    admin = Admin(cluster)
+    (described,) = admin.topics([topic])
+    (listed,) = (found for found in admin.all_topics() if found.name == topic)
+    assert listed.partitions == described.partitions
+    assert not listed.is_internal
+
+
+def test_replicas_of_a_new_topic_can_be_chosen(cluster: ClientSettings, name: str) -> None:
+    admin = Admin(cluster)
+    broker_id = admin.cluster().brokers[0].id
+    admin.create_topic(name, assignment=[[broker_id], [broker_id]])
+    assert [partition.replicas for partition in admin.topics([name])[0].partitions] == [(broker_id,)] * 2
+
+
+def test_authorized_operations_are_told_when_they_are_asked_for(cluster: ClientSettings, topic: str) -> None:
+    admin = Admin(cluster)
+    assert admin.topics([topic])[0].authorized_operations == ()
+    assert "READ" in admin.topics([topic], authorized_operations=True)[0].authorized_operations
+
+
+def test_configs_of_topics_that_are_gone_are_left_out(cluster: ClientSettings, topic: str) -> None:
+    admin = Admin(cluster)
+    found = admin.configs_of_topics([topic, f"{topic}-gone"])
+    assert found == {topic: admin.configs(topic)}
+    assert admin.configs_of_topics([]) == {}
+
+
+def test_dry_run_changes_no_config(cluster: ClientSettings, topic: str) -> None:
+    admin = Admin(cluster)
+    admin.alter_configs(topic, put={"cleanup.policy": "compact"}, validate_only=True)
+    before = {config.key: config.value for config in admin.configs(topic)}
+    assert before["cleanup.policy"] == "delete"
+    with pytest.raises(Rejected):
+        admin.alter_configs(topic, put={"cleanup.policy": "wrong"}, validate_only=True)
+
+
+def test_config_of_one_broker_is_set_and_returns(cluster: ClientSettings) -> None:
+    admin = Admin(cluster)
+    broker_id = admin.cluster().brokers[0].id
+
+    def there() -> tuple[str | None, str]:
+        configs = {config.key: config for config in admin.configs_of_brokers([broker_id])[broker_id]}
+        return configs["log.cleaner.delete.retention.ms"].value, configs["log.cleaner.delete.retention.ms"].source
+
+    before = there()
+    admin.alter_broker_configs(broker_id, put={"log.cleaner.delete.retention.ms": "4711"})
+    assert there() == ("4711", "DYNAMIC_BROKER_CONFIG")
+    admin.alter_broker_configs(broker_id, put={}, remove=["log.cleaner.delete.retention.ms"])
+    assert there() == before
+
+
+@pytest.mark.parametrize("call", [Admin.cluster, Admin.all_topics, lambda admin: admin.topics(["any"])])
+def test_wait_ends_when_the_one_who_watches_says_so(call: Callable[[Admin], object]) -> None:
+    def watch() -> None:
+        raise Unreachable("seen by the one who watches")
+
+    patient = ClientSettings(bootstrap_servers="127.0.0.1:1", timeout_ms=600_000, properties={"log_level": "0"})
+    with pytest.raises(Unreachable, match="seen by the one who watches"):
+        call(Admin(patient, watch=watch))

@@ -1,0 +1,42 @@
+import pytest
+
+from core_broker.client.errors import AlreadyExists, ClientError, NotAllowed, NotFound, Rejected, Retriable
+from rest_proxy.admin.cluster import KafkaCluster
+from rest_proxy.errors import ProxyError
+
+
+def test_cluster_knows_its_id_once_it_was_asked(cluster: KafkaCluster) -> None:
+    found = cluster.described()
+    assert cluster.id == found.cluster_id
+    cluster.check(found.cluster_id)
+
+
+def test_no_other_id_is_found(cluster: KafkaCluster) -> None:
+    with pytest.raises(ProxyError, match=r"Cluster another cannot be found\.") as raised:
+        cluster.check("another")
+    assert raised.value.code == 404
+
+
+def test_cluster_that_is_not_there_is_told_with_its_address(cluster: KafkaCluster, nowhere: KafkaCluster) -> None:
+    with pytest.raises(ProxyError) as raised:
+        nowhere.check(cluster.described().cluster_id)
+    assert raised.value.status == 503
+    assert "127.0.0.1:1" in raised.value.message
+    assert raised.value.retry_after_seconds
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (NotFound("x"), 40403),
+        (AlreadyExists("x"), 40002),
+        (Rejected("x"), 40002),
+        (NotAllowed("x"), 40301),
+        (Retriable("x"), 50003),
+        (ClientError("x"), 50002),
+    ],
+)
+def test_errors_have_the_codes_of_api_v3(cluster: KafkaCluster, error: ClientError, code: int) -> None:
+    with pytest.raises(ProxyError) as raised, cluster.asked():
+        raise error
+    assert raised.value.code == code
