@@ -7,7 +7,7 @@ import confluent_kafka
 from confluent_kafka import KafkaError, Message, TopicPartition
 
 from core_broker.client.errors import NotFound, Unreachable, from_kafka, mapped
-from core_broker.client.records import IncomingRecord
+from core_broker.client.records import Header, IncomingRecord
 from core_broker.client.settings import ClientSettings, Configuration
 
 Place = tuple[str, int]
@@ -125,14 +125,20 @@ def incoming(message: Message) -> IncomingRecord:
         timestamp_type=_TIMESTAMP_TYPES.get(kind, ""),
         key=message.key(),
         value=message.value(),
-        headers=tuple((name, _bytes(value)) for name, value in _header_pairs(message)),
+        headers=_headers(message),
         leader_epoch=message.leader_epoch(),
     )
 
 
-def _header_pairs(message: Message) -> Iterable[tuple[str, str | bytes | None]]:
-    headers = message.headers() or []
-    return headers.items() if isinstance(headers, dict) else headers
+def _headers(message: Message) -> Sequence[Header]:
+    try:
+        headers = message.headers()
+    except SystemError:
+        return ()  # The library fails at names that are not in UTF-8; the record is worth more than its headers.
+    if not headers:
+        return ()
+    pairs = headers.items() if isinstance(headers, dict) else headers
+    return tuple((name, _bytes(value)) for name, value in pairs)
 
 
 def _bytes(value: str | bytes | None) -> bytes | None:

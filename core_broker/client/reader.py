@@ -5,13 +5,12 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-import confluent_kafka
 from confluent_kafka import KafkaError, Message, TopicPartition
 from typing_extensions import override
 
-from core_broker.client.consumer import Consumer, Place
+from core_broker.client.consumer import Consumer, Place, incoming
 from core_broker.client.errors import Rejected, from_kafka, mapped
-from core_broker.client.records import Header, IncomingRecord
+from core_broker.client.records import IncomingRecord
 from core_broker.client.settings import ClientSettings
 
 _DEFAULTS: Final = {
@@ -36,10 +35,6 @@ _PASSING: Final = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
 )
-_TIMESTAMP_TYPES: Final = {
-    confluent_kafka.TIMESTAMP_CREATE_TIME: "CreateTime",
-    confluent_kafka.TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
-}
 
 
 class OffsetOutOfRange(Rejected):
@@ -96,7 +91,7 @@ class Reader(Consumer):
                     break  # Trouble is told by the next read, when what came before it is safe.
                 self._note(message)
             else:
-                record = _record(message)
+                record = incoming(message)
                 size += len(record.key or b"") + len(record.value or b"")
                 if size > bytes_max and (records or not at_least_one):
                     break
@@ -166,18 +161,3 @@ class Reader(Consumer):
 def _is_end(message: Message) -> bool:
     error = message.error()
     return error is not None and error.code() == KafkaError._PARTITION_EOF
-
-
-def _record(message: Message) -> IncomingRecord:
-    kind, timestamp_ms = message.timestamp()
-    headers: list[Header] | None = message.headers()  # type: ignore[assignment]  # those of a record that was read
-    return IncomingRecord(
-        topic=message.topic() or "",
-        partition=message.partition() or 0,
-        offset=message.offset() or 0,
-        timestamp_ms=timestamp_ms,
-        timestamp_type=_TIMESTAMP_TYPES.get(kind, ""),
-        key=message.key(),
-        value=message.value(),
-        headers=headers or (),
-    )
