@@ -295,9 +295,10 @@ class Instance:
 
     def tend(self, *, is_resting: bool) -> None:
         """Let the group go on while no request is there: a member that is silent would stop all the others."""
-        if is_resting:
+        if is_resting and self._fetched:
+            # The next poll has something to answer at once: there is no need to fetch until then.
             self._consumer.pause()
-        if self._topics and len(self._fetched) < PAGE_RECORDS_MAX:
+        if self._topics or (self._chosen and not self._fetched):
             records = self._consumer.read(1, timeout_ms=0)
             self._fetched.extend(records)
             self._fetched_bytes += sum(size(record) for record in records)

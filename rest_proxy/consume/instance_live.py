@@ -96,13 +96,17 @@ class Live:
             if self.is_closed:
                 raise instance_errors.not_found("It was deleted while this request waited.")
             try:
-                return await self._threads.run(partial(call, self.instance))
-            except Fatal as error:
-                log.warning("consumer instance is opened anew", extra={"group": self.instance.group})
-                await self._threads.run(self.instance.reopen)
-                raise unavailable(f"The consumer had to be opened anew: {error}") from error
+                return await self._threads.run(partial(self._called, call))
             except ClientError as error:
                 raise self._threads.told(error) from error
+
+    def _called(self, call: Callable[[Instance], T]) -> T:
+        try:
+            return call(self.instance)
+        except Fatal as error:
+            log.warning("consumer instance is opened anew", extra={"group": self.instance.group, "reason": str(error)})
+            self.instance.reopen()
+            raise unavailable(f"The consumer had to be opened anew: {error}") from error
 
     async def close(self, *, arrived_at: float | None = None) -> None:
         """Leave the group; `arrived_at` is when the client asked for it, and what it has got is committed."""

@@ -1,5 +1,6 @@
 """One request for records: how long it waits, how much it answers, and what becomes of a client that leaves."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -41,6 +42,17 @@ class Poll:
 
     async def answer(self, *, is_plain: bool, is_gone: IsGone, is_stopping: Callable[[], bool]) -> tuple[bytes, int]:
         """The next records as JSON, and how many they are. Those of a client that has left stay for the next poll."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._live.polling.acquire()
+        except TimeoutError:
+            return _NOTHING  # Another poll of the same instance takes all the time.
+        try:
+            return await self._answer(is_plain=is_plain, is_gone=is_gone, is_stopping=is_stopping)
+        finally:
+            self._live.polling.release()
+
+    async def _answer(self, *, is_plain: bool, is_gone: IsGone, is_stopping: Callable[[], bool]) -> tuple[bytes, int]:
         deadline = time.monotonic() + self._seconds
         join_until = deadline if self._is_timed else max(deadline, time.monotonic() + JOIN_SECONDS)
         while True:
@@ -72,14 +84,15 @@ class Poll:
     async def _page(self, *, is_plain: bool, is_gone: IsGone) -> tuple[bytes, int] | None:
         """The answer; None if partitions were taken away, or sought, while it was made."""
         instance = self._live.instance
-        purges, records = instance.purges, instance.page(self._max_bytes)
+        async with self._live.using:
+            purges, records = instance.purges, instance.page(self._max_bytes)
         await self._decoder.prepare(records)
         encode = partial(encoded, records, self._decoder, is_plain=is_plain)
         body, count = encode() if len(records) <= _SMALL_PAGE_RECORDS else await self._threads.run(encode)
         if await is_gone():
             return _NOTHING
         async with self._live.using:
-            if instance.purges != purges:
+            if self._live.is_closed or instance.purges != purges:
                 return None
             instance.answer(count)
         return body, count

@@ -50,7 +50,7 @@ _PROPERTIES: Configuration = {
     "queued.min.messages": 10_000,
     "fetch.queue.backoff.ms": 10,
     # On the wire, all that is asked of a broker waits for the fetch before it: a seek, a commit.
-    "fetch.wait.max.ms": 100,
+    "fetch.wait.max.ms": 250,
     "fetch.error.backoff.ms": 100,
     # A proxy that was killed must not keep its partitions for long from the one that is started in its place.
     "session.timeout.ms": 10_000,
@@ -260,12 +260,9 @@ class Instances:
         decoder = self._decoders[live.instance.config.format]
         poll = Poll(live, self._threads, decoder, timeout_ms=timeout_ms, max_bytes=min(max_bytes or most, most))
         with live.in_work():
-            async with live.polling:
-                body, count = await poll.answer(
-                    is_plain=self._settings.api_v2_plain_records,
-                    is_gone=is_gone,
-                    is_stopping=lambda: self._is_stopping,
-                )
+            body, count = await poll.answer(
+                is_plain=self._settings.api_v2_plain_records, is_gone=is_gone, is_stopping=lambda: self._is_stopping
+            )
         self._metrics.consumed(live.instance.config.format, "instance", count)
         return body
 

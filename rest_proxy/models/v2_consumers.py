@@ -48,7 +48,10 @@ class V2CreateInstance(BaseModel):
         description="How many bytes of records a poll waits for; -1: until its time is over.",
     )
     response_min_bytes: Setting | None = Field(
-        default=None, alias="responseMinBytes", description="The same, as older clients say.", deprecated=True
+        default=None,
+        alias="responseMinBytes",
+        description="The same, as older clients say.",
+        json_schema_extra={"deprecated": True},
     )
     consumer_request_timeout_ms: Setting | None = Field(
         default=None,
@@ -56,7 +59,10 @@ class V2CreateInstance(BaseModel):
         description="How long a poll waits for records that does not say so itself.",
     )
     request_wait_ms: Setting | None = Field(
-        default=None, alias="requestWaitMs", description="The same, as older clients say.", deprecated=True
+        default=None,
+        alias="requestWaitMs",
+        description="The same, as older clients say.",
+        json_schema_extra={"deprecated": True},
     )
     isolation_level: Setting | None = Field(
         default=None, alias="isolation.level", description="read_committed (the default) or read_uncommitted."

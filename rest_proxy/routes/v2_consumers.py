@@ -97,7 +97,7 @@ def _add_life(routes: APIRouter, settings: ProxySettings, instances: Instances) 
         "/instances/{name}",
         operation_id="v2_delete_instance",
         status_code=204,
-        responses=errors(404),
+        responses=errors(404, 422),
         response_class=Response,
     )
     async def delete_instance(group: Group, name: Name) -> Response:
@@ -126,13 +126,15 @@ def _add_subscription(routes: APIRouter, instances: Instances) -> None:
             raise instance_errors.illegal_state("Neither topic_pattern nor topics are present in request")
         return _nothing()
 
-    @routes.get(path, operation_id="v2_get_subscription", responses=_told(404, model=V2SubscribedTopics))
+    @routes.get(path, operation_id="v2_get_subscription", responses=_told(404, 422, model=V2SubscribedTopics))
     async def get_subscription(group: Group, name: Name) -> Response:
         """The topics that an instance is subscribed to."""
         topics = await instances.use(group, name, lambda instance: instance.topics, is_remote=False)
         return _answer(V2SubscribedTopics(topics=topics))
 
-    @routes.delete(path, operation_id="v2_unsubscribe", status_code=204, responses=errors(404), response_class=Response)
+    @routes.delete(
+        path, operation_id="v2_unsubscribe", status_code=204, responses=errors(404, 422), response_class=Response
+    )
     async def unsubscribe(group: Group, name: Name) -> Response:
         """End a subscription, or an assignment."""
         await instances.use(group, name, Instance.unsubscribe)
@@ -142,13 +144,15 @@ def _add_subscription(routes: APIRouter, instances: Instances) -> None:
 def _add_assignments(routes: APIRouter, instances: Instances) -> None:
     path = "/instances/{name}/assignments"
 
-    @routes.post(path, operation_id="v2_assign", status_code=204, responses=errors(404, 409), response_class=Response)
+    @routes.post(
+        path, operation_id="v2_assign", status_code=204, responses=errors(404, 409, 422), response_class=Response
+    )
     async def assign(group: Group, name: Name, body: V2Partitions) -> Response:
         """Read these partitions, whatever the group does; replaces the assignment before."""
         await instances.use(group, name, partial(Instance.assign, places=_places(body.partitions)))
         return _nothing()
 
-    @routes.get(path, operation_id="v2_get_assignments", responses=_told(404, model=V2Partitions))
+    @routes.get(path, operation_id="v2_get_assignments", responses=_told(404, 422, model=V2Partitions))
     async def get_assignments(group: Group, name: Name) -> Response:
         """The partitions that an instance reads, by its own choice or by the group's."""
         places = await instances.assigned(group, name)
@@ -160,7 +164,9 @@ def _add_assignments(routes: APIRouter, instances: Instances) -> None:
 def _add_positions(routes: APIRouter, instances: Instances) -> None:
     path = "/instances/{name}/positions"
 
-    @routes.post(path, operation_id="v2_seek", status_code=204, responses=errors(404, 409), response_class=Response)
+    @routes.post(
+        path, operation_id="v2_seek", status_code=204, responses=errors(404, 409, 422), response_class=Response
+    )
     async def seek(group: Group, name: Name, body: V2Positions) -> Response:
         """Read on at offsets, or at the first records with a time or a later one (at the end, if there is none)."""
         offsets = {(item.topic, item.partition): item.offset for item in body.offsets}
@@ -172,7 +178,7 @@ def _add_positions(routes: APIRouter, instances: Instances) -> None:
         f"{path}/beginning",
         operation_id="v2_seek_to_beginning",
         status_code=204,
-        responses=errors(404, 409),
+        responses=errors(404, 409, 422),
         response_class=Response,
     )
     async def seek_to_beginning(group: Group, name: Name, body: V2Partitions) -> Response:
@@ -184,7 +190,7 @@ def _add_positions(routes: APIRouter, instances: Instances) -> None:
         f"{path}/end",
         operation_id="v2_seek_to_end",
         status_code=204,
-        responses=errors(404, 409),
+        responses=errors(404, 409, 422),
         response_class=Response,
     )
     async def seek_to_end(group: Group, name: Name, body: V2Partitions) -> Response:
@@ -196,7 +202,7 @@ def _add_positions(routes: APIRouter, instances: Instances) -> None:
 def _add_offsets(routes: APIRouter, instances: Instances) -> None:
     path = "/instances/{name}/offsets"
 
-    @routes.post(path, operation_id="v2_commit", responses=_told(404, 409, model=list[V2CommittedOffset]))
+    @routes.post(path, operation_id="v2_commit", responses=_told(404, 409, 422, model=list[V2CommittedOffset]))
     async def commit(group: Group, name: Name, body: V2Commits | None = None) -> Response:
         """Commit offsets: those of the listed records, or of all that were answered. The answer is an empty list."""
         listed = None if body is None else body.offsets
@@ -209,7 +215,7 @@ def _add_offsets(routes: APIRouter, instances: Instances) -> None:
     @routes.get(
         path,
         operation_id="v2_get_committed",
-        responses=_told(404, 413, model=V2CommittedOffsets),
+        responses=_told(404, 408, 413, 422, model=V2CommittedOffsets),
         openapi_extra={
             "requestBody": {
                 "description": "The partitions, for clients that can send a body with GET.",

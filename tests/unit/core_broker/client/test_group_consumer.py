@@ -1,0 +1,166 @@
+from collections.abc import Iterator, Mapping, Sequence
+
+import pytest
+
+from core_broker.client.consumer import Place
+from core_broker.client.errors import NotFound, Rejected
+from core_broker.client.group_consumer import BEGINNING, END, Commit, GroupConsumer, Moved, NowhereToBegin
+from core_broker.client.producer import Producer
+from core_broker.client.records import IncomingRecord, OutgoingRecord
+from core_broker.client.settings import ClientSettings
+
+
+class Member:
+    """A consumer, and what its group did to it."""
+
+    def __init__(self, cluster: ClientSettings, group: str, reset: str = "earliest") -> None:
+        defaults = {"fetch.wait.max.ms": 50}
+        self.consumer = GroupConsumer(
+            cluster, group_id=group, defaults=defaults, properties={"auto.offset.reset": reset}
+        )
+        self.begins: dict[Place, int] = {}
+        self.given: list[Place] = []
+        self.taken: list[Place] = []
+
+    def subscribe(self, *topics: str) -> None:
+        self.consumer.subscribe(topics, starts=self._starts, revoked=self.taken.extend)
+
+    def _starts(self, places: Sequence[Place]) -> Mapping[Place, int]:
+        self.given += places
+        return self.begins
+
+    def read(self, count: int) -> list[IncomingRecord]:
+        records: list[IncomingRecord] = []
+        for _ in range(200):
+            records += self.consumer.read(count - len(records), timeout_ms=100)
+            if len(records) >= count:
+                return records
+        raise AssertionError(f"only {len(records)} of {count} records came")
+
+    def join(self) -> None:
+        for _ in range(200):
+            self.consumer.read(1, timeout_ms=50)
+            if self.consumer.has_joined:
+                return
+        raise AssertionError("the group gave nothing")
+
+
+@pytest.fixture
+def member(cluster: ClientSettings, name: str) -> Iterator[Member]:
+    made = Member(cluster, name)
+    yield made
+    made.consumer.close()
+
+
+@pytest.fixture
+def written(cluster: ClientSettings, topic: str) -> str:
+    """A topic with five records in its first partition."""
+    with Producer(cluster) as producer:
+        for number in range(5):
+            record = OutgoingRecord(
+                topic=topic, value=b"%d" % number, partition=0, timestamp_ms=1_700_000_000_000 + number
+            )
+            producer.send(record)
+    return topic
+
+
+def test_partitions_of_the_group_begin_where_the_caller_says(member: Member, written: str) -> None:
+    member.begins = {(written, 0): 3}
+    member.subscribe(written)
+    assert [record.offset for record in member.read(2)] == [3, 4]
+    assert sorted(member.given) == [(written, number) for number in range(4)]
+    assert member.consumer.assigned == tuple(sorted(member.given))
+    member.consumer.unsubscribe()
+    assert member.consumer.assigned == ()
+
+
+def test_partitions_are_taken_away_for_a_new_member(
+    cluster: ClientSettings, member: Member, written: str, name: str
+) -> None:
+    member.subscribe(written)
+    member.join()
+    other = Member(cluster, name)
+    other.subscribe(written)
+    for _ in range(200):
+        member.consumer.read(10, timeout_ms=20)
+        other.consumer.read(10, timeout_ms=20)
+        if len(other.consumer.assigned) == 2:
+            break
+    assert len(member.taken) == 4
+    assert len(other.consumer.assigned) == 2
+    other.consumer.close()
+
+
+def test_seek_right_after_assign(member: Member, written: str) -> None:
+    member.consumer.assign({(written, 0): None})
+    member.consumer.seek({(written, 0): 2})
+    assert member.read(1)[0].offset == 2
+    member.consumer.seek({(written, 0): 1})
+    assert member.read(1)[0].offset == 1
+
+
+def test_nothing_is_lost_over_a_pause(member: Member, written: str) -> None:
+    member.consumer.assign({(written, 0): 0})
+    assert [record.offset for record in member.read(2)] == [0, 1]
+    member.consumer.pause()
+    assert member.consumer.read(10, timeout_ms=50) == []
+    member.consumer.resume()
+    assert [record.offset for record in member.read(3)] == [2, 3, 4]
+
+
+def test_offsets_by_time_and_at_both_ends(member: Member, written: str) -> None:
+    place, empty = (written, 0), (written, 1)
+    consumer = member.consumer
+    assert consumer.offsets_at({place: BEGINNING, empty: BEGINNING}) == {place: 0, empty: 0}
+    assert consumer.offsets_at({place: END, empty: END}) == {place: 5, empty: 0}
+    assert consumer.offsets_at({place: 1_700_000_000_002}) == {place: 2}
+    assert consumer.offsets_at({place: 1_800_000_000_000, empty: 1}) == {place: 5, empty: 0}
+
+
+def test_commits_are_kept_with_their_notes(member: Member, written: str) -> None:
+    place = (written, 0)
+    assert member.consumer.committed([place]) == {}
+    member.consumer.commit({place: Commit(3, "note")})
+    assert member.consumer.committed([place]) == {place: Commit(3, "note")}
+
+
+def test_commit_for_a_group_of_others_is_refused(
+    cluster: ClientSettings, member: Member, written: str, name: str
+) -> None:
+    member.subscribe(written)
+    member.join()
+    stranger = Member(cluster, name)
+    stranger.consumer.assign({(written, 0): 0})
+    with pytest.raises(Moved):
+        stranger.consumer.commit({(written, 0): Commit(1)})
+    stranger.consumer.close()
+
+
+def test_consumer_that_may_not_choose_says_that_it_has_nowhere_to_begin(
+    cluster: ClientSettings, written: str, name: str
+) -> None:
+    member = Member(cluster, name, reset="error")
+    member.consumer.assign({(written, 0): None})
+    with pytest.raises(NowhereToBegin):
+        member.read(1)
+    member.consumer.close()
+
+
+@pytest.mark.parametrize("place", [("never-made", 0), (None, 9)])
+def test_partition_that_is_not_there_is_not_found(member: Member, topic: str, place: tuple[str | None, int]) -> None:
+    with pytest.raises(NotFound):
+        member.consumer.check([(place[0] or topic, place[1])])
+
+
+def test_topic_that_is_not_there_is_noted(member: Member) -> None:
+    member.subscribe("never-made")
+    for _ in range(200):
+        member.consumer.read(1, timeout_ms=20)
+        if member.consumer.unknown_topics:
+            break
+    assert member.consumer.unknown_topics == {"never-made"}
+
+
+def test_property_that_is_wrong_is_refused(cluster: ClientSettings) -> None:
+    with pytest.raises(Rejected):
+        GroupConsumer(cluster, group_id="g", defaults={}, properties={"session.timeout.ms": "never"})
