@@ -89,7 +89,7 @@ class RecordRequest(msgspec.Struct, gc=False):
 
     def header_pairs(self) -> list[Header]:
         """The record's headers, in their order; raises ProxyError."""
-        return [(header.name, _bytes(header)) for header in self.headers or ()]
+        return [(_name(header), _bytes(header)) for header in self.headers or ()]
 
 
 class BatchRequest(msgspec.Struct):
@@ -130,6 +130,8 @@ def _decoded(text: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T:
     except UnicodeDecodeError:
         raise Malformed(400, "Error processing JSON: it is no text in UTF-8") from None
     except msgspec.DecodeError as error:
+        if b"\\ud" in bytes(text).lower():
+            raise ProxyError(400, "Error processing JSON: it is malformed, or has half of a surrogate pair") from None
         raise Malformed(400, f"Error processing JSON: {error}") from None
     except RecursionError:
         raise ProxyError(400, "Error processing JSON: it nests too deep") from None
@@ -140,6 +142,13 @@ def _strategy(name: str) -> SubjectNameStrategy:
     if strategy is None:
         raise ProxyError(400, f"subject_name_strategy={name[:80]!r}: must be one of {', '.join(_STRATEGIES)}")
     return strategy
+
+
+def _name(header: HeaderRequest) -> str:
+    if "\0" in header.name:
+        # The client library would take it for the end of the name.
+        raise ProxyError(400, f"The name of header {header.name[:80]!r} has a NUL")
+    return header.name
 
 
 def _bytes(header: HeaderRequest) -> bytes | None:

@@ -132,6 +132,18 @@ def test_headers_must_be_base64(value: str) -> None:
         record.header_pairs()
 
 
+def test_a_header_with_a_nul_in_its_name_is_refused_since_it_would_arrive_under_another_one() -> None:
+    with pytest.raises(ProxyError, match="has a NUL"):
+        parse_record(b'{"headers":[{"name":"a\\u0000b"}]}').header_pairs()
+
+
+@pytest.mark.parametrize("text", [b'{"value":{"data":"\\uD800"}}', b'{"headers":[{"name":"\\udc00x"}]}'])
+def test_half_of_a_surrogate_pair_is_bad_for_its_record_alone(text: bytes) -> None:
+    with pytest.raises(ProxyError, match="surrogate") as caught:
+        parse_record(text)
+    assert type(caught.value) is ProxyError
+
+
 def test_entries_of_a_batch_are_read_one_by_one() -> None:
     batch = parse_batch(b'{"entries":[{"id":"1","partition_id":[]},{"id":2}]}')
     assert batch.entries is not None
