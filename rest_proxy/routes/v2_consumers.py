@@ -72,9 +72,7 @@ class V2Response(Response):
 
 def router(settings: ProxySettings, *, instances: Instances) -> APIRouter:
     """The routes."""
-    routes = APIRouter(
-        prefix="/consumers/{group}", tags=["v2 consumers"], route_class=BoundedRoute, default_response_class=V2Response
-    )
+    routes = APIRouter(prefix="/consumers/{group}", tags=["v2 consumers"], route_class=BoundedRoute)
     _add_life(routes, settings, instances)
     _add_subscription(routes, instances)
     _add_assignments(routes, instances)
@@ -85,7 +83,7 @@ def router(settings: ProxySettings, *, instances: Instances) -> APIRouter:
 
 
 def _add_life(routes: APIRouter, settings: ProxySettings, instances: Instances) -> None:
-    @routes.post("", operation_id="v2_create_instance", responses=_told(409, 422, 429, model=V2CreatedInstance))
+    @routes.post("", operation_id="createConsumerInstanceV2", responses=_told(409, 422, 429, model=V2CreatedInstance))
     async def create_instance(group: Group, request: Request, body: V2CreateInstance | None = None) -> Response:
         """Create a consumer instance in a group."""
         name = await instances.create(group, body or V2CreateInstance())
@@ -95,7 +93,7 @@ def _add_life(routes: APIRouter, settings: ProxySettings, instances: Instances) 
 
     @routes.delete(
         "/instances/{name}",
-        operation_id="v2_delete_instance",
+        operation_id="deleteConsumerInstanceV2",
         status_code=204,
         responses=errors(404, 422),
         response_class=Response,
@@ -110,7 +108,7 @@ def _add_subscription(routes: APIRouter, instances: Instances) -> None:
     path = "/instances/{name}/subscription"
 
     @routes.post(
-        path, operation_id="v2_subscribe", status_code=204, responses=errors(404, 409, 422), response_class=Response
+        path, operation_id="subscribeV2", status_code=204, responses=errors(404, 409, 422), response_class=Response
     )
     async def subscribe(group: Group, name: Name, body: V2Subscription) -> Response:
         """Subscribe to topics, by name or by a pattern; replaces the subscription before."""
@@ -126,14 +124,14 @@ def _add_subscription(routes: APIRouter, instances: Instances) -> None:
             raise instance_errors.illegal_state("Neither topic_pattern nor topics are present in request")
         return _nothing()
 
-    @routes.get(path, operation_id="v2_get_subscription", responses=_told(404, 422, model=V2SubscribedTopics))
+    @routes.get(path, operation_id="getSubscriptionV2", responses=_told(404, 422, model=V2SubscribedTopics))
     async def get_subscription(group: Group, name: Name) -> Response:
         """The topics that an instance is subscribed to."""
         topics = await instances.use(group, name, lambda instance: instance.topics, is_remote=False)
         return _answer(V2SubscribedTopics(topics=topics))
 
     @routes.delete(
-        path, operation_id="v2_unsubscribe", status_code=204, responses=errors(404, 422), response_class=Response
+        path, operation_id="unsubscribeV2", status_code=204, responses=errors(404, 422), response_class=Response
     )
     async def unsubscribe(group: Group, name: Name) -> Response:
         """End a subscription, or an assignment."""
@@ -145,14 +143,18 @@ def _add_assignments(routes: APIRouter, instances: Instances) -> None:
     path = "/instances/{name}/assignments"
 
     @routes.post(
-        path, operation_id="v2_assign", status_code=204, responses=errors(404, 409, 422), response_class=Response
+        path,
+        operation_id="assignPartitionsV2",
+        status_code=204,
+        responses=errors(404, 409, 422),
+        response_class=Response,
     )
     async def assign(group: Group, name: Name, body: V2Partitions) -> Response:
         """Read these partitions, whatever the group does; replaces the assignment before."""
         await instances.use(group, name, partial(Instance.assign, places=_places(body.partitions)))
         return _nothing()
 
-    @routes.get(path, operation_id="v2_get_assignments", responses=_told(404, 422, model=V2Partitions))
+    @routes.get(path, operation_id="getAssignmentsV2", responses=_told(404, 422, model=V2Partitions))
     async def get_assignments(group: Group, name: Name) -> Response:
         """The partitions that an instance reads, by its own choice or by the group's."""
         places = await instances.assigned(group, name)
@@ -164,9 +166,7 @@ def _add_assignments(routes: APIRouter, instances: Instances) -> None:
 def _add_positions(routes: APIRouter, instances: Instances) -> None:
     path = "/instances/{name}/positions"
 
-    @routes.post(
-        path, operation_id="v2_seek", status_code=204, responses=errors(404, 409, 422), response_class=Response
-    )
+    @routes.post(path, operation_id="seekV2", status_code=204, responses=errors(404, 409, 422), response_class=Response)
     async def seek(group: Group, name: Name, body: V2Positions) -> Response:
         """Read on at offsets, or at the first records with a time or a later one (at the end, if there is none)."""
         offsets = {(item.topic, item.partition): item.offset for item in body.offsets}
@@ -176,7 +176,7 @@ def _add_positions(routes: APIRouter, instances: Instances) -> None:
 
     @routes.post(
         f"{path}/beginning",
-        operation_id="v2_seek_to_beginning",
+        operation_id="seekToBeginningV2",
         status_code=204,
         responses=errors(404, 409, 422),
         response_class=Response,
@@ -188,7 +188,7 @@ def _add_positions(routes: APIRouter, instances: Instances) -> None:
 
     @routes.post(
         f"{path}/end",
-        operation_id="v2_seek_to_end",
+        operation_id="seekToEndV2",
         status_code=204,
         responses=errors(404, 409, 422),
         response_class=Response,
@@ -202,7 +202,7 @@ def _add_positions(routes: APIRouter, instances: Instances) -> None:
 def _add_offsets(routes: APIRouter, instances: Instances) -> None:
     path = "/instances/{name}/offsets"
 
-    @routes.post(path, operation_id="v2_commit", responses=_told(404, 409, 422, model=list[V2CommittedOffset]))
+    @routes.post(path, operation_id="commitOffsetsV2", responses=_told(404, 409, 422, model=list[V2CommittedOffset]))
     async def commit(group: Group, name: Name, body: V2Commits | None = None) -> Response:
         """Commit offsets: those of the listed records, or of all that were answered. The answer is an empty list."""
         listed = None if body is None else body.offsets
@@ -214,7 +214,7 @@ def _add_offsets(routes: APIRouter, instances: Instances) -> None:
 
     @routes.get(
         path,
-        operation_id="v2_get_committed",
+        operation_id="getCommittedOffsetsV2",
         responses=_told(404, 408, 413, 422, model=V2CommittedOffsets),
         openapi_extra={
             "requestBody": {
@@ -230,7 +230,7 @@ def _add_offsets(routes: APIRouter, instances: Instances) -> None:
         topic: Annotated[str | None, Query(max_length=249, description="A topic, instead of a body.")] = None,
         partition: Annotated[
             list[Annotated[int, Query(ge=0, le=2**31 - 1)]] | None,
-            Query(max_length=10_000, description="Its partitions, each `partition=`."),
+            Query(max_length=1000, description="Its partitions, each `partition=`."),
         ] = None,
     ) -> Response:
         """What the group has committed for the partitions in the body or the query, or else for all that are read."""
@@ -251,7 +251,7 @@ def _add_records(routes: APIRouter, instances: Instances) -> None:
 
     @routes.get(
         "/instances/{name}/records",
-        operation_id="v2_poll",
+        operation_id="pollRecordsV2",
         responses={
             **errors(404, 406, 409, 422),
             200: {"model": list[V2ConsumedRecord], "description": "The next records.", "content": answers},
