@@ -41,6 +41,8 @@ Outcome = dict[str, ClientError | None]
 
 _INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """Topics that Kafka calls internal; a listing does not say so itself."""
+_TOPICS_PER_REQUEST = 250
+"""The library reads an answer in one go, and no other thread runs meanwhile: an answer must not be too long."""
 _WATCH_SECONDS = 0.15
 _PAUSE_SECONDS = 0.1
 _FIRST_ATTEMPT_SECONDS = 0.15
@@ -140,13 +142,15 @@ class Admin:
         return read_configs(self._wait(found))
 
     def configs_of_topics(self, names: Iterable[str]) -> dict[str, list[Config]]:
-        """The configs of many topics, in one request; topics that are gone are left out."""
-        wanted = list(names)
-        futures = self._describe([ConfigResource(ResourceType.TOPIC, name) for name in wanted])
+        """The configs of many topics, in few requests; topics that are gone are left out."""
         configs: dict[str, list[Config]] = {}
-        for name, future in zip(wanted, futures, strict=True):
-            with suppress(NotFound):
-                configs[name] = read_configs(self._wait(future))
+        wanted = list(names)
+        for start in range(0, len(wanted), _TOPICS_PER_REQUEST):
+            asked = wanted[start : start + _TOPICS_PER_REQUEST]
+            futures = self._describe([ConfigResource(ResourceType.TOPIC, name) for name in asked])
+            for name, future in zip(asked, futures, strict=True):
+                with suppress(NotFound):
+                    configs[name] = read_configs(self._wait(future))
         return configs
 
     def configs_of_brokers(self, broker_ids: Iterable[int]) -> dict[int, list[Config]]:

@@ -1,13 +1,13 @@
 """How routes of API v3 know where they are, and how they answer."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from fastapi import Request, Response
 from pydantic import BaseModel
 
 from rest_proxy.admin.cluster import KafkaCluster
 from rest_proxy.errors import ProxyError
-from rest_proxy.models.v3_resources import Links
+from rest_proxy.models.v3_resources import Links, ResourceCollection
 from rest_proxy.routes.addresses import base_url
 from rest_proxy.routes.parameters import ClusterId
 
@@ -28,6 +28,13 @@ def in_cluster(cluster: KafkaCluster, advertised: Sequence[str]) -> InCluster:
 def told(model: BaseModel, *, status: int = 200) -> Response:
     """A body, written on the thread that made it: the event loop has no time for long ones."""
     return Response(model.model_dump_json(), status_code=status, media_type="application/json")
+
+
+def told_in_parts(collection: ResourceCollection, data: Iterable[BaseModel]) -> Response:
+    """A collection that may be very long: item by item, so that other threads get their turn."""
+    before, after = collection.model_dump_json().split('"data":[]', 1)
+    items = ",".join(item.model_dump_json() for item in data)
+    return Response(f'{before}"data":[{items}]{after}', media_type="application/json")
 
 
 def nothing() -> Response:

@@ -13,7 +13,7 @@ from rest_proxy.models.v3_brokers import BrokerData, BrokerDataList
 from rest_proxy.models.v3_partitions import ReplicaData, ReplicaDataList
 from rest_proxy.models.v3_resources import Links
 from rest_proxy.routes.parameters import BrokerId
-from rest_proxy.routes.v3_answers import in_cluster, told
+from rest_proxy.routes.v3_answers import in_cluster, told, told_in_parts
 
 
 def router(cluster: KafkaCluster, advertised: Sequence[str] = ()) -> APIRouter:
@@ -41,8 +41,8 @@ def router(cluster: KafkaCluster, advertised: Sequence[str] = ()) -> APIRouter:
     def list_replicas_of_broker(broker_id: BrokerId, links: Annotated[Links, Depends(here)]) -> Response:
         """What a broker holds, by topic and partition."""
         held = brokers.replicas_on(cluster, broker_id)
-        data = [ReplicaData.of(topic, partition, broker_id, links) for topic, partition in held]
+        data = (ReplicaData.of(topic, partition, broker_id, links) for topic, partition in held)
         metadata = links.collection("brokers", broker_id, "partition-replicas")
-        return told(ReplicaDataList(metadata=metadata, data=data))
+        return told_in_parts(ReplicaDataList(metadata=metadata, data=[]), data)
 
     return routes

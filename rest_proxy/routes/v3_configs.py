@@ -31,7 +31,7 @@ from rest_proxy.models.v3_configs import (
 )
 from rest_proxy.models.v3_resources import Links
 from rest_proxy.routes.parameters import BrokerId, ConfigName, TopicName
-from rest_proxy.routes.v3_answers import InCluster, body_missing, in_cluster, nothing, told
+from rest_proxy.routes.v3_answers import InCluster, body_missing, in_cluster, nothing, told, told_in_parts
 
 _WRITE_ERRORS = errors(404, 413, 415, 422)
 
@@ -64,8 +64,8 @@ def _add_all_topics(routes: APIRouter, cluster: KafkaCluster, here: InCluster) -
     def list_configs_of_topics(links: Annotated[Links, Depends(here)]) -> Response:
         """The configs of every topic."""
         found = configs.of_all_topics(cluster).items()
-        data = [topic_config(topic, config, links) for topic, of_topic in found for config in of_topic]
-        return told(TopicConfigDataList(metadata=links.collection("topics", "-", "configs"), data=data))
+        data = (topic_config(topic, config, links) for topic, of_topic in found for config in of_topic)
+        return told_in_parts(TopicConfigDataList(metadata=links.collection("topics", "-", "configs"), data=[]), data)
 
     @routes.post(
         "/topics/-/configs:alter",

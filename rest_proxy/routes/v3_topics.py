@@ -13,7 +13,7 @@ from rest_proxy.models.errors import errors
 from rest_proxy.models.v3_resources import Links
 from rest_proxy.models.v3_topics import CreateTopicBody, TopicData, TopicDataList, UpdatePartitionsBody
 from rest_proxy.routes.parameters import TopicName
-from rest_proxy.routes.v3_answers import InCluster, body_missing, in_cluster, nothing, told
+from rest_proxy.routes.v3_answers import InCluster, body_missing, in_cluster, nothing, told, told_in_parts
 
 _ASK_OPERATIONS = "Whether to tell what the proxy's user may do with the topic."
 
@@ -31,8 +31,8 @@ def _add_reading(routes: APIRouter, cluster: KafkaCluster, here: InCluster) -> N
     @routes.get("", response_model=TopicDataList, responses=errors(404), operation_id="listKafkaTopics")
     def list_topics(links: Annotated[Links, Depends(here)]) -> Response:
         """The topics of the cluster, without those that Kafka keeps for itself."""
-        data = [TopicData.of(topic, links) for topic in topics.listed(cluster)]
-        return told(TopicDataList(metadata=links.collection("topics"), data=data))
+        data = (TopicData.of(topic, links) for topic in topics.listed(cluster))
+        return told_in_parts(TopicDataList(metadata=links.collection("topics"), data=[]), data)
 
     @routes.get("/{topic_name}", response_model=TopicData, responses=errors(404), operation_id="getKafkaTopic")
     def get_topic(
