@@ -31,7 +31,7 @@ _PAGE = "http://localhost:8082/v3/clusters/c-1/topics/orders/partitions/0/record
 class ReadHeader(BaseModel):
     """A header of a record in API v3."""
 
-    name: str
+    name: str = Field(description="Its name; several may have the same.")
     value: str | None = Field(description="Its bytes in base64.")
 
 
@@ -54,11 +54,11 @@ class ReadRecord(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_RECORD_V3]})
 
-    partition_id: int
-    offset: int
+    partition_id: int = Field(description="The partition it is in.")
+    offset: int = Field(description="Its offset there.")
     timestamp: int | None = Field(description=_TIME)
     timestamp_type: str | None = Field(description=_TIME_TYPE)
-    headers: list[ReadHeader]
+    headers: list[ReadHeader] = Field(description="Its headers, in their order.")
     key: ReadPart | None = Field(description="null: the record has none.")
     value: ReadPart | None = Field(description="null: the record has none, and deletes its key in a compacted topic.")
 
@@ -66,7 +66,7 @@ class ReadRecord(BaseModel):
 class ReadMetadata(BaseModel):
     """Where a page is found, and what comes after it."""
 
-    self: str
+    self: str = Field(description="The address of this page.")
     next: str = Field(description="The next page: what was written after this one, as soon as there is something.")
 
 
@@ -88,9 +88,9 @@ class RecordList(BaseModel):
         }
     )
 
-    kind: str = "KafkaRecordList"
-    metadata: ReadMetadata
-    data: list[ReadRecord]
+    kind: str = Field(default="KafkaRecordList", description="What this is.")
+    metadata: ReadMetadata = Field(description="Where this is.")
+    data: list[ReadRecord] = Field(description="The records.")
     beginning_offset: int = Field(description="The first offset that the partition holds.")
     next_offset: int = Field(description="The offset that the next page begins with.")
     end_offset: int = Field(description="The offset after the last one that was known of.")
@@ -99,7 +99,7 @@ class RecordList(BaseModel):
 class V2ReadHeader(BaseModel):
     """A header of a record in API v2."""
 
-    key: str
+    key: str = Field(description="Its name; several may have the same.")
     value: str | None = Field(description="Its bytes in base64.")
 
 
@@ -108,11 +108,11 @@ class V2ReadRecord(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_RECORD_V2]})
 
-    topic: str
+    topic: str = Field(description="The topic it is in.")
     key: Any = Field(description="The key, in the format of the answer.")
     value: Any = Field(description="The value, in the format of the answer.")
-    partition: int
-    offset: int
+    partition: int = Field(description="The partition it is in.")
+    offset: int = Field(description="Its offset there.")
     timestamp: int | None = Field(default=None, description=_TIME)
     headers: list[V2ReadHeader] | None = Field(default=None, description="Left out where there are none.")
     error_code: int | None = Field(default=None, description=_ERROR)

@@ -188,10 +188,10 @@ class V2Commits(BaseModel):
 class V2CommittedOffset(BaseModel):
     """What the group has committed for a partition."""
 
-    topic: str
-    partition: int
+    topic: str = Field(description="The name of the topic.")
+    partition: int = Field(description="The number of the partition.")
     offset: int = Field(description="The offset of the next record to read.")
-    metadata: str
+    metadata: str = Field(description="The note that was committed with it.")
 
 
 class V2CommittedOffsets(BaseModel):
@@ -199,7 +199,7 @@ class V2CommittedOffsets(BaseModel):
 
     model_config = _example({"offsets": [{"topic": "orders", "partition": 0, "offset": 42, "metadata": ""}]})
 
-    offsets: list[V2CommittedOffset]
+    offsets: list[V2CommittedOffset] = Field(description="One for each partition.")
 
 
 class V2ConsumedHeader(BaseModel):
@@ -224,11 +224,11 @@ class V2ConsumedRecord(BaseModel):
         }
     )
 
-    topic: str
+    topic: str = Field(description="The topic it is in.")
     key: JsonValue = Field(description="In the format of the instance; null for none.")
     value: JsonValue = Field(description="In the format of the instance; null for a tombstone.")
-    partition: int
-    offset: int
+    partition: int = Field(description="The partition it is in.")
+    offset: int = Field(description="Its offset there.")
     timestamp: int | None = Field(
         default=None, description="Its time in milliseconds since 1970; left out with `api.v2.plain.records`."
     )

@@ -132,6 +132,12 @@ class UpdateConfigBody(BaseModel):
     value: str | None = Field(default=None, description="The value.", examples=["compact"])
 
 
+class UpdateBrokerConfigBody(UpdateConfigBody):
+    """The new value of a config of brokers."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"value": "604800000"}]})
+
+
 class AlterOperation(StrEnum):
     """What is done to a config."""
 
@@ -166,6 +172,24 @@ class AlterConfigsBody(BaseModel):
 
     data: list[ConfigChangeBody] = Field(description="The changes.")
     validate_only: bool | None = Field(default=None, description="Whether to check the changes and make none.")
+
+
+class AlterBrokerConfigsBody(AlterConfigsBody):
+    """Configs of brokers to be changed, all of them or none."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "data": [
+                        {"name": "log.retention.ms", "operation": "SET", "value": "604800000"},
+                        {"name": "log.cleanup.policy", "operation": "DELETE"},
+                    ],
+                    "validate_only": False,
+                }
+            ]
+        }
+    )
 
 
 class TopicChangesBody(BaseModel):

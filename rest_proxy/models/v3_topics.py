@@ -91,10 +91,9 @@ class CreateTopicBody(BaseModel):
                 {
                     "topic_name": "orders",
                     "partitions_count": 6,
-                    "replication_factor": 3,
                     "configs": [{"name": "cleanup.policy", "value": "compact"}],
                 },
-                {"topic_name": "payments", "replicas_assignments": {"0": [1, 2], "1": [2, 3]}, "validate_only": True},
+                {"topic_name": "payments", "replicas_assignments": {"0": [1], "1": [1]}, "validate_only": True},
             ]
         }
     )

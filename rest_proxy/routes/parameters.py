@@ -22,3 +22,4 @@ TopicName = Annotated[Name, Path(description="The name of the topic.", examples=
 PartitionId = Annotated[int, Path(description="The number of the partition.", ge=0, le=2**31 - 1, examples=[0])]
 BrokerId = Annotated[int, Path(description="The id of the broker.", ge=0, le=2**31 - 1, examples=[1])]
 ConfigName = Annotated[Name, Path(description="The name of the config.", examples=["cleanup.policy"])]
+BrokerConfigName = Annotated[Name, Path(description="The name of the config.", examples=["log.retention.ms"])]

@@ -12,6 +12,7 @@ from rest_proxy.admin.configs import Change, named, setting
 from rest_proxy.errors import ProxyError
 from rest_proxy.models.errors import errors
 from rest_proxy.models.v3_configs import (
+    AlterBrokerConfigsBody,
     AlterConfigsBody,
     AlterOperation,
     AlterTopicsConfigsBody,
@@ -24,13 +25,14 @@ from rest_proxy.models.v3_configs import (
     TopicConfigData,
     TopicConfigDataList,
     TopicFailure,
+    UpdateBrokerConfigBody,
     UpdateConfigBody,
     broker_config,
     cluster_config,
     topic_config,
 )
 from rest_proxy.models.v3_resources import Links
-from rest_proxy.routes.parameters import BrokerId, ConfigName, TopicName
+from rest_proxy.routes.parameters import BrokerConfigName, BrokerId, ConfigName, TopicName
 from rest_proxy.routes.v3_answers import InCluster, body_missing, in_cluster, nothing, told, told_in_parts
 
 _WRITE_ERRORS = errors(404, 413, 415, 422)
@@ -194,7 +196,9 @@ def _add_broker_reading(routes: APIRouter, cluster: KafkaCluster, here: InCluste
         responses=errors(404),
         operation_id="getKafkaBrokerConfig",
     )
-    def get_broker_config(broker_id: BrokerId, name: ConfigName, links: Annotated[Links, Depends(here)]) -> Response:
+    def get_broker_config(
+        broker_id: BrokerId, name: BrokerConfigName, links: Annotated[Links, Depends(here)]
+    ) -> Response:
         """One config of a broker."""
         return told(broker_config(broker_id, named(configs.of_broker(cluster, broker_id), name), links))
 
@@ -208,7 +212,9 @@ def _add_broker_writing(routes: APIRouter, cluster: KafkaCluster, here: InCluste
         dependencies=[Depends(here)],
         operation_id="updateKafkaBrokerConfig",
     )
-    def update_broker_config(broker_id: BrokerId, name: ConfigName, body: UpdateConfigBody | None = None) -> Response:
+    def update_broker_config(
+        broker_id: BrokerId, name: BrokerConfigName, body: UpdateBrokerConfigBody | None = None
+    ) -> Response:
         """Set one config of a broker."""
         configs.change_broker(cluster, broker_id, [_set(name, body)])
         return nothing()
@@ -221,7 +227,7 @@ def _add_broker_writing(routes: APIRouter, cluster: KafkaCluster, here: InCluste
         dependencies=[Depends(here)],
         operation_id="resetKafkaBrokerConfig",
     )
-    def reset_broker_config(broker_id: BrokerId, name: ConfigName) -> Response:
+    def reset_broker_config(broker_id: BrokerId, name: BrokerConfigName) -> Response:
         """Return one config of a broker to what it was without being set."""
         configs.change_broker(cluster, broker_id, [Change(name=name, value=None)])
         return nothing()
@@ -234,7 +240,7 @@ def _add_broker_writing(routes: APIRouter, cluster: KafkaCluster, here: InCluste
         dependencies=[Depends(here)],
         operation_id="alterKafkaBrokerConfigs",
     )
-    def alter_broker_configs(broker_id: BrokerId, body: AlterConfigsBody | None = None) -> Response:
+    def alter_broker_configs(broker_id: BrokerId, body: AlterBrokerConfigsBody | None = None) -> Response:
         """Change configs of a broker, all or none."""
         changes, only = _altered(body)
         configs.change_broker(cluster, broker_id, changes, validate_only=only)
@@ -262,7 +268,7 @@ def _add_cluster_reading(routes: APIRouter, cluster: KafkaCluster, here: InClust
         responses=errors(404),
         operation_id="getKafkaClusterConfig",
     )
-    def get_cluster_config(name: ConfigName, links: Annotated[Links, Depends(here)]) -> Response:
+    def get_cluster_config(name: BrokerConfigName, links: Annotated[Links, Depends(here)]) -> Response:
         """One config that was set for all brokers."""
         return told(cluster_config(named(configs.of_cluster(cluster), name), links))
 
@@ -276,7 +282,7 @@ def _add_cluster_writing(routes: APIRouter, cluster: KafkaCluster, here: InClust
         dependencies=[Depends(here)],
         operation_id="updateKafkaClusterConfig",
     )
-    def update_cluster_config(name: ConfigName, body: UpdateConfigBody | None = None) -> Response:
+    def update_cluster_config(name: BrokerConfigName, body: UpdateBrokerConfigBody | None = None) -> Response:
         """Set one config for all brokers."""
         configs.change_cluster(cluster, [_set(name, body)])
         return nothing()
@@ -289,7 +295,7 @@ def _add_cluster_writing(routes: APIRouter, cluster: KafkaCluster, here: InClust
         dependencies=[Depends(here)],
         operation_id="resetKafkaClusterConfig",
     )
-    def reset_cluster_config(name: ConfigName) -> Response:
+    def reset_cluster_config(name: BrokerConfigName) -> Response:
         """Forget what was set for all brokers."""
         configs.change_cluster(cluster, [Change(name=name, value=None)])
         return nothing()
@@ -302,7 +308,7 @@ def _add_cluster_writing(routes: APIRouter, cluster: KafkaCluster, here: InClust
         dependencies=[Depends(here)],
         operation_id="alterKafkaClusterConfigs",
     )
-    def alter_cluster_configs(body: AlterConfigsBody | None = None) -> Response:
+    def alter_cluster_configs(body: AlterBrokerConfigsBody | None = None) -> Response:
         """Change configs of all brokers, all or none."""
         changes, only = _altered(body)
         configs.change_cluster(cluster, changes, validate_only=only)
