@@ -8,14 +8,18 @@ import socket
 import ssl
 import struct
 from collections.abc import Mapping
-from typing import Self
+from typing import Self, TypeVar
 
 from core_broker.client.errors import NotAllowed, Rejected, Unreachable
 from core_broker.client.scram import Scram
 from core_broker.client.settings import ClientSettings
+from core_broker.protocol.fields import Message, decode, encode
+from core_broker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from core_broker.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from core_broker.protocol.primitives import DecodeError
 
+R = TypeVar("R", bound=Message)
 _ANSWER_BYTES_MAX = 64 * 1024 * 1024
-_SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
 _SCRAM_HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 
@@ -39,7 +43,7 @@ class Connection:
                 self._authenticate()
         except OSError as error:
             self.close()
-            raise Unreachable(f"{self._address[0]}:{self._address[1]}: {error}") from error
+            raise Unreachable(f"{self._name}: {error}") from error
         except BaseException:
             self.close()
             raise
@@ -54,22 +58,37 @@ class Connection:
             self._socket.close()
             self._socket = None
 
-    def ask(self, key: int, version: int, body: bytes, *, is_flexible: bool = False) -> bytes:
-        """Send a request and wait for the body of its answer."""
-        self._correlation_id += 1
-        client_id = self._settings.client_id.encode()
-        head = struct.pack(">hhih", key, version, self._correlation_id, len(client_id)) + client_id
-        request = head + (b"\0" if is_flexible else b"") + body
+    def ask(self, request: Message, version: int, response: type[R]) -> R:
+        """Send a request and wait for its answer."""
         assert self._socket is not None, "the connection is not open"
+        frame = self._frame(request, version)
         try:
-            self._socket.sendall(struct.pack(">i", len(request)) + request)
+            self._socket.sendall(struct.pack(">i", len(frame)) + frame)
             (length,) = struct.unpack(">i", self._exactly(4))
             if not 4 <= length <= _ANSWER_BYTES_MAX:
-                raise Rejected(f"{self._address[0]}:{self._address[1]} answers with {length} bytes")
+                raise Rejected(f"{self._name} answers with {length} bytes")
             answer = self._exactly(length)
         except OSError as error:
-            raise Unreachable(f"{self._address[0]}:{self._address[1]}: {error}") from error
-        return answer[5:] if is_flexible else answer[4:]
+            raise Unreachable(f"{self._name}: {error}") from error
+        try:
+            return decode(response, version, answer, 5 if version >= request.FLEXIBLE_SINCE else 4)
+        except DecodeError as error:
+            raise Rejected(f"{self._name} answers what cannot be read: {error}") from error
+
+    def _frame(self, request: Message, version: int) -> bytes:
+        assert request.API_KEY is not None, "only requests can be asked"
+        self._correlation_id += 1
+        client_id = self._settings.client_id.encode()
+        head = struct.pack(">hhih", request.API_KEY, version, self._correlation_id, len(client_id)) + client_id
+        try:
+            body = bytes(encode(request, version))
+        except (ValueError, struct.error) as error:
+            raise Rejected(f"This cannot be asked of {self._name}: {error}") from error
+        return head + (b"\0" if version >= request.FLEXIBLE_SINCE else b"") + body
+
+    @property
+    def _name(self) -> str:
+        return f"{self._address[0]}:{self._address[1]}"
 
     def _exactly(self, count: int) -> bytes:
         assert self._socket is not None, "the connection is not open"
@@ -87,7 +106,7 @@ class Connection:
         mechanism = self._properties.get("sasl.mechanism", self._properties.get("sasl.mechanisms", "")).upper()
         if mechanism != "PLAIN" and mechanism not in _SCRAM_HASHES:
             raise Rejected(f"This cannot be asked with sasl.mechanism={mechanism}: PLAIN and SCRAM can")
-        self._raise_refusal(self.ask(_SASL_HANDSHAKE, 1, struct.pack(">h", len(mechanism)) + mechanism.encode()))
+        self._check(self.ask(SaslHandshakeRequest(mechanism), 1, SaslHandshakeResponse).error_code)
         user = self._properties.get("sasl.username", "")
         password = self._properties.get("sasl.password", "")
         if mechanism == "PLAIN":
@@ -97,17 +116,13 @@ class Connection:
         scram.check_end(self._prove(scram.proof(self._prove(scram.first()))))
 
     def _prove(self, proof: bytes) -> bytes:
-        answer = self.ask(_SASL_AUTHENTICATE, 0, struct.pack(">i", len(proof)) + proof)
-        self._raise_refusal(answer)
-        (length,) = struct.unpack_from(">h", answer, 2)
-        position = 4 + max(length, 0)
-        (size,) = struct.unpack_from(">i", answer, position)
-        return answer[position + 4 : position + 4 + max(size, 0)]
+        answer = self.ask(SaslAuthenticateRequest(proof), 0, SaslAuthenticateResponse)
+        self._check(answer.error_code)
+        return answer.auth_bytes
 
-    def _raise_refusal(self, answer: bytes) -> None:
-        (code,) = struct.unpack_from(">h", answer)
+    def _check(self, code: int) -> None:
         if code:
-            raise NotAllowed(f"{self._address[0]}:{self._address[1]} refuses this user", code=code)
+            raise NotAllowed(f"{self._name} refuses this user", code=code)
 
 
 def _tls(properties: Mapping[str, str]) -> ssl.SSLContext:

@@ -9,11 +9,14 @@ from core_broker.client.connection import Connection
 from core_broker.client.errors import NotAllowed, Rejected, Unreachable
 from core_broker.client.settings import ClientSettings
 from core_broker.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
-from core_broker.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from core_broker.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from tests.support.scripted_broker import Answer, ScriptedBroker, saying
 
 WELCOME = saying(SaslHandshakeResponse(), 1)
-KEY, HANDSHAKE, AUTHENTICATE = 3, 17, 36
+HANDSHAKE, AUTHENTICATE = 17, 36
+QUESTION = SaslHandshakeRequest("question")
+"""Any request will do."""
+ANSWER = SaslHandshakeResponse(mechanisms=["answer"])
 PLAIN = {
     "security.protocol": "SASL_PLAINTEXT",
     "sasl.mechanism": "PLAIN",
@@ -26,22 +29,25 @@ def settings(properties: Mapping[str, str]) -> ClientSettings:
     return ClientSettings(timeout_ms=5000, client_id="caudal", properties=properties)
 
 
-def echo(body: bytes) -> bytes:
-    return body
+answering = saying(ANSWER, 1)
+
+
+def ask(connection: Connection) -> SaslHandshakeResponse:
+    return connection.ask(QUESTION, 1, SaslHandshakeResponse)
 
 
 def asked(script: list[Answer], properties: Mapping[str, str]) -> list[tuple[int, int, bytes]]:
     """The requests that a broker sees when it is asked one question."""
     with (
-        ScriptedBroker([*script, echo]) as scripted,
+        ScriptedBroker([*script, answering]) as scripted,
         Connection(settings(properties), "127.0.0.1", scripted.port) as connection,
     ):
-        assert connection.ask(KEY, 1, b"question") == b"question"
+        assert ask(connection) == ANSWER
     return scripted.requests
 
 
 def test_question_is_answered() -> None:
-    assert asked([], {}) == [(KEY, 1, b"question")]
+    assert asked([], {}) == [(HANDSHAKE, 1, b"\0\x08question")]
 
 
 def test_user_shows_a_password() -> None:
@@ -84,15 +90,15 @@ def test_encrypted_question_is_answered(authority: trustme.CA, tls: ssl.SSLConte
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     properties = {"security.protocol": "ssl", "ssl.ca.location": str(tmp_path / "ca.pem")}
     with (
-        ScriptedBroker([echo], tls=tls) as scripted,
+        ScriptedBroker([answering], tls=tls) as scripted,
         Connection(settings(properties), "127.0.0.1", scripted.port) as connection,
     ):
-        assert connection.ask(KEY, 1, b"question") == b"question"
+        assert ask(connection) == ANSWER
 
 
 def test_broker_with_an_unknown_certificate_is_unreachable(tls: ssl.SSLContext) -> None:
     with (
-        ScriptedBroker([echo], tls=tls) as scripted,
+        ScriptedBroker([answering], tls=tls) as scripted,
         pytest.raises(Unreachable, match="certificate"),
         Connection(settings({"security.protocol": "ssl"}), "127.0.0.1", scripted.port),
     ):
@@ -102,10 +108,10 @@ def test_broker_with_an_unknown_certificate_is_unreachable(tls: ssl.SSLContext) 
 def test_certificate_need_not_be_known_when_nobody_asks(tls: ssl.SSLContext) -> None:
     properties = {"security.protocol": "ssl", "enable.ssl.certificate.verification": "false"}
     with (
-        ScriptedBroker([echo], tls=tls) as scripted,
+        ScriptedBroker([answering], tls=tls) as scripted,
         Connection(settings(properties), "127.0.0.1", scripted.port) as connection,
     ):
-        assert connection.ask(KEY, 1, b"question") == b"question"
+        assert ask(connection) == ANSWER
 
 
 def test_answer_of_absurd_length_is_refused() -> None:
@@ -114,4 +120,4 @@ def test_answer_of_absurd_length_is_refused() -> None:
         Connection(settings({}), "127.0.0.1", scripted.port) as connection,
         pytest.raises(Rejected, match="70000004 bytes"),
     ):
-        connection.ask(KEY, 1, b"question")
+        ask(connection)
