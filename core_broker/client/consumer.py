@@ -1,6 +1,7 @@
 """Reads records: chosen partitions from chosen offsets, or as a member of a group."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import methodcaller
 from typing import Self
 
 import confluent_kafka
@@ -13,10 +14,15 @@ from core_broker.client.settings import ClientSettings, Configuration
 Place = tuple[str, int]
 """Topic and partition."""
 
+Value = str | bytes | None
+
 _TIMESTAMP_TYPES = {
     confluent_kafka.TIMESTAMP_CREATE_TIME: "CreateTime",
     confluent_kafka.TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
 }
+# The library returns broken headers with an exception set when a name is not in UTF-8. The interpreter notices that in
+# a call by this way; in a call of the method itself, once it is hot, it does not.
+_call_headers: Callable[[Message], dict[str, Value] | list[tuple[str, Value]] | None] = methodcaller("headers")
 # Passing trouble that the library repairs by itself; what lasts shows as a read that brings nothing.
 _PASSING = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
 
@@ -132,7 +138,7 @@ def incoming(message: Message) -> IncomingRecord:
 
 def _headers(message: Message) -> Sequence[Header]:
     try:
-        headers = message.headers()
+        headers = _call_headers(message)
     except SystemError:
         return ()  # The library fails at names that are not in UTF-8; the record is worth more than its headers.
     if not headers:

@@ -65,9 +65,9 @@ class Pages:
         await self._readers.check()
         async with self._readers.borrowed(_spot(request, request.start.offset)) as lease:
             if lease.reader is None:
-                lease.reader = self._readers.make(request.isolation_level)
-                await lease.run(open_partition, lease.reader, request.topic, request.partition, request.start)
+                await lease.run(self._open, lease, request)
             reader = lease.reader
+            assert reader is not None
             records = await _filled(lease, reader, request, is_gone)
             if not records and await lease.run(self._readers.partitions_now, request.topic) == []:
                 raise topic_not_found(request.topic)
@@ -76,6 +76,10 @@ class Pages:
             assert spot is not None
             self._readers.give_back(lease, spot)
         return page
+
+    def _open(self, lease: Lease, request: PageRequest) -> None:
+        lease.reader = self._readers.make(request.isolation_level)
+        open_partition(lease.reader, request.topic, request.partition, request.start)
 
 
 def open_partition(reader: Reader, topic: str, partition: int, start: Start) -> None:

@@ -127,7 +127,6 @@ class Stream:
 
     async def open(self) -> None:
         """Begin to read; raises ProxyError."""
-        self._lease.reader = self._readers.make(self._request.isolation_level)
         await self.run(self._open)
 
     async def next_records(self) -> list[IncomingRecord]:
@@ -154,7 +153,8 @@ class Stream:
     # --- on the stream's thread ---
 
     def _open(self) -> None:
-        request, reader = self._request, self._reader
+        request = self._request
+        reader = self._lease.reader = self._readers.make(request.isolation_level)
         if request.partition is None:
             _open_topic(reader, request)
         else:

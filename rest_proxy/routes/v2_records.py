@@ -49,8 +49,11 @@ def _add_partition(routes: APIRouter, reading: Reading) -> None:
     @routes.get(
         "/topics/{topic}/partitions/{partition}/records",
         operation_id="readRecordsV2",
-        response_model=None,
-        responses={**_ERRORS, 200: {"content": {**_PAGES, **_STREAMS}, "description": meaning}},
+        response_class=Response,
+        responses={
+            **_ERRORS,
+            200: {"model": list[V2ReadRecord], "content": {**_PAGES, **_STREAMS}, "description": meaning},
+        },
     )
     async def read_records(
         request: Request,
@@ -90,13 +93,8 @@ def _add_topic(routes: APIRouter, reading: Reading) -> None:
     @routes.get(
         "/topics/{topic}/records",
         operation_id="streamRecordsV2",
-        response_model=None,
-        responses={
-            **_ERRORS,
-            200: {"content": _STREAMS, "description": meaning},
-            # For the document alone: it makes the record known that lines refer to.
-            299: {"model": V2ReadRecord, "description": "Never answered: one line of a stream."},
-        },
+        response_class=Response,
+        responses={**_ERRORS, 200: {"content": _STREAMS, "description": meaning}},
     )
     async def stream_records(
         request: Request,

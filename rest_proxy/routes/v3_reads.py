@@ -15,7 +15,7 @@ from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.formats import Format
 from rest_proxy.models.errors import errors
-from rest_proxy.models.records_read import EVENTS, NDJSON_V3, ReadRecord, RecordList
+from rest_proxy.models.records_read import EVENTS, NDJSON_V3, RecordList
 from rest_proxy.models.v3_resources import Links
 from rest_proxy.routes.media_types import JSON
 from rest_proxy.routes.parameters import PartitionId, TopicName
@@ -56,7 +56,7 @@ def _add_partition(routes: APIRouter, reading: Reading, within: InCluster) -> No
     @routes.get(
         _TOPIC + "/partitions/{partition_id}/records",
         operation_id="readKafkaRecords",
-        response_model=None,
+        response_class=Response,
         responses={**_ERRORS, 200: {"model": RecordList, "content": _STREAMS, "description": meaning}},
     )
     async def read_records(
@@ -102,13 +102,8 @@ def _add_topic(routes: APIRouter, reading: Reading, within: InCluster) -> None:
     @routes.get(
         _TOPIC + "/records",
         operation_id="streamKafkaRecords",
-        response_model=None,
-        responses={
-            **_ERRORS,
-            200: {"content": _STREAMS, "description": meaning},
-            # For the document alone: it makes the record known that lines refer to.
-            299: {"model": ReadRecord, "description": "Never answered: one line of a stream."},
-        },
+        response_class=Response,
+        responses={**_ERRORS, 200: {"content": _STREAMS, "description": meaning}},
     )
     async def stream_records(
         request: Request,
