@@ -28,6 +28,7 @@ _QUIET_MS, _GATHER_SECONDS = 10, 0.05
 _LOOK_FOR_TOPICS_SECONDS, _LOOK_FOR_FIRST_SECONDS = 30.0, 1.0
 _SETTLED_SECONDS, _SETTLED_BYTES = 1.0, 64 * 1024
 """An answer this small that was handed over this long ago is out of the proxy's hands."""
+_TOLD_TOPICS_MAX = 10
 _INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 
@@ -104,13 +105,20 @@ class Instance:
         self._consumer.subscribe(self._topics, starts=self._starts, revoked=self._revoked)
 
     def _look_for_topics(self) -> None:
-        """Subscribe to the topics that match the pattern now, if it is time to look."""
-        pause = _LOOK_FOR_TOPICS_SECONDS if self._topics else _LOOK_FOR_FIRST_SECONDS
-        if self._pattern is None or time.monotonic() - self._looked_at < pause:
+        """Subscribe to topics that match the pattern now, or that were missing, if it is time to look."""
+        missing = self._consumer.unknown_topics
+        pause = _LOOK_FOR_TOPICS_SECONDS if self._topics and not missing else _LOOK_FOR_FIRST_SECONDS
+        if time.monotonic() - self._looked_at < pause or not (missing or self._pattern is not None):
             return
-        pattern, self._looked_at = compiled(self._pattern), time.monotonic()
-        found = [topic for topic in self._consumer.topics() if topic not in _INTERNAL_TOPICS]
-        matching = sorted(topic for topic in found if pattern.fullmatch(topic))
+        self._looked_at = time.monotonic()
+        found = self._consumer.topics()
+        if self._pattern is not None:
+            self._subscribe_to_matching(found, compiled(self._pattern))
+        elif not missing.isdisjoint(found):
+            self._join()
+
+    def _subscribe_to_matching(self, found: Sequence[str], pattern: "re2._Regexp[str]") -> None:
+        matching = sorted(topic for topic in found if topic not in _INTERNAL_TOPICS and pattern.fullmatch(topic))
         if matching != self._topics:
             self._topics = matching
             if matching:
@@ -148,7 +156,12 @@ class Instance:
     @property
     def is_waiting_for_group(self) -> bool:
         """Whether the group has yet to say which partitions are read."""
-        return bool(self._topics) and not self._consumer.has_joined
+        return bool(self._topics) and not self._consumer.has_joined and not self._is_without_topics
+
+    @property
+    def _is_without_topics(self) -> bool:
+        """Whether none of the topics is there: then the group has nothing to give."""
+        return bool(self._topics) and self._consumer.unknown_topics.issuperset(self._topics)
 
     def _starts(self, places: Sequence[Place]) -> Mapping[Place, int]:
         """Where partitions begin that the group gives: called while the consumer reads."""
@@ -190,9 +203,8 @@ class Instance:
             self._read_until_quiet(wanted_bytes, timeout_ms=timeout_ms)
         finally:
             self._save_changes()
-        missing = self._consumer.unknown_topics
-        if not self._fetched and missing and not self._consumer.assigned:
-            raise topic_not_found(", ".join(sorted(missing)))
+        if self._is_without_topics and not self._fetched:
+            raise topic_not_found(", ".join(self._topics[:_TOLD_TOPICS_MAX]))
 
     def _read_until_quiet(self, wanted_bytes: int, *, timeout_ms: int) -> None:
         gather_until = time.monotonic() + timeout_ms / 1000 + _GATHER_SECONDS

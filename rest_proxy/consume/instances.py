@@ -52,6 +52,7 @@ _PROPERTIES: Configuration = {
     # On the wire, all that is asked of a broker waits for the fetch before it: a seek, a commit.
     "fetch.wait.max.ms": 250,
     "fetch.error.backoff.ms": 100,
+    "topic.metadata.refresh.interval.ms": 30_000,
     # A proxy that was killed must not keep its partitions for long from the one that is started in its place.
     "session.timeout.ms": 10_000,
     "heartbeat.interval.ms": 3_000,

@@ -18,7 +18,7 @@ from rest_proxy.consume.instance_config import InstanceConfig
 
 log = logging.getLogger(__name__)
 
-_SUFFIX = ".instance.json"
+_SUFFIX, _UNFINISHED = ".instance.json", ".new"
 _MAX_FILE_BYTES = 16 * 1024 * 1024
 
 
@@ -66,7 +66,7 @@ class InstanceFiles:
         path = self._path(instance.group, instance.name)
         if path is None:
             return
-        beside = path.with_suffix(".new")
+        beside = path.with_suffix(_UNFINISHED)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             beside.write_bytes(self._encode(instance))
@@ -124,7 +124,7 @@ class InstanceFiles:
     def _files(self) -> Iterator[Path]:
         if self._folder and self._folder.is_dir():
             with os.scandir(self._folder) as entries:
-                yield from (Path(entry.path) for entry in entries if entry.name.endswith(_SUFFIX))
+                yield from (Path(entry.path) for entry in entries if entry.name.endswith((_SUFFIX, _UNFINISHED)))
 
     def _path(self, group: str, name: str) -> Path | None:
         if self._folder is None:

@@ -53,6 +53,19 @@ def write(broker: BrokerProcess, topic: str, *values: bytes, partition: int = 0,
     assert failures == [None] * len(values)
 
 
+def native_consumer(broker: BrokerProcess, group: str) -> confluent_kafka.Consumer:
+    """A member of a group by confluent-kafka."""
+    return confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "heartbeat.interval.ms": 200,
+            "log_level": 0,
+        }
+    )
+
+
 def numbers(count: int, first: int = 0) -> list[bytes]:
     return [b"%d" % number for number in range(first, first + count)]
 
@@ -250,6 +263,55 @@ def test_what_is_not_there_is_told(reader: ConsumerInstance, topic: str) -> None
     assert error(reader.poll()) == (404, 40401)
 
 
+def test_topic_that_is_made_later_is_read(broker: BrokerProcess, reader: ConsumerInstance, name: str) -> None:
+    reader.subscribe(name)
+    assert error(reader.poll()) == (404, 40401)
+    create_topic(broker, name)
+    write(broker, name, b"x")
+    answer = eventually(reader.poll, lambda answer: answer.status_code == 200 and answer.json())
+    assert offsets(answer.json()) == [0]
+
+
+def test_topic_that_is_missing_does_not_hide_the_others(
+    broker: BrokerProcess, reader: ConsumerInstance, topic: str
+) -> None:
+    write(broker, topic, b"x")
+    reader.subscribe("never-made", topic)
+    assert offsets(reader.records()) == [0]
+
+
+def test_polls_of_one_instance_share_its_records(
+    client: httpx2.Client, broker: BrokerProcess, reader: ConsumerInstance, topic: str
+) -> None:
+    reader.assign(topic, 0)
+    seen: list[int] = []
+
+    def poll() -> None:
+        with httpx2.Client(base_url=client.base_url, timeout=60) as other:
+            seen.extend(offsets(reader.at(other).read(1, timeout=10_000, max_bytes=1)))
+
+    polls = [threading.Thread(target=poll) for _ in range(3)]
+    for thread in polls:
+        thread.start()
+    write(broker, topic, *numbers(3))
+    for thread in polls:
+        thread.join()
+    assert sorted(seen) == [0, 1, 2]
+
+
+def test_delete_ends_polls_in_work(client: httpx2.Client, reader: ConsumerInstance, topic: str) -> None:
+    reader.subscribe(topic)
+    reader.records(timeout=0)
+    answers: list[httpx2.Response] = []
+    with httpx2.Client(base_url=client.base_url, timeout=60) as other:
+        waiting = threading.Thread(target=lambda: answers.append(reader.at(other).poll(timeout=600_000)))
+        waiting.start()
+        eventually(lambda: "http_requests_in_work 2" in client.get("/metrics").text)
+        assert reader.delete().status_code == 204
+        waiting.join()
+    assert error(answers[0]) == (404, 40403)
+
+
 # --- positions ---
 
 
@@ -361,12 +423,10 @@ def test_instances_of_a_group_share_partitions_with_kafka_clients(
 ) -> None:
     for partition in range(3):
         write(broker, topic, *numbers(10), partition=partition)
-    readers = [ConsumerInstance.create(client, topic) for _ in range(2)]
+    readers = [ConsumerInstance.create(client, topic, heartbeat_interval_ms=200) for _ in range(2)]
     for reader in readers:
         reader.subscribe(topic)
-    native = confluent_kafka.Consumer(
-        {"bootstrap.servers": broker.bootstrap, "group.id": topic, "auto.offset.reset": "earliest", "log_level": 0}
-    )
+    native = native_consumer(broker, topic)
     native.subscribe([topic])
     seen: set[tuple[int, int]] = set()
 
@@ -388,10 +448,10 @@ def test_instances_of_a_group_share_partitions_with_kafka_clients(
 
 def test_idle_instance_does_not_stop_its_group(client: httpx2.Client, broker: BrokerProcess, topic: str) -> None:
     write(broker, topic, b"x")
-    idle = ConsumerInstance.create(client, topic)
+    idle = ConsumerInstance.create(client, topic, heartbeat_interval_ms=200)
     idle.subscribe(topic)
     assert len(idle.records()) == 1
-    native = confluent_kafka.Consumer({"bootstrap.servers": broker.bootstrap, "group.id": topic, "log_level": 0})
+    native = native_consumer(broker, topic)
     native.subscribe([topic])
 
     def assigned() -> int:
