@@ -19,6 +19,10 @@ _UNKNOWN_PARTITION = -190
 """The client library's code for a partition that its topic does not have."""
 
 
+_UNKNOWN_USER = (-169, 58)
+"""Codes of users that the cluster does not know, as opposed to users that may not do something."""
+
+
 class ProxyError(Exception):
     """An answer that is no success: the code is Confluent's, its first three digits are the HTTP status."""
 
@@ -86,6 +90,8 @@ def from_cluster(error: ClientError, *, address: str = "") -> ProxyError:
             return ProxyError(40401, told)
         case AlreadyExists():
             return ProxyError(40002, told)
+        case NotAllowed(code=code) if code in _UNKNOWN_USER:
+            return ProxyError(40101, told)
         case NotAllowed():
             return ProxyError(40301, told)
         case Retriable():

@@ -23,7 +23,8 @@ class Reachability:
         self._asking = threading.Lock()
         self._answered_at = self._silent_at = float("-inf")
         with mapped():
-            self._client = AdminClient(settings.configuration())
+            # The library would wait up to ten seconds before it looks again whether a broker is back.
+            self._client = AdminClient(settings.configuration({"reconnect.backoff.max.ms": 500}))
 
     def is_believed(self) -> bool:
         """Whether a broker has answered just now; never blocks."""

@@ -12,6 +12,7 @@ from schema_registry.client import errors as registry
         (cluster.NotFound("x"), 404, 40401, None),
         (cluster.AlreadyExists("x"), 400, 40002, None),
         (cluster.NotAllowed("x"), 403, 40301, None),
+        (cluster.NotAllowed("x", code=58), 401, 40101, None),
         (cluster.Retriable("x"), 500, 50003, 1),
         (cluster.Rejected("x"), 400, 40002, None),
         (cluster.Fatal("x"), 500, 50002, None),
