@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Body, Response
+from fastapi.openapi.models import Example
 from fastapi.responses import JSONResponse
 
 from core_broker.service.web.limits import BoundedRoute
@@ -26,6 +28,7 @@ from rest_proxy.routes.v3_answers import told
 
 _UNKNOWN_TOPIC_IN_V3 = 40403
 _INVALID_REQUEST = 40002
+_ANYTHING: dict[str, Example] = {"anything": {"summary": "Any texts by name.", "value": {"hello": "proxy"}}}
 
 
 class V2Response(JSONResponse):
@@ -45,8 +48,15 @@ def router(cluster: KafkaCluster) -> APIRouter:
 
 def _add_cluster(routes: APIRouter, cluster: KafkaCluster) -> None:
     @routes.get("/", response_model=dict[str, str], operation_id="getRootV2")
-    def root() -> Response:
+    def get_root() -> Response:
         """Whether the proxy is there."""
+        return Response(b"{}", media_type="application/json")
+
+    @routes.post("/", response_model=dict[str, str], operation_id="postRootV2")
+    def post_root(
+        body: Annotated[dict[str, str] | None, Body(openapi_examples=_ANYTHING)] = None,  # noqa: ARG001 - it is checked
+    ) -> Response:
+        """Whether the proxy is there and takes what is sent to it."""
         return Response(b"{}", media_type="application/json")
 
     @routes.get("/brokers", response_model=BrokerList, responses=errors(406), operation_id="listBrokersV2")
