@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from fastapi import Depends, Header, Query
+from fastapi import Depends, Header, Query, Request
 
 from core_broker.service.web.media_types import preferred
 from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
@@ -37,6 +37,14 @@ Position = Annotated[
         examples=["0:17,1:5"],
     ),
 ]
+LastEventId = Annotated[
+    str | None,
+    Header(
+        max_length=60_000,
+        description="Streams: the id of the last event that was seen, which browsers send when they connect again.",
+        examples=["0:17"],
+    ),
+]
 Timeout = Annotated[
     int | None,
     Query(ge=0, le=_MAX_TIMEOUT_MS, description="How many milliseconds a page waits for its first record."),
@@ -69,10 +77,35 @@ def negotiated(accept: str, *offered: bytes) -> bytes:
 
 
 async def origin(
-    *, offset: Offset = None, timestamp: Timestamp = None, from_: From = None, position: Position = None
+    *,
+    offset: Offset = None,
+    timestamp: Timestamp = None,
+    from_: From = None,
+    position: Position = None,
+    last_event_id: LastEventId = None,
 ) -> Origin:
-    """Where a request says that reading begins."""
-    return Origin(offset=offset, timestamp=timestamp, beginning_or_end=from_, position=position)
+    """Where a request says that reading of a partition begins."""
+    return Origin(
+        offset=offset,
+        timestamp=timestamp,
+        beginning_or_end=from_,
+        position=position,
+        last_event_id=last_event_id,
+    )
+
+
+async def topic_origin(
+    request: Request,
+    *,
+    timestamp: Timestamp = None,
+    from_: From = None,
+    position: Position = None,
+    last_event_id: LastEventId = None,
+) -> Origin:
+    """Where a request says that reading of a topic begins."""
+    if "offset" in request.query_params:
+        raise ProxyError(400, "Parameter offset: a topic has several partitions; use position=partition:offset,...")
+    return Origin(timestamp=timestamp, beginning_or_end=from_, position=position, last_event_id=last_event_id)
 
 
 async def stream_limits(*, max_records: MaxRecords = None, until: Until = None) -> Limits:
@@ -103,6 +136,7 @@ async def v2_limits(
 
 
 FromOrigin = Annotated[Origin, Depends(origin)]
+FromTopicOrigin = Annotated[Origin, Depends(topic_origin)]
 StreamLimits = Annotated[Limits, Depends(stream_limits)]
 V2Limits = Annotated[Limits, Depends(v2_limits)]
 V3Limits = Annotated[Limits, Depends(v3_limits)]

@@ -43,6 +43,8 @@ class Origin:
     timestamp: str | None = None
     beginning_or_end: str | None = None
     position: str | None = None
+    last_event_id: str | None = None
+    """Where the client lost its stream; it counts more than the rest, which the client says each time."""
 
     def start(self, default: str) -> Start:
         """The same, checked; `default` is beginning or end."""
@@ -140,9 +142,9 @@ class Reading:
         self._metrics.consumed(told.format, "page", len(page.records))
         return page, body
 
-    async def stream(self, request: Request, asked: Asked, *, media_type: bytes) -> Response:
+    async def stream(self, asked: Asked, *, media_type: bytes) -> Response:
         """A stream of a partition, or of all partitions of a topic."""
-        stream = await self._streams.opened(self._stream_request(request, asked))
+        stream = await self._streams.opened(self._stream_request(asked))
         told = asked.telling
         frames = (JsonLines if media_type == NDJSON else ServerSentEvents)(told.rendering, stream.positions)
         count = partial(self._metrics.consumed, told.format, "stream")
@@ -162,10 +164,10 @@ class Reading:
             max_records=min(limits.max_records or default_records, _MAX_RECORDS),
         )
 
-    def _stream_request(self, request: Request, asked: Asked) -> StreamRequest:
+    def _stream_request(self, asked: Asked) -> StreamRequest:
         limits = asked.limits
         start = asked.origin.start("beginning" if limits.until_end else "end")
-        position = request.headers.get("last-event-id") or asked.origin.position
+        position = asked.origin.last_event_id or asked.origin.position
         return StreamRequest(
             topic=known_topic(asked.topic),
             partition=asked.partition,

@@ -17,6 +17,7 @@ from rest_proxy.routes.parameters import PartitionId, TopicName
 from rest_proxy.routes.read_parameters import (
     Accept,
     FromOrigin,
+    FromTopicOrigin,
     IsolationLevel,
     StreamLimits,
     V2Limits,
@@ -81,7 +82,7 @@ def _add_partition(routes: APIRouter, reading: Reading) -> None:
             telling=reading.v2(EMBEDDED.get(media_type, Format.BINARY) if is_page else stream_format),
         )
         if not is_page:
-            return await reading.stream(request, asked, media_type=media_type)
+            return await reading.stream(asked, media_type=media_type)
         _check_page(origin)
         page, body = await reading.page(request, asked, default_records=_DEFAULT_RECORDS)
         return Response(body, media_type=media_type.decode(), headers={"link": _next(request, page)})
@@ -97,10 +98,9 @@ def _add_topic(routes: APIRouter, reading: Reading) -> None:
         responses={**_ERRORS, 200: {"content": _STREAMS, "description": meaning}},
     )
     async def stream_records(
-        request: Request,
         *,
         topic: TopicName,
-        origin: FromOrigin,
+        origin: FromTopicOrigin,
         limits: StreamLimits,
         stream_format: StreamFormat = Format.BINARY,
         isolation_level: IsolationLevel = None,
@@ -119,7 +119,7 @@ def _add_topic(routes: APIRouter, reading: Reading) -> None:
             isolation=isolation_level,
             telling=reading.v2(stream_format),
         )
-        return await reading.stream(request, asked, media_type=media_type)
+        return await reading.stream(asked, media_type=media_type)
 
 
 def _check_page(origin: Origin) -> None:

@@ -22,6 +22,7 @@ from rest_proxy.routes.parameters import PartitionId, TopicName
 from rest_proxy.routes.read_parameters import (
     Accept,
     FromOrigin,
+    FromTopicOrigin,
     IsolationLevel,
     KeyFormat,
     StreamLimits,
@@ -88,7 +89,7 @@ def _add_partition(routes: APIRouter, reading: Reading, within: InCluster) -> No
         )
         with _told_as_v3():
             if media_type != JSON:
-                return await reading.stream(request, asked, media_type=media_type)
+                return await reading.stream(asked, media_type=media_type)
             if origin.position is not None:
                 raise ProxyError(400, "Parameter position: it is for streams; a page begins at offset or timestamp")
             page, data = await reading.page(request, asked, default_records=_DEFAULT_RECORDS)
@@ -106,11 +107,10 @@ def _add_topic(routes: APIRouter, reading: Reading, within: InCluster) -> None:
         responses={**_ERRORS, 200: {"content": _STREAMS, "description": meaning}},
     )
     async def stream_records(
-        request: Request,
         links: Annotated[Links, Depends(within)],  # noqa: ARG001 - it checks the cluster
         *,
         topic_name: TopicName,
-        origin: FromOrigin,
+        origin: FromTopicOrigin,
         limits: StreamLimits,
         key_format: KeyFormat = Format.BINARY,
         value_format: ValueFormat = Format.BINARY,
@@ -131,7 +131,7 @@ def _add_topic(routes: APIRouter, reading: Reading, within: InCluster) -> None:
             telling=reading.v3(key_format, value_format),
         )
         with _told_as_v3():
-            return await reading.stream(request, asked, media_type=media_type)
+            return await reading.stream(asked, media_type=media_type)
 
 
 @contextmanager

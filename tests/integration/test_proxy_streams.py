@@ -141,6 +141,31 @@ def test_a_record_that_cannot_be_read_does_not_end_a_stream(
     assert (bad["type"], base64.b64decode(bad["data"]), bad["error_code"]) == ("BINARY", b"\xff", 42207)
 
 
+def test_records_with_a_schema_are_read_by_it(api: httpx2.Client, broker: BrokerProcess, name: str) -> None:
+    create_topic(broker, name)
+    schema = '{"type":"record","name":"r","fields":[{"name":"n","type":"int"}]}'
+    body = {"value_schema": schema, "records": [{"value": {"n": 1}}]}
+    avro = {"content-type": "application/vnd.kafka.avro.v2+json"}
+    produced = api.post(f"/topics/{name}", content=json.dumps(body), headers=avro).json()
+    produce(broker, name, [b"no schema"])
+    with lines(api, f"{v3(api, name)}/partitions/0/records?value_format=avro&from=beginning") as told:
+        first, second = (record["value"] for record in records(told, 2))
+    assert first == {"type": "AVRO", "data": {"n": 1}, "schema_id": produced["value_schema_id"]}
+    assert (second["type"], second["error_code"]) == ("BINARY", 42207)
+
+
+def test_a_stream_whose_registry_is_gone_ends_with_the_position_of_what_it_could_not_read(
+    broker: BrokerProcess, tmp_path: Path, name: str
+) -> None:
+    create_topic(broker, name)
+    produce(broker, name, [b"\x00\x00\x00\x00\x01\x02"])
+    process = ProxyProcess(tmp_path, bootstrap=broker.bootstrap, registry="http://127.0.0.1:1")
+    url = f"/topics/{name}/partitions/0/records?format=avro&from=beginning"
+    with process as proxy, httpx2.Client(base_url=proxy.url, timeout=30) as api, lines(api, url) as told:
+        [last] = records(told, 1)
+        assert (last["error_code"], last["position"]) == (503, "0:0")
+
+
 def test_streams_without_records_say_that_they_live(api: httpx2.Client, broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
     url = f"/topics/{name}/partitions/0/records"
@@ -241,6 +266,13 @@ def test_streams_that_cannot_begin_are_refused(
     answer = api.get(f"/topics/{name}/partitions/0/records?{query}", headers={**EVENTS, **headers})
     assert answer.status_code == status
     assert told in answer.json()["message"]
+
+
+def test_one_offset_for_all_partitions_is_refused(api: httpx2.Client, broker: BrokerProcess, name: str) -> None:
+    create_topic(broker, name)
+    answer = api.get(f"/topics/{name}/records?offset=0", headers=NDJSON)
+    assert (answer.status_code, answer.json()["error_code"]) == (400, 400)
+    assert "position" in answer.json()["message"]
 
 
 def test_a_stream_of_a_topic_gets_the_partitions_that_are_added(
