@@ -8,7 +8,7 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from core_broker.client.errors import ClientError, Retriable, from_kafka, mapped
+from core_broker.client.errors import ClientError, Fatal, Retriable, from_kafka, mapped
 from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import ClientSettings, Configuration
 
@@ -17,6 +17,9 @@ Outcome = Delivery | ClientError
 
 _BUSY_SECONDS = 0.001
 _IDLE_SECONDS = 0.1
+_LAST_WORDS_SECONDS = 2.0
+_SILENCE_SECONDS = 1.0
+"""How long records may be on their way without one being acknowledged, before it is asked whether the cluster lives."""
 _NO_OFFSET = -1
 
 
@@ -36,9 +39,12 @@ class AsyncProducer:
         self.records_in_flight = 0
         self.bytes_in_flight = 0
         self.is_down = False
-        """Whether every known broker has gone, as far as librdkafka knows; `trust` or a delivery ends it."""
+        """Whether every known broker has gone, as far as is known; `trust` or a delivery ends it."""
+        self.failure: Fatal | None = None
+        """Why this producer can send no more, once it cannot: make a new one."""
         self._went_down = asyncio.Event()
         self._nothing_in_flight = asyncio.Event()
+        self._heard_at = self._loop.time()
         self._delay = _IDLE_SECONDS
         self._timer = self._loop.call_later(_IDLE_SECONDS, self._collect)
 
@@ -63,6 +69,8 @@ class AsyncProducer:
 
     def lift(self, records: int, size: int) -> None:
         """Records are on their way."""
+        if not self.records_in_flight:
+            self._heard_at = self._loop.time()
         self.records_in_flight += records
         self.bytes_in_flight += size
 
@@ -72,13 +80,19 @@ class AsyncProducer:
         self.bytes_in_flight -= size
 
     async def down(self) -> None:
-        """Wait until every known broker has gone."""
-        await self._went_down.wait()
+        """Wait until every known broker has gone, or may have, as they may fall silent; or this producer has failed."""
+        if self.failure is None:
+            await self._went_down.wait()
 
     def trust(self) -> None:
         """The cluster is known to answer again."""
         self.is_down = False
         self._went_down.clear()
+        self._heard_at = self._loop.time()
+
+    def distrust(self) -> None:
+        """The cluster is known not to answer."""
+        self.is_down = True
 
     def drop_unsent(self) -> None:
         """Let the records fail that were not sent yet; those that may have arrived are still waited for."""
@@ -88,19 +102,32 @@ class AsyncProducer:
     async def close(self, timeout_seconds: float) -> None:
         """Wait for what is on its way, for a while, then let the rest fail."""
         self._collect()
+        await self._landed(timeout_seconds)
+        self._producer.purge(blocking=False)
+        # Whoever waits for a record is told; the network's threads may take a moment to give them all up.
+        self._collect()
+        await self._landed(_LAST_WORDS_SECONDS)
+        self._timer.cancel()
+
+    async def _landed(self, timeout_seconds: float) -> None:
+        """Wait until nothing is in flight, for a while."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
                 await self._nothing_in_flight.wait()
-        self._timer.cancel()
-        self._producer.purge()
-        self._producer.poll(0)
 
     def _collect(self) -> None:
         """Let librdkafka tell what happened; delivered records settle their requests meanwhile."""
-        self._producer.poll(0)
+        try:
+            self._producer.poll(0)
+        except KafkaException as exception:
+            # The library's way to tell, once, that it goes on no longer; what is left to tell comes with the next call.
+            self.failure = Fatal(exception.args[0].str(), code=exception.args[0].code())
+            self._went_down.set()
         if self.records_in_flight:
             self._delay = _BUSY_SECONDS
             self._nothing_in_flight.clear()
+            if self._loop.time() - self._heard_at > _SILENCE_SECONDS:
+                self._went_down.set()
         else:
             self._delay = _IDLE_SECONDS
             self._nothing_in_flight.set()
@@ -157,7 +184,10 @@ class _Request:
 
 
 def _size(record: OutgoingRecord) -> int:
-    return len(record.value or b"") + len(record.key or b"")
+    size = len(record.value or b"") + len(record.key or b"")
+    if record.headers:
+        size += sum(len(name) + len(value or b"") for name, value in record.headers)
+    return size
 
 
 def _delivery(message: Message) -> Delivery:

@@ -25,6 +25,7 @@ _UNREACHABLE = (
     KafkaError._RESOLVE,
     KafkaError._WAIT_COORD,
     KafkaError._PURGE_QUEUE,
+    KafkaError._PURGE_INFLIGHT,
 )
 _NOT_FOUND = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
@@ -41,8 +42,16 @@ _NOT_ALLOWED = (
     KafkaError.SASL_AUTHENTICATION_FAILED,
     KafkaError._AUTHENTICATION,
 )
+_FATAL = (
+    KafkaError._FATAL,
+    KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    KafkaError.UNKNOWN_PRODUCER_ID,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+)
+"""The log does not go on where an idempotent producer left it; its records are told so by plain errors."""
 _PLAINER = {
     KafkaError._PURGE_QUEUE: "the record was not sent",
+    KafkaError._PURGE_INFLIGHT: "the record was given up on its way: whether it was written is not known",
     KafkaError._MSG_TIMED_OUT: "the record was not acknowledged in time: whether it was written is not known",
 }
 """What the library says in words that only those understand who wrote it."""
@@ -102,6 +111,7 @@ def _kind(error: KafkaError) -> type[ClientError]:
         (_NOT_FOUND, NotFound),
         ((KafkaError.TOPIC_ALREADY_EXISTS,), AlreadyExists),
         (_NOT_ALLOWED, NotAllowed),
+        (_FATAL, Fatal),
     ]
     if error.fatal():
         return Fatal

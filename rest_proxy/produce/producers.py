@@ -12,7 +12,7 @@ from core_broker.client.errors import ClientError, Fatal, Unreachable
 from core_broker.client.reachability import Reachability
 from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import Configuration
-from rest_proxy.errors import ProxyError, from_cluster, too_many
+from rest_proxy.errors import ProxyError, from_cluster, too_many, unavailable
 from rest_proxy.settings import ProxySettings
 
 log = logging.getLogger(__name__)
@@ -84,10 +84,10 @@ class Producers:
         good = [record for record in records if type(record) is OutgoingRecord]
         if not good:
             return cast("list[Delivery | ProxyError]", list(records))
-        self._check_room(len(good))
         producer = await self._usable(guarantees)
+        # From here to the producer nobody else gets a turn: what there is room for is there still.
+        self._check_room(len(good))
         outcomes = await producer.send_all(good)
-        self._replace_if_broken(guarantees, outcomes)
         if len(good) == len(records):
             return [self._told(outcome) for outcome in outcomes]
         told = iter(outcomes)
@@ -112,6 +112,9 @@ class Producers:
 
     async def _usable(self, guarantees: Guarantees) -> AsyncProducer:
         producer = self._producers.get(guarantees)
+        if producer is not None and producer.failure:
+            self._retire(producer, guarantees)
+            producer = None
         if producer is None:
             await self._require_cluster()
             # Another request may have been quicker while this one waited.
@@ -135,18 +138,25 @@ class Producers:
             settings.kafka(settings.producer_properties), defaults=_configuration(settings, guarantees)
         )
         self._producers[guarantees] = producer
-        self._watchers[guarantees] = asyncio.create_task(self._watch(producer))
+        self._watchers[guarantees] = asyncio.create_task(self._watch(producer, guarantees))
         return producer
 
-    async def _watch(self, producer: AsyncProducer) -> None:
-        """Let records that were not sent fail soon after the cluster has gone, instead of at their time-out."""
+    async def _watch(self, producer: AsyncProducer, guarantees: Guarantees) -> None:
+        """Let records that were not sent fail soon after the cluster has gone, instead of at their time-out.
+
+        Requests that come meanwhile are told at once. A producer that has failed is replaced.
+        """
         while True:
             await producer.down()
+            if producer.failure:
+                break
             self._reachability.doubt()
             while not await self._answers():
+                producer.distrust()
                 producer.drop_unsent()
                 await asyncio.sleep(_PAUSE_SECONDS)
             producer.trust()
+        self._retire(producer, guarantees)
 
     async def _answers(self) -> bool:
         is_gone = False
@@ -160,19 +170,21 @@ class Producers:
         self._is_gone = is_gone
         return not is_gone
 
-    def _replace_if_broken(self, guarantees: Guarantees, outcomes: Sequence[Delivery | ClientError]) -> None:
-        """After a fatal error librdkafka refuses everything: the next request gets a new producer."""
-        if any(isinstance(outcome, Fatal) for outcome in outcomes):
-            broken, watcher = self._producers.pop(guarantees, None), self._watchers.pop(guarantees, None)
-            if broken and watcher:
-                watcher.cancel()
-                closing = asyncio.create_task(broken.close(0))
-                self._closing.add(closing)
-                closing.add_done_callback(self._closing.discard)
+    def _retire(self, producer: AsyncProducer, guarantees: Guarantees) -> None:
+        """After a fatal error librdkafka sends nothing any more: the next request gets a new producer."""
+        if self._producers.get(guarantees) is producer:
+            log.warning("a producer has failed and is replaced", extra={"reason": str(producer.failure)})
+            del self._producers[guarantees]
+            self._watchers.pop(guarantees).cancel()
+            closing = asyncio.create_task(producer.close(0))
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
 
     def _told(self, outcome: Delivery | ClientError) -> Delivery | ProxyError:
         if isinstance(outcome, Delivery):
             return outcome
+        if isinstance(outcome, Fatal):
+            return unavailable(f"The producer is replaced, whether the record was written is not known: {outcome}")
         return from_cluster(outcome, address=self._settings.address)
 
 
