@@ -85,6 +85,8 @@ class Readers:
         )
         self.in_use = 0
         """Readers that serve a page at the moment."""
+        self.is_stopping = False
+        """Whether whoever waits for records shall end now."""
 
     @property
     def idle(self) -> int:

@@ -63,12 +63,16 @@ class Pages:
     async def page(self, request: PageRequest, *, is_gone: Callable[[], Awaitable[bool]]) -> Page:
         """The records that are there, or else come in time; `is_gone` tells whether the client still waits."""
         await self._readers.check()
+
+        async def is_over() -> bool:
+            return self._readers.is_stopping or await is_gone()
+
         async with self._readers.borrowed(_spot(request, request.start.offset)) as lease:
             if lease.reader is None:
                 await lease.run(self._open, lease, request)
             reader = lease.reader
             assert reader is not None
-            records = await _filled(lease, reader, request, is_gone)
+            records = await _filled(lease, reader, request, is_over)
             if not records and await lease.run(self._readers.partitions_now, request.topic) == []:
                 raise topic_not_found(request.topic)
             page = _finished(reader, request, records)
@@ -133,7 +137,7 @@ def out_of_range(reader: Reader, error: OffsetOutOfRange) -> ProxyError:
 
 
 async def _filled(
-    lease: Lease, reader: Reader, request: PageRequest, is_gone: Callable[[], Awaitable[bool]]
+    lease: Lease, reader: Reader, request: PageRequest, is_over: Callable[[], Awaitable[bool]]
 ) -> list[IncomingRecord]:
     """Records until the page is full, the end is reached, or time is over."""
     place = (request.topic, request.partition)
@@ -154,7 +158,7 @@ async def _filled(
         at_end = reader.is_at_end(place)
         records += more
         size += sum(len(record.key or b"") + len(record.value or b"") for record in more)
-        if not more and (records or await is_gone()):
+        if not more and (records or await is_over()):
             break
     return records
 

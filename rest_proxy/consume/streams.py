@@ -46,17 +46,16 @@ class Streams:
         self._readers = readers
         self._limit = limit
         self._heartbeat_seconds = heartbeat_ms / 1000
-        self._is_stopping = False
         self.count = 0
         """Streams at the moment."""
 
     def stop(self) -> None:
-        """Let all streams end, each with the reason as its last words."""
-        self._is_stopping = True
+        """Let all streams end, each with the reason as its last words, and pages with what they have."""
+        self._readers.is_stopping = True
 
     async def opened(self, request: StreamRequest) -> "Stream":
         """A stream that has begun to read, to be closed by its owner; raises ProxyError."""
-        if self._is_stopping:
+        if self._readers.is_stopping:
             raise unavailable(f"No stream begins: {_STOPPED}")
         if self.count >= self._limit:
             raise too_many(f"{self._limit} streams are served at the moment (streams.max); try again later")
@@ -78,7 +77,7 @@ class Streams:
             yield opening
         spoke_at = time.monotonic()
         try:
-            while not (reason := _STOPPED if self._is_stopping else stream.end_reached):
+            while not (reason := _STOPPED if self._readers.is_stopping else stream.end_reached):
                 records = await stream.next_records()
                 if records:
                     for decoder in decoders:
@@ -92,7 +91,7 @@ class Streams:
         except ProxyError as error:
             yield frames.ending("error", error)
             return
-        yield frames.ending(reason, unavailable(f"The stream ends: {_STOPPED}") if self._is_stopping else None)
+        yield frames.ending(reason, unavailable(f"The stream ends: {_STOPPED}") if self._readers.is_stopping else None)
 
     def _closed(self) -> None:
         self.count -= 1

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from confluent_kafka import Producer, TopicPartition
 
-from tests.support.admin import admin_client, create_topic
+from tests.support.admin import admin_client, create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.proxy import ProxyProcess
 from tests.support.registry import RegistryProcess
@@ -387,6 +387,23 @@ def test_pages_go_on_after_a_restart_of_the_broker(tmp_path: Path, registry: Reg
                 answer = api.get(f"{url}{2 + len(rest)}")
                 rest += offsets(answer.json()) if answer.status_code == 200 else []
             assert rest == [2, 3]
+
+
+def test_a_page_that_waits_is_answered_when_the_proxy_stops(
+    broker: BrokerProcess, registry: RegistryProcess, tmp_path: Path, name: str
+) -> None:
+    create_topic(broker, name)
+    proxy = ProxyProcess(tmp_path, bootstrap=broker.bootstrap, registry=registry.url).start()
+    url = f"{proxy.url}/topics/{name}/partitions/0/records?offset=0&timeout=60000"
+    answers: list[httpx2.Response] = []
+    waiting = threading.Thread(target=lambda: answers.append(httpx2.get(url, timeout=60)))
+    waiting.start()
+    with httpx2.Client(base_url=proxy.url) as api:
+        in_work = "caudal_rest_proxy_http_requests_in_work 2"
+        eventually(lambda: in_work in api.get("/metrics").text)
+    proxy.stop()
+    waiting.join()
+    assert (answers[0].status_code, answers[0].json()) == (200, [])
 
 
 def test_reads_are_counted(api: httpx2.Client, broker: BrokerProcess, name: str) -> None:
