@@ -1,0 +1,101 @@
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from core_broker.client.producer import Producer
+from core_broker.client.reachability import Reachability
+from core_broker.client.records import OutgoingRecord
+from rest_proxy.consume.readers import Readers
+from rest_proxy.consume.reads import Start
+from rest_proxy.consume.rendering import RecordV2, Rendering
+from rest_proxy.consume.stream_frames import JsonLines
+from rest_proxy.consume.streams import Stream, StreamRequest, Streams
+from rest_proxy.errors import ProxyError
+from rest_proxy.settings import ProxySettings
+from tests.support.admin import create_topic
+from tests.support.broker import BrokerProcess
+
+PLAIN = Rendering(
+    lambda record: RecordV2("", None, None, record.partition, record.offset),
+    lambda record, _: RecordV2("", None, None, record.partition, record.offset),
+)
+
+
+@pytest.fixture
+async def streams(broker: BrokerProcess) -> AsyncIterator[Streams]:
+    """At most one stream of the running broker, that never says that it lives."""
+    settings = ProxySettings(bootstrap_servers=(broker.bootstrap,))
+    async with Readers(settings, Reachability(settings.kafka())) as readers:
+        yield Streams(readers, limit=1, heartbeat_ms=10**6)
+
+
+@pytest.fixture
+def topic(broker: BrokerProcess, name: str) -> str:
+    """A topic with three records."""
+    create_topic(broker, name)
+    with Producer(ProxySettings(bootstrap_servers=(broker.bootstrap,)).kafka()) as producer:
+        for _ in range(3):
+            producer.send(OutgoingRecord(topic=name, value=None, partition=0))
+    return name
+
+
+def request(topic: str, **changes: Any) -> StreamRequest:
+    usual: dict[str, Any] = {
+        "topic": topic,
+        "partition": 0,
+        "start": Start(),
+        "position": None,
+        "isolation_level": "read_committed",
+        "max_records": None,
+        "until_end": True,
+    }
+    return StreamRequest(**(usual | changes))
+
+
+def chunks(streams: Streams, stream: Stream, count: Callable[[int], None] = lambda _: None) -> AsyncIterator[bytes]:
+    return streams.chunks(stream, JsonLines(PLAIN, stream.positions), decoders=(), count=count)
+
+
+async def test_a_stream_counts_what_it_brings(streams: Streams, topic: str) -> None:
+    counted: list[int] = []
+    stream = await streams.opened(request(topic))
+    text = b"".join([chunk async for chunk in chunks(streams, stream, counted.append)])
+    stream.close()
+    assert (text.count(b"\n"), sum(counted)) == (3, 3)
+
+
+async def test_a_stream_takes_one_place_until_it_is_closed_however_often(streams: Streams, topic: str) -> None:
+    stream = await streams.opened(request(topic))
+    with pytest.raises(ProxyError, match="streams.max") as caught:
+        await streams.opened(request(topic))
+    assert caught.value.status == 429
+    for _ in range(2):
+        stream.close()
+        assert streams.count == 0
+
+
+async def test_a_stream_that_cannot_begin_takes_no_place(streams: Streams, topic: str) -> None:
+    for wrong in (
+        {"partition": 5},
+        {"partition": 2**31 - 1},
+        {"position": {0: 99}},
+        {"partition": None, "position": {7: 0}},
+    ):
+        with pytest.raises(ProxyError):
+            await streams.opened(request(topic, **wrong))
+        assert streams.count == 0
+
+
+async def test_all_streams_end_when_the_proxy_stops_and_none_begins(streams: Streams, topic: str) -> None:
+    stream = await streams.opened(request(topic, until_end=False))
+    async with aclosing(chunks(streams, stream)) as told:  # type: ignore[type-var]  # it is a generator
+        assert (await anext(told)).count(b"\n") == 3
+        streams.stop()
+        rest = [chunk async for chunk in told]
+    stream.close()
+    assert b'"error_code":503' in rest[-1]
+    assert b'"position":"0:3"' in rest[-1]
+    with pytest.raises(ProxyError, match="the proxy stops"):
+        await streams.opened(request(topic))
