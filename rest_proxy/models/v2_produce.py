@@ -33,8 +33,6 @@ class V2ProduceRecord(BaseModel):
 class V2ProduceRequest(BaseModel):
     """Records to be written, with the schemas of their keys and values where the format has schemas."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"records": [{"key": "a", "value": {"amount": 1}}]}]})
-
     records: list[V2ProduceRecord] = Field(min_length=1, description="The records.")
     key_schema: str | None = Field(default=None, description="Text of the keys' schema; registered if it is new.")
     key_schema_id: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = Field(
@@ -89,21 +87,59 @@ class V2ProduceError(ErrorBody):
 _AVRO = '{"type":"record","name":"Payment","fields":[{"name":"amount","type":"int"}]}'
 _JSON_SCHEMA = '{"type":"object","properties":{"amount":{"type":"integer"}}}'
 _PROTOBUF = 'syntax = "proto3"; message Payment { int32 amount = 1; }'
-_AMOUNT = [{"value": {"amount": 1}}]
-EXAMPLES: dict[str, dict[str, Any]] = {
-    "binary": {"records": [{"key": "a2V5", "value": "dmFsdWU="}, {"key": "a2V5", "value": None}]},
-    "json": {
-        "records": [
-            {
-                "key": "a",
-                "value": {"amount": 1},
-                "headers": [{"key": "source", "value": "c2hvcA=="}],
-                "timestamp": "2026-01-01T00:00:00Z",
-            }
-        ]
-    },
-    "avro": {"value_schema": _AVRO, "records": _AMOUNT},
-    "jsonschema": {"value_schema": _JSON_SCHEMA, "records": _AMOUNT},
-    "protobuf": {"value_schema": _PROTOBUF, "records": _AMOUNT},
+_AMOUNT: list[JsonValue] = [{"value": {"amount": 1}}]
+
+
+def _example(document: JsonValue) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [document]})
+
+
+class V2ProduceBinary(V2ProduceRequest):
+    """Records to be written, their keys and values in base64."""
+
+    model_config = _example({"records": [{"key": "a2V5", "value": "dmFsdWU="}, {"key": "a2V5", "value": None}]})
+
+
+class V2ProduceJson(V2ProduceRequest):
+    """Records to be written, their keys and values any JSON."""
+
+    model_config = _example(
+        {
+            "records": [
+                {
+                    "key": "a",
+                    "value": {"amount": 1},
+                    "headers": [{"key": "source", "value": "c2hvcA=="}],
+                    "timestamp": "2026-01-01T00:00:00Z",
+                }
+            ]
+        }
+    )
+
+
+class V2ProduceAvro(V2ProduceRequest):
+    """Records to be written by an Avro schema, their keys and values in Avro's JSON."""
+
+    model_config = _example({"value_schema": _AVRO, "records": _AMOUNT})
+
+
+class V2ProduceJsonSchema(V2ProduceRequest):
+    """Records to be written by a JSON Schema."""
+
+    model_config = _example({"value_schema": _JSON_SCHEMA, "records": _AMOUNT})
+
+
+class V2ProduceProtobuf(V2ProduceRequest):
+    """Records to be written by a Protobuf schema, their keys and values in Protobuf's JSON."""
+
+    model_config = _example({"value_schema": _PROTOBUF, "records": _AMOUNT})
+
+
+BODIES: dict[str, type[V2ProduceRequest]] = {
+    "binary": V2ProduceBinary,
+    "json": V2ProduceJson,
+    "avro": V2ProduceAvro,
+    "jsonschema": V2ProduceJsonSchema,
+    "protobuf": V2ProduceProtobuf,
 }
-"""A body in each format."""
+"""Bodies by format: clients that are made from the document choose the media type by their class."""

@@ -5,16 +5,23 @@ from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
 
 from rest_proxy.models.errors import ErrorBody, errors
+from rest_proxy.models.v2_produce import BODIES
 from rest_proxy.routes.media_types import EMBEDDED, JSON, V2, is_v3
 
 Document = dict[str, Any]
 
 _JSON = JSON.decode()
+_SCHEMA = "#/components/schemas/{model}"
+_NULL = {"type": "null"}
 _V2 = V2[0].decode()
 _NEVER_ANSWERED = "299"
 """Makes models known that nothing but the schemas of streams refers to."""
+_BY_NAME_ALONE: tuple[type[BaseModel], ...] = (ErrorBody, *BODIES.values())
+"""Models that the framework does not see: nothing but a reference leads to them."""
 _FRAMEWORK_ONLY = ("HTTPValidationError", "ValidationError")
 _POLL = "/instances/{name}/records"
 _RECORDS = tuple(media_type.decode() for media_type in EMBEDDED)
@@ -33,7 +40,7 @@ TAGS = {
     "v3 configs": "Configs of topics, of brokers and of the whole cluster.",
     "v3 records": "Write records one by one, as a stream or in batches; read them as pages or as live streams.",
     "v3 consumer groups": "Consumer groups with their members, assignments and lag.",
-    "v3 ACLs": "Rules about who may do what, in clusters that have an authorizer.",
+    "v3 acls": "Rules about who may do what, in clusters that have an authorizer.",
     "operation": "For those who run the proxy.",
 }
 """What each group of operations is about, in the order in which they are shown."""
@@ -50,6 +57,7 @@ def _completed(document: Document) -> Document:
     for path, operation in _operations(document):
         used.update(operation["tags"])
         operation["summary"] = _sentence(operation["summary"])
+        _complete_parameters(operation)
         _complete_body(path, operation)
         _complete_answers(path, operation)
     document["tags"] = [{"name": name, "description": text} for name, text in TAGS.items() if name in used]
@@ -57,7 +65,8 @@ def _completed(document: Document) -> Document:
     schemas = document["components"]["schemas"]
     for name in _FRAMEWORK_ONLY:
         schemas.pop(name, None)
-    schemas.setdefault(ErrorBody.__name__, ErrorBody.model_json_schema())
+    _, known = models_json_schema([(model, "validation") for model in _BY_NAME_ALONE], ref_template=_SCHEMA)
+    document["components"]["schemas"] = {**known["$defs"], **schemas}
     return document
 
 
@@ -73,6 +82,16 @@ def _sentence(title: str) -> str:
     return " ".join([first, *(word.lower() for word in others)]).replace("acl", "ACL")
 
 
+def _complete_parameters(operation: Document) -> None:
+    """What is left out is null for a route; a client cannot send a null in an address."""
+    for parameter in operation.get("parameters", ()):
+        schema = parameter["schema"]
+        choices = [choice for choice in schema.get("anyOf", ()) if choice != _NULL]
+        if len(choices) == 1:
+            del schema["anyOf"]
+            parameter["schema"] = {**choices[0], **schema}
+
+
 def _complete_body(path: str, operation: Document) -> None:
     """Bodies that routes miss by themselves, to tell it in API v3's words, are needed all the same."""
     if "requestBody" not in operation:
@@ -80,8 +99,8 @@ def _complete_body(path: str, operation: Document) -> None:
     body: Document = operation["requestBody"]
     for media in body["content"].values():
         choices = media["schema"].get("anyOf", [])
-        if {"type": "null"} in choices:
-            media["schema"] = next(choice for choice in choices if choice != {"type": "null"})
+        if _NULL in choices:
+            media["schema"] = next(choice for choice in choices if choice != _NULL)
             body["required"] = is_v3(path.encode())
     if not is_v3(path.encode()):
         _rename(body["content"])
@@ -123,7 +142,7 @@ def _from_around(path: str, operation: Document) -> tuple[int, ...]:
 
 def _referring(failure: Document) -> Document:
     """What routes are told of a failure, as the document has it."""
-    reference = {"$ref": f"#/components/schemas/{ErrorBody.__name__}"}
+    reference = {"$ref": _SCHEMA.format(model=ErrorBody.__name__)}
     told = {key: value for key, value in failure.items() if key != "model"}
     return {**told, "content": {_JSON: {"schema": reference}}}
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
 import msgspec
-from fastapi import APIRouter, Body, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -20,7 +20,7 @@ from rest_proxy.formats.encoding import Encoders
 from rest_proxy.formats.formats import Format
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.models.errors import errors
-from rest_proxy.models.v2_produce import EXAMPLES, V2ProduceError, V2ProduceRequest, V2ProduceResponse
+from rest_proxy.models.v2_produce import BODIES, V2ProduceError, V2ProduceResponse
 from rest_proxy.produce import v2_answer
 from rest_proxy.produce.producers import STRONGEST, Guarantees, Producers
 from rest_proxy.produce.v2_records import RecordWriter
@@ -47,7 +47,6 @@ Idempotence = Annotated[
     bool | None,
     Query(description="Whether each record is in the log exactly once; true unless `acks` asks for less than all."),
 ]
-Records = Annotated[V2ProduceRequest, Body(media_type="application/vnd.kafka.json.v2+json")]
 
 
 class V2Response(JSONResponse):
@@ -112,14 +111,12 @@ def router(settings: ProxySettings, *, producers: Producers, encoders: Encoders,
     routes = APIRouter(tags=["v2 produce"], route_class=answered_by(produce.answer))
 
     @routes.post("/topics/{topic}", **_document("produceToTopicV2"))
-    async def produce_to_topic(
-        topic: Topic, records: Records, acks: Acks = "all", idempotence: Idempotence = None
-    ) -> None:
+    async def produce_to_topic(topic: Topic, acks: Acks = "all", idempotence: Idempotence = None) -> None:
         """Write records to a topic; each has an outcome of its own, and a bad one does not stop the others."""
 
     @routes.post("/topics/{topic}/partitions/{partition}", **_document("produceToPartitionV2"))
     async def produce_to_partition(
-        topic: Topic, partition: Partition, records: Records, acks: Acks = "all", idempotence: Idempotence = None
+        topic: Topic, partition: Partition, acks: Acks = "all", idempotence: Idempotence = None
     ) -> None:
         """Write records to a partition, save those that name another one themselves."""
 
@@ -128,9 +125,8 @@ def router(settings: ProxySettings, *, producers: Producers, encoders: Encoders,
 
 def _document(operation_id: str) -> dict[str, Any]:
     """What the OpenAPI document tells of an operation beside its parameters."""
-    reference = {"$ref": f"#/components/schemas/{V2ProduceRequest.__name__}"}
     content = {
-        media_type.decode(): {"schema": reference, "example": EXAMPLES[format_]}
+        media_type.decode(): {"schema": {"$ref": f"#/components/schemas/{BODIES[format_].__name__}"}}
         for media_type, format_ in EMBEDDED.items()
     }
     told = errors(404, 406, 408, 413, 415, 422, 429)
@@ -138,7 +134,7 @@ def _document(operation_id: str) -> dict[str, Any]:
         "operation_id": operation_id,
         "response_model": None,
         "response_class": V2Response,
-        "openapi_extra": {"requestBody": {"content": content}},
+        "openapi_extra": {"requestBody": {"required": True, "content": content}},
         "responses": {
             **{status: {**answer, "model": V2ProduceError} for status, answer in told.items()},
             200: {"model": V2ProduceResponse, "description": "What became of each record."},

@@ -91,7 +91,7 @@ def _deletion(
 
 def router(cluster: KafkaCluster, advertised: Sequence[str] = ()) -> APIRouter:
     """ACLs over HTTP."""
-    routes = APIRouter(tags=["v3 ACLs"], route_class=BoundedRoute)
+    routes = APIRouter(tags=["v3 acls"], route_class=BoundedRoute)
     within = in_cluster(cluster, advertised)
     _add_reads(routes, cluster, within)
     _add_creations(routes, cluster, within)
