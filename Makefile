@@ -14,7 +14,7 @@ JAVA_CLIENTS := 2.8.2 3.9.1 4.3.0
 help: ## Show this help
 	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[36mmake %-9s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@printf '\nFirst time here?   make run     (sets everything up, starts a broker, sends records through it)\n\n'
+	@printf '\nFirst time here?   make run     (sets everything up, starts the services, sends records through them)\n\n'
 
 setup: $(STAMP) ## Make everything that is needed to run and test (quick the second time)
 
@@ -43,7 +43,7 @@ test-java: setup ## Run the tests with Kafka's own Java clients (fetches them wi
 	done
 	CAUDAL_JAVA_CLIENTS=$(CURDIR)/$(VENV)/java $(BIN)/python -m pytest tests/conformance/test_java_clients.py
 
-run: setup ## Start a broker and send records through it (ONCE=1 ends after the round trip)
+run: setup ## Start broker, registry and REST proxy and send records through them (ONCE=1 ends after it)
 	@$(BIN)/python -m deploy.demo
 
 bench: setup ## Measure throughput, latency, start time and memory beside this machine's limits

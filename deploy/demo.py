@@ -1,9 +1,10 @@
-"""`make run`: starts a broker and shows a round trip of records through it.
+"""`make run`: starts broker, registry and REST proxy, and shows round trips of records through them.
 
-On a terminal the broker keeps running until Ctrl-C; with ONCE=1, or when stdin is no terminal, it stops after the
-round trip. Data goes to ./caudal-data/demo, or to a passing folder when the demo ends by itself.
+On a terminal they keep running until Ctrl-C; with ONCE=1, or when stdin is no terminal, they stop after the round
+trips. Data goes to ./caudal-data/demo, or to a passing folder when the demo ends by itself.
 """
 
+import json
 import os
 import re
 import signal
@@ -11,9 +12,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
+
+import httpx2
 
 from core_broker.client.admin import Admin
 from core_broker.client.consumer import Consumer
@@ -27,28 +31,61 @@ from deploy.record_text import formatter
 
 TOPIC = "greetings"
 GREETINGS = {"pt": "olá, rio", "en": "hello, river", "es": "hola, río", "fr": "bonjour, rivière", "de": "hallo, Fluss"}
-_PORT = 9092
+ORDERS = [{"id": 1, "item": "canoe"}, {"id": 2, "item": "paddle"}, {"id": 3, "item": "rope"}]
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "namespace": "river",
+    "fields": [{"name": "id", "type": "int"}, {"name": "item", "type": "string"}],
+}
+_AVRO = "application/vnd.kafka.avro.v2+json"
+_BROKER_PORT, _REGISTRY_PORT, _PROXY_PORT = 9092, 8081, 8082
 _STOP_SECONDS = 15
+_ADDRESS = re.compile(r"listeners=\w+://\S*?:(\d+)")
 
 
 def main() -> int:
     """Run the demo."""
     once = bool(os.environ.get("ONCE")) or not sys.stdin.isatty()
-    clock = SystemClock()
-    started = clock.monotonic()
-    err.print("\n[bold]Caudal[/]  [dim]one broker, one topic, a round trip[/]\n")
+    err.print("\n[bold]Caudal[/]  [dim]a broker, a schema registry, a REST proxy, and records through them[/]\n")
     try:
-        with _data_folder(passing=once) as folder, _running_broker(folder) as (process, ready):
-            done(f"broker ready after {clock.monotonic() - started:.2f} s  [dim]{ready}[/]")
-            bootstrap = _bootstrap(ready)
-            _round_trip(ClientSettings(bootstrap_servers=bootstrap, properties={"log_level": "0"}))
+        with _data_folder(passing=once) as folder, ExitStack() as running:
+            places = _start_all(folder, running)
+            _round_trip(ClientSettings(bootstrap_servers=places.bootstrap, properties={"log_level": "0"}))
+            _round_trip_over_http(places)
             if not once:
-                _stay(process, bootstrap)
-    except (ClientError, RuntimeError) as error:
+                _stay(places)
+    except (ClientError, RuntimeError, httpx2.HTTPError) as error:
         failure(str(error))
         return 1
-    done("broker stopped cleanly")
+    done("all stopped cleanly")
     return 0
+
+
+class Places(NamedTuple):
+    """Where the services are."""
+
+    bootstrap: str
+    registry: str
+    proxy: str
+
+
+def _start_all(folder: Path, running: ExitStack) -> Places:
+    def start(service: str, port: int, settings: Mapping[str, str]) -> int:
+        return running.enter_context(_running(service, folder, {"logging.format": "text", **settings}, port=port))
+
+    broker = {"listeners": f"PLAINTEXT://:{_free(_BROKER_PORT)}", "log.dirs": str(folder / "data")}
+    bootstrap = f"localhost:{start('broker', _BROKER_PORT, broker)}"
+    database = f"sqlite:///{folder.resolve()}/registry.db"
+    registry = {"listeners": f"http://:{_free(_REGISTRY_PORT)}", "database.url": database}
+    registry_url = f"http://localhost:{start('registry', _REGISTRY_PORT, registry)}"
+    proxy = {
+        "listeners": f"http://:{_free(_PROXY_PORT)}",
+        "bootstrap.servers": bootstrap,
+        "schema.registry.url": registry_url,
+        "state.dir": str(folder / "rest-proxy"),
+    }
+    return Places(bootstrap, registry_url, f"http://localhost:{start('rest-proxy', _PROXY_PORT, proxy)}")
 
 
 def _round_trip(settings: ClientSettings) -> None:
@@ -92,19 +129,46 @@ def _read_back(settings: ClientSettings, sent: list[Delivery]) -> None:
     done(f"{seen} records read back\n")
 
 
-def _stay(process: "subprocess.Popen[str]", bootstrap: str) -> None:
-    err.print("The broker keeps running; Ctrl-C stops it. In another terminal:\n")
+def _round_trip_over_http(places: Places) -> None:
+    """Avro through the REST proxy, whose first record also registers the schema, and back as JSON."""
+    clock = SystemClock()
+    records = {"value_schema": json.dumps(ORDER), "records": [{"value": order} for order in ORDERS]}
+    with httpx2.Client(base_url=places.proxy, timeout=30) as client:
+        begun = clock.monotonic()
+        answer = client.post("/topics/orders", content=json.dumps(records), headers={"content-type": _AVRO})
+        if answer.status_code != 200 or any(offset["error"] for offset in answer.json()["offsets"]):
+            raise RuntimeError(f"the REST proxy refused the orders: {answer.text}")
+        told = answer.json()
+        done(
+            f"{len(ORDERS)} orders in Avro sent over HTTP in {(clock.monotonic() - begun) * 1000:.0f} ms, "
+            f"by schema {told['value_schema_id']} of the registry"
+        )
+        first = told["offsets"][0]
+        page = client.get(
+            f"/topics/orders/partitions/{first['partition']}/records",
+            params={"offset": first["offset"], "timeout": 5000},
+            headers={"accept": _AVRO},
+        )
+        for record in page.raise_for_status().json():
+            sys.stdout.write(f"    {json.dumps(record['value'])}\n")
+        sys.stdout.flush()
+        done("and read back over HTTP\n")
+
+
+def _stay(places: Places) -> None:
+    err.print("They keep running; Ctrl-C stops them. In another terminal:\n")
+    option = "" if places.bootstrap.endswith(f":{_BROKER_PORT}") else f" -b {places.bootstrap}"
     for command in (
-        f"caudal topic produce {TOPIC} 'your words'",
-        f"caudal topic consume {TOPIC} --from -5 --follow",
-        "caudal cluster info",
-        f"kcat -b {bootstrap} -t {TOPIC} -C -e",
+        f".venv/bin/caudal topic produce {TOPIC} 'your words'{option}",
+        f".venv/bin/caudal topic consume {TOPIC} --from -5 --follow{option}",
+        f"kcat -b {places.bootstrap} -t {TOPIC} -C -e",
+        f"curl {places.registry}/subjects",
+        f"curl -N {places.proxy}/topics/orders/records -H 'Accept: application/x-ndjson'",
     ):
-        option = "" if bootstrap.endswith(f":{_PORT}") or command.startswith("kcat") else f" -b {bootstrap}"
-        note(f"    {'' if command.startswith('kcat') else '.venv/bin/'}{command}{option}")
-    err.print()
+        note(f"    {command}")
+    err.print(f"\nIts whole HTTP API, to read and to try: {places.proxy}/docs\n")
     with suppress(KeyboardInterrupt):
-        process.wait()
+        signal.pause()
 
 
 @contextmanager
@@ -117,48 +181,45 @@ def _data_folder(*, passing: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def _running_broker(folder: Path) -> "Iterator[tuple[subprocess.Popen[str], str]]":
-    """The broker as a process of its own, with its log beside its data."""
+def _running(service: str, folder: Path, settings: Mapping[str, str], *, port: int) -> Iterator[int]:
+    """A service as a process of its own, with its log beside its data; gives its port."""
+    clock = SystemClock()
+    begun = clock.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
-    settings = {"listeners": f"PLAINTEXT://:{_free_port()}", "log.dirs": str(folder / "data"), "logging.format": "text"}
     arguments = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    log_file = folder / "broker.log"
+    log_file = folder / f"{service}.log"
     with log_file.open("a", encoding="utf-8") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "deploy.cli", "broker", *arguments],
+            [sys.executable, "-m", "deploy.cli", service, *arguments],
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            start_new_session=True,  # Ctrl-C is ours; the broker is stopped by us
+            start_new_session=True,  # Ctrl-C is ours; the services are stopped by us
         )
         assert process.stdout is not None
         try:
             ready = process.stdout.readline().strip()
-            if not ready:
-                raise RuntimeError(f"the broker did not start; see {log_file}:\n{log_file.read_text()[-2000:]}")
-            yield process, ready
+            found = _ADDRESS.search(ready)
+            if not found:
+                raise RuntimeError(f"the {service} did not start; see {log_file}:\n{log_file.read_text()[-2000:]}")
+            taken = "" if int(found[1]) == port else f" [dim](port {port} is taken)[/]"
+            done(f"{service} ready after {clock.monotonic() - begun:.2f} s on port {found[1]}{taken}")
+            yield int(found[1])
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(_STOP_SECONDS)
             process.stdout.close()
 
 
-def _free_port() -> int:
-    """Kafka's port when it is free, else any."""
+def _free(port: int) -> int:
+    """The port that people know when it is free, else any."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("", _PORT))
+            probe.bind(("", port))
         except OSError:
             return 0
-    return _PORT
-
-
-def _bootstrap(ready_line: str) -> str:
-    found = re.search(r"PLAINTEXT://\S*?:(\d+)", ready_line)
-    if not found:
-        raise RuntimeError(f"cannot read the broker's address from: {ready_line}")
-    return f"localhost:{found[1]}"
+    return port
 
 
 if __name__ == "__main__":

@@ -224,4 +224,6 @@ def test_demo_ends_after_the_round_trip_when_nobody_watches() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "olá, rio" in done.stdout
     assert "5 records read back" in done.stderr
+    assert '{"id": 3, "item": "rope"}' in done.stdout
+    assert "and read back over HTTP" in done.stderr
     assert "stopped cleanly" in done.stderr
