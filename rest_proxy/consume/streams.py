@@ -1,7 +1,7 @@
 """Live streams: records as they come, to a client that reads at its own pace and may leave at any time."""
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core_broker.client.consumer import Place
@@ -71,7 +71,7 @@ class Streams:
 
     async def chunks(
         self, stream: "Stream", frames: Frames, *, decoders: Sequence[Decoder], count: Callable[[int], None]
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         """The bytes of a stream, until it ends; `count` is told how many records they hold."""
         if opening := frames.opening():
             yield opening

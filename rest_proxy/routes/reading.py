@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -182,7 +183,7 @@ class Reading:
 class LiveResponse(Response):
     """Sends a stream for as long as the client listens; whatever happens, the stream is closed in the end."""
 
-    def __init__(self, stream: Stream, chunks: AsyncIterator[bytes], *, media_type: str) -> None:
+    def __init__(self, stream: Stream, chunks: AsyncGenerator[bytes, None], *, media_type: str) -> None:
         super().__init__(media_type=media_type, headers=_LIVE_HEADERS)
         del self.headers["content-length"]
         self._stream = stream
@@ -203,9 +204,10 @@ class LiveResponse(Response):
 
     async def _send(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        async for chunk in self._chunks:
-            if chunk:
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        async with aclosing(self._chunks) as chunks:
+            async for chunk in chunks:
+                if chunk:
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

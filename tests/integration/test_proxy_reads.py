@@ -18,6 +18,8 @@ from tests.support.registry import RegistryProcess
 
 BINARY = "application/vnd.kafka.binary.v2+json"
 JSON = "application/vnd.kafka.json.v2+json"
+FOREVER = {"retention.ms": "-1"}
+"""For topics whose records have times of long ago."""
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def offsets(page: list[dict[str, Any]]) -> list[int]:
 
 
 def test_a_page_has_the_records_from_an_offset_on(api: httpx2.Client, broker: BrokerProcess, name: str) -> None:
-    create_topic(broker, name)
+    create_topic(broker, name, configs=FOREVER)
     produce(broker, name, [b"one", b"two", b"three"], key=b"k", timestamp=1_700_000_000_000)
     answer = api.get(f"/topics/{name}/partitions/0/records?offset=1&timeout=5000&max_bytes=1024")
     assert answer.status_code == 200
@@ -204,7 +206,7 @@ def test_media_types_that_cannot_be_answered_are_refused(
 def test_a_page_of_v3_tells_records_types_and_bounds(
     api: httpx2.Client, broker: BrokerProcess, name: str, v3: str
 ) -> None:
-    create_topic(broker, name)
+    create_topic(broker, name, configs=FOREVER)
     produce(broker, name, numbered(3), key=b"key", headers=[("h", b"1")], timestamp=1_700_000_000_000)
     url = f"{v3}/partitions/0/records?offset=1&max_records=1&key_format=string&value_format=json"
     page = api.get(url).json()
@@ -241,7 +243,7 @@ def test_parts_of_v3_that_cannot_be_read_are_binary_with_the_reason(
 def test_a_time_leads_to_the_first_record_of_it_or_later(
     api: httpx2.Client, broker: BrokerProcess, name: str, v3: str
 ) -> None:
-    create_topic(broker, name)
+    create_topic(broker, name, configs=FOREVER)
     for timestamp in (1_700_000_000_000, 1_700_000_005_000):
         produce(broker, name, [b"x"], timestamp=timestamp)
     expected = {

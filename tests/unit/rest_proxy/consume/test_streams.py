@@ -1,4 +1,4 @@
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -54,7 +54,9 @@ def request(topic: str, **changes: Any) -> StreamRequest:
     return StreamRequest(**(usual | changes))
 
 
-def chunks(streams: Streams, stream: Stream, count: Callable[[int], None] = lambda _: None) -> AsyncIterator[bytes]:
+def chunks(
+    streams: Streams, stream: Stream, count: Callable[[int], None] = lambda _: None
+) -> AsyncGenerator[bytes, None]:
     return streams.chunks(stream, JsonLines(PLAIN, stream.positions), decoders=(), count=count)
 
 
@@ -90,7 +92,7 @@ async def test_a_stream_that_cannot_begin_takes_no_place(streams: Streams, topic
 
 async def test_all_streams_end_when_the_proxy_stops_and_none_begins(streams: Streams, topic: str) -> None:
     stream = await streams.opened(request(topic, until_end=False))
-    async with aclosing(chunks(streams, stream)) as told:  # type: ignore[type-var]  # it is a generator
+    async with aclosing(chunks(streams, stream)) as told:
         assert (await anext(told)).count(b"\n") == 3
         streams.stop()
         rest = [chunk async for chunk in told]
