@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
 from rest_proxy.models.errors import ErrorBody, errors
 from rest_proxy.models.v2_produce import BODIES
 from rest_proxy.routes.media_types import EMBEDDED, JSON, V2, is_v3
@@ -25,6 +26,7 @@ _BY_NAME_ALONE: tuple[type[BaseModel], ...] = (ErrorBody, *BODIES.values())
 _FRAMEWORK_ONLY = ("HTTPValidationError", "ValidationError")
 _POLL = "/instances/{name}/records"
 _RECORDS = tuple(media_type.decode() for media_type in EMBEDDED)
+_STREAMS = {NDJSON.decode(), SERVER_SENT_EVENTS.decode()}
 _EVERYWHERE = (406, 500, 503)
 _WITH_BODY = (408, 413, 415)
 
@@ -132,6 +134,8 @@ def _complete_media(content: Document) -> None:
     known: Document = next((media["schema"] for media in content.values() if media.get("schema")), {})
     for media in content.values():
         media.setdefault("schema", known)
+    for stream in sorted(_STREAMS & set(content)):  # Clients that are made from the document read the first one.
+        content[stream] = content.pop(stream)
 
 
 def _from_around(path: str, operation: Document) -> tuple[int, ...]:

@@ -63,6 +63,12 @@ class FurnishedProxy:
         assert answer.is_success, answer.text
         return answer
 
+    def known(self) -> dict[str, str]:
+        """What is called otherwise in each cluster, by the names of the parameters in paths."""
+        path = f"/v3/clusters/{self.cluster_id}/consumer-groups/{GROUP}/consumers"
+        consumer_id: str = self.http.get(path).json()["data"][0]["consumer_id"]
+        return {"cluster_id": self.cluster_id, "consumer_id": consumer_id}
+
     def document(self) -> dict[str, Any]:
         """The OpenAPI document."""
         document: dict[str, Any] = self.http.get("/openapi.json").json()

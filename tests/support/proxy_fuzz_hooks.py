@@ -3,14 +3,14 @@
 Loaded by its command (SCHEMATHESIS_HOOKS). Most requests name what exists, and none of them waits for long.
 """
 
+import json
 import os
 from typing import Any, Final
 from zlib import crc32
 
 import schemathesis
 
-_KNOWN: Final = {
-    "cluster_id": os.environ.get("PROXY_CLUSTER_ID", ""),
+_KNOWN: Final[dict[str, Any]] = {
     "topic": "orders",
     "topic_name": "orders",
     "partition": 0,
@@ -18,29 +18,35 @@ _KNOWN: Final = {
     "broker_id": 1,
     "group": "billing",
     "consumer_group_id": "billing",
+    **json.loads(os.environ.get("PROXY_KNOWN", "{}")),
 }
-_SPARED: Final = {"deleteKafkaTopic": "topic_name", "updateKafkaPartitions": "topic_name"}
-"""What others need and these would take away or change for good, by operation."""
-_INSTANCE: Final = "reader-1"
+_SPARED: Final = {
+    ("deleteKafkaTopic", "topic_name"),
+    ("listKafkaDefaultTopicConfigs", "topic_name"),
+    ("deleteConsumerInstanceV2", "name"),
+    ("unsubscribeV2", "name"),
+}
+"""What others need and these would take away, or what must not be there, by operation."""
 
 
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any], kwargs: dict[str, Any]) -> None:
     """Change a request that is about to be sent."""
     operation = case.operation.definition.raw.get("operationId", "")
-    parameters = case.path_parameters
-    if parameters:
-        for name, value in list(parameters.items()):
-            if name in _KNOWN and _SPARED.get(operation) != name and _is_replaced(value):
-                parameters[name] = _KNOWN[name]
-        if "/instances/" in case.path and case.method != "DELETE" and _is_replaced(parameters.get("name")):
-            parameters["name"] = _INSTANCE
+    for name, value in list((case.path_parameters or {}).items()):
+        known = _name_in(case.path) if name == "name" else _KNOWN.get(name)
+        # Four of five, and always the same ones.
+        is_replaced = crc32(repr((name, value, case.query, case.body)).encode()) % 5 != 0
+        if known is not None and (operation, name) not in _SPARED and is_replaced:
+            case.path_parameters[name] = known
     _hurry(case)
 
 
-def _is_replaced(value: object) -> bool:
-    """Four of five, and always the same ones."""
-    return crc32(repr(value).encode()) % 5 != 0
+def _name_in(path: str) -> str:
+    """What `{name}` stands for: an instance, or a config of topics or brokers."""
+    if "/instances/" in path:
+        return "reader-1"
+    return "retention.ms" if "/topics/" in path else "log.retention.ms"
 
 
 def _hurry(case: schemathesis.Case[Any]) -> None:
