@@ -20,6 +20,8 @@ from rest_proxy.errors import ProxyError, topic_not_found
 log = logging.getLogger(__name__)
 
 Connect = Callable[[], GroupConsumer]
+IsLost = Callable[[], bool]
+"""Whether an answer is known not to have arrived."""
 
 PAGE_RECORDS_MAX = 10_000
 """Most records in one answer."""
@@ -44,6 +46,8 @@ class Instance:
         self._positions = Positions(saved.positions)
         self._fetched: deque[IncomingRecord] = deque()
         self._fetched_bytes = self._answer_bytes = 0
+        self._handed_over: list[tuple[dict[Place, int], IsLost]] = []
+        """Where the answers began that nobody has asked on after."""
         self._looked_at = float("-inf")
         self.purges = 0
         """Counts how often fetched records were dropped, because partitions were sought or taken away."""
@@ -235,13 +239,15 @@ class Instance:
             page.append(record)
         return page
 
-    def answer(self, count: int) -> None:
-        """So many of the next records are handed over to the client."""
+    def answer(self, count: int, is_lost: IsLost = lambda: False) -> None:
+        """So many of the next records are handed over to the client; `is_lost` tells later if it did not get them."""
         page = [self._fetched.popleft() for _ in range(count)]
         self._answer_bytes = sum(size(record) for record in page)
         self._fetched_bytes -= self._answer_bytes
         if page:
             self._positions.answer(page, now=time.monotonic())
+            starts = {(record.topic, record.partition): record.offset for record in reversed(page)}
+            self._handed_over.append((starts, is_lost))
 
     def _purge(self, places: Sequence[Place] | None) -> None:
         """Drop what was fetched of some partitions, or of all."""
@@ -249,6 +255,10 @@ class Instance:
         kept = [r for r in self._fetched if gone is not None and (r.topic, r.partition) not in gone]
         self._fetched = deque(kept)
         self._fetched_bytes = sum(size(record) for record in kept)
+        self._handed_over = [
+            ({place: offset for place, offset in starts.items() if gone is not None and place not in gone}, is_lost)
+            for starts, is_lost in self._handed_over
+        ]
         self.purges += 1
 
     # --- positions and commits ---
@@ -285,7 +295,24 @@ class Instance:
         return self._consumer.committed(places)
 
     def _come_back(self, arrived_at: float) -> None:
+        """The client sends a request: what was handed over before has arrived, unless it is known to be lost."""
+        if arrived_at > self._positions.answered_at:
+            self._take_back_what_was_lost()
+            self._handed_over.clear()
         self._positions.come_back(arrived_at)
+
+    def _take_back_what_was_lost(self) -> None:
+        starts: dict[Place, int] = {}
+        is_lost_by_now = False
+        for places, is_lost in self._handed_over:
+            is_lost_by_now = is_lost_by_now or is_lost()
+            if is_lost_by_now:
+                starts = places | starts
+        starts = {place: offset for place, offset in starts.items() if place in self._consumer.assigned}
+        if starts:
+            self._consumer.seek(starts)
+            self._purge(list(starts))
+            self._positions.take_back(starts)
 
     def _commit_by_itself(self, *, is_waiting: bool) -> None:
         """Commit what has surely arrived, if the client leaves that to us; what fails is tried again later."""
@@ -315,7 +342,9 @@ class Instance:
             self._fetched.extend(records)
             self._fetched_bytes += sum(size(record) for record in records)
         since = time.monotonic() - self._positions.answered_at
-        if self._positions.is_unsettled and since > _SETTLED_SECONDS and self._answer_bytes <= _SETTLED_BYTES:
+        is_lost = any(is_lost() for _, is_lost in self._handed_over)
+        is_small = self._answer_bytes <= _SETTLED_BYTES
+        if self._handed_over and since > _SETTLED_SECONDS and is_small and not is_lost:
             self.save(with_answered=True)
             self._answer_bytes = _SETTLED_BYTES + 1  # Once is enough.
         self._save_changes()

@@ -14,7 +14,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _Header(msgspec.Struct, frozen=True, gc=False):
-    key: str
+    name: str
     value: str | None
 
 
@@ -32,7 +32,8 @@ class _Record(msgspec.Struct, frozen=True):
 
 def size(record: IncomingRecord) -> int:
     """Bytes that a record counts for; one at least, so that records without any are not waited for in vain."""
-    return max(1, len(record.key or b"") + len(record.value or b""))
+    headers = sum(len(name) + len(value or b"") for name, value in record.headers) if record.headers else 0
+    return max(1, len(record.key or b"") + len(record.value or b"") + headers)
 
 
 def encoded(records: Sequence[IncomingRecord], decoder: Decoder, *, is_plain: bool) -> tuple[bytes, int]:
@@ -54,7 +55,7 @@ def encoded(records: Sequence[IncomingRecord], decoder: Decoder, *, is_plain: bo
 def _told(record: IncomingRecord, decoder: Decoder, *, is_plain: bool) -> _Record:
     return _Record(
         record.topic,
-        decoder.key(record),
+        decoder.key_or_base64(record),
         decoder.value(record),
         record.partition,
         record.offset,

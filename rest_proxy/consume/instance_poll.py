@@ -2,16 +2,27 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 from rest_proxy.consume.instance import Instance
 from rest_proxy.consume.instance_live import Live, Threads
 from rest_proxy.consume.instance_page import encoded
 from rest_proxy.formats.decoding import Decoder
 
-IsGone = Callable[[], Awaitable[bool]]
-"""Whether the client of a request has left."""
+
+class Client(Protocol):
+    """Who has sent a request, and may leave before it is answered."""
+
+    async def is_gone(self) -> bool:
+        """Whether it has left."""
+        ...
+
+    def is_lost(self) -> bool:
+        """Whether it is known, later, that it went without having read its answer."""
+        ...
+
 
 JOIN_SECONDS = 10.0
 """How long is waited for the group to give an instance its partitions."""
@@ -40,7 +51,7 @@ class Poll:
         self._arrived_at = time.monotonic()
         self._is_timed = timeout_ms is not None
 
-    async def answer(self, *, is_plain: bool, is_gone: IsGone, is_stopping: Callable[[], bool]) -> tuple[bytes, int]:
+    async def answer(self, client: Client, *, is_plain: bool, is_stopping: Callable[[], bool]) -> tuple[bytes, int]:
         """The next records as JSON, and how many they are. Those of a client that has left stay for the next poll."""
         try:
             async with asyncio.timeout(self._seconds):
@@ -48,11 +59,11 @@ class Poll:
         except TimeoutError:
             return _NOTHING  # Another poll of the same instance takes all the time.
         try:
-            return await self._answer(is_plain=is_plain, is_gone=is_gone, is_stopping=is_stopping)
+            return await self._answer(client, is_plain=is_plain, is_stopping=is_stopping)
         finally:
             self._live.polling.release()
 
-    async def _answer(self, *, is_plain: bool, is_gone: IsGone, is_stopping: Callable[[], bool]) -> tuple[bytes, int]:
+    async def _answer(self, client: Client, *, is_plain: bool, is_stopping: Callable[[], bool]) -> tuple[bytes, int]:
         deadline = time.monotonic() + self._seconds
         join_until = deadline if self._is_timed else max(deadline, time.monotonic() + JOIN_SECONDS)
         while True:
@@ -60,10 +71,10 @@ class Poll:
             now = time.monotonic()
             if self._live.instance.is_waiting_for_group and now < join_until:
                 deadline = min(join_until, now + self._seconds)
-            if is_stopping() or await is_gone():
+            if is_stopping() or await client.is_gone():
                 return _NOTHING
             if now >= deadline or self._live.instance.has_fetched(self._enough):
-                page = await self._page(is_plain=is_plain, is_gone=is_gone)
+                page = await self._page(is_plain=is_plain, client=client)
                 if page is not None:
                     return page
 
@@ -81,7 +92,7 @@ class Poll:
             )
         )
 
-    async def _page(self, *, is_plain: bool, is_gone: IsGone) -> tuple[bytes, int] | None:
+    async def _page(self, *, is_plain: bool, client: Client) -> tuple[bytes, int] | None:
         """The answer; None if partitions were taken away, or sought, while it was made."""
         instance = self._live.instance
         async with self._live.using:
@@ -89,10 +100,10 @@ class Poll:
         await self._decoder.prepare(records)
         encode = partial(encoded, records, self._decoder, is_plain=is_plain)
         body, count = encode() if len(records) <= _SMALL_PAGE_RECORDS else await self._threads.run(encode)
-        if await is_gone():
+        if await client.is_gone():
             return _NOTHING
         async with self._live.using:
             if self._live.is_closed or instance.purges != purges:
                 return None
-            instance.answer(count)
+            instance.answer(count, client.is_lost)
         return body, count

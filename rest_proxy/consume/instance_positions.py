@@ -51,6 +51,10 @@ class Positions:
             self._answered[record.topic, record.partition] = record.offset + 1
         self.answered_at = now
 
+    def take_back(self, offsets: Mapping[Place, int]) -> None:
+        """Answers that began there have not arrived."""
+        self._answered.update(offsets)
+
     def come_back(self, arrived_at: float) -> None:
         """The client sends a request: answers that were handed over before it have arrived."""
         if self._answered and arrived_at > self.answered_at:
@@ -88,11 +92,6 @@ class Positions:
                 del offsets[place]
         self._sought &= kept
         self.is_changed = True
-
-    @property
-    def is_unsettled(self) -> bool:
-        """Whether there is an answer of which nobody knows yet whether it has arrived."""
-        return bool(self._answered)
 
     def saved(self, *, with_answered: bool = False) -> list[Position]:
         """What is written down; with answers that have arrived as far as anybody can know."""

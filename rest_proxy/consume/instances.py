@@ -2,8 +2,9 @@
 
 An instance lives from its creation until it is deleted, or until no request came for a while. It survives a restart of
 the proxy, also after a crash: it is opened again by the first request for it. The guarantee is at least once: every
-record is answered, in the order of its partition, and nothing is skipped; after a crash, or when a client vanishes
-before its answer could be handed over, records are answered again.
+record is answered, in the order of its partition, and nothing is skipped; records are answered again after a crash, and
+to a client that comes back after it has left while it was answered, as far as its connection tells that it has not read
+the answer. What went through the connection, and was read by nobody behind it, is known to nobody.
 """
 
 import asyncio
@@ -26,7 +27,7 @@ from rest_proxy.consume import instance_errors
 from rest_proxy.consume.instance import Instance
 from rest_proxy.consume.instance_config import check_name, parse
 from rest_proxy.consume.instance_live import Live, Threads
-from rest_proxy.consume.instance_poll import JOIN_SECONDS, IsGone, Poll
+from rest_proxy.consume.instance_poll import JOIN_SECONDS, Client, Poll
 from rest_proxy.consume.state import InstanceFiles, SavedInstance
 from rest_proxy.errors import ProxyError, too_many, unavailable
 from rest_proxy.formats.decoding import Decoder
@@ -253,7 +254,7 @@ class Instances:
         return (await self._found(group, name)).instance.config.format
 
     async def poll(
-        self, group: str, name: str, *, timeout_ms: int | None, max_bytes: int | None, is_gone: IsGone
+        self, group: str, name: str, *, timeout_ms: int | None, max_bytes: int | None, client: Client
     ) -> bytes:
         """The next records as JSON, within the time that is given, or that the instance was created with."""
         live = await self._found(group, name)
@@ -262,7 +263,7 @@ class Instances:
         poll = Poll(live, self._threads, decoder, timeout_ms=timeout_ms, max_bytes=min(max_bytes or most, most))
         with live.in_work():
             body, count = await poll.answer(
-                is_plain=self._settings.api_v2_plain_records, is_gone=is_gone, is_stopping=lambda: self._is_stopping
+                client, is_plain=self._settings.api_v2_plain_records, is_stopping=lambda: self._is_stopping
             )
         self._metrics.consumed(live.instance.config.format, "instance", count)
         return body

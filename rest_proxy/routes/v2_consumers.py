@@ -10,6 +10,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from core_broker.client.consumer import Place
 from core_broker.client.group_consumer import BEGINNING, END, Commit
+from core_broker.service.web.connections import connection_of
 from core_broker.service.web.errors import envelope
 from core_broker.service.web.limits import BoundedRoute
 from core_broker.service.web.media_types import preferred
@@ -278,11 +279,29 @@ def _add_records(routes: APIRouter, instances: Instances) -> None:
                 name,
                 timeout_ms=None if timeout is None or timeout < 0 else timeout,
                 max_bytes=None if max_bytes is None or max_bytes <= 0 else max_bytes,
-                is_gone=request.is_disconnected,
+                client=_Client(request),
             )
         except ProxyError as error:
             return _refusal(error, media_type.decode())
         return Response(body, media_type=media_type.decode())
+
+
+class _Client:
+    """The client of a request, by its connection."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._connection = connection_of(request.scope)
+
+    async def is_gone(self) -> bool:
+        """Whether it has left."""
+        return await self._request.is_disconnected() or (
+            self._connection is not None and self._connection.has_hung_up()
+        )
+
+    def is_lost(self) -> bool:
+        """Whether it went without having read its answer."""
+        return self._connection is not None and self._connection.is_broken
 
 
 async def _media_type(instances: Instances, group: str, name: str, accept: bytes) -> bytes:

@@ -1,6 +1,8 @@
 """Consumer instances of API v2 over HTTP, from their creation to their end."""
 
 import base64
+import select
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -487,6 +489,21 @@ def test_records_of_a_client_that_left_are_answered_again(
         reader.at(impatient).records(timeout=20_000)
     write(broker, topic, b"x")
     assert offsets(reader.records()) == [0]
+
+
+def test_answer_that_was_not_read_is_given_again(
+    client: httpx2.Client, broker: BrokerProcess, reader: ConsumerInstance, topic: str
+) -> None:
+    write(broker, topic, *numbers(3))
+    reader.assign(topic, 0)
+    with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as leaving:
+        leaving.sendall(f"GET {reader.path}/records HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        select.select([leaving], [], [], 30)  # The answer is there, and stays unread.
+    assert offsets(reader.records()) == [0, 1, 2]
+    write(broker, topic, b"3")
+    assert offsets(reader.records()) == [3]
+    reader.commit()
+    assert reader.committed(topic, 0) == {0: 4}
 
 
 # --- proxies that end ---

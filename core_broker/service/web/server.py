@@ -16,6 +16,7 @@ from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from core_broker.service.web.asgi import Application
+from core_broker.service.web.connections import Connection, remember
 from core_broker.service.web.settings import WebSettings
 
 log = logging.getLogger(__name__)
@@ -127,6 +128,7 @@ class _BoundedProtocol(HttpToolsProtocol):
     @override
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self._connection = Connection(transport)
         self._reading = self.loop.call_later(self.timeout, self.transport.close)
 
     @override
@@ -140,6 +142,11 @@ class _BoundedProtocol(HttpToolsProtocol):
         is_waiting = (not self._is_head_read and self._bytes) or (self._is_head_read and self.cycle.response_complete)
         if is_waiting and self._reading is None:
             self._reading = self.loop.call_later(self.timeout, self.transport.close)
+
+    @override
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        remember(self._connection, self.scope)
 
     @override
     def on_headers_complete(self) -> None:
@@ -173,6 +180,7 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
+        self._connection.is_broken |= exc is not None
         self._stop_waiting()
         if self._writing:
             self._writing.cancel()
@@ -192,6 +200,7 @@ class _BoundedProtocol(HttpToolsProtocol):
         if unread < before:
             self._await_reader(unread)
         else:
+            self._connection.is_broken = True
             self.transport.abort()
 
 
