@@ -1,11 +1,12 @@
 """Paths as they were sent: routed before they are decoded, so that `%2F` in a name does not end the name."""
 
+import asyncio
 from typing import Annotated
 from urllib.parse import unquote
 
 from pydantic import AfterValidator
 
-from core_broker.service.web.asgi import Application, Receive, Scope, Send
+from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
 
 Segment = Annotated[str, AfterValidator(unquote)]
 """One part of the path, for the routes' signatures: it arrives percent-encoded."""
@@ -22,5 +23,24 @@ class RawPaths:
         if scope["type"] == "http":
             if scope["method"] == "HEAD":
                 scope = {**scope, "method": "GET"}
+                receive, send = _head_alone(receive, send)
             scope["path"] = scope["raw_path"].decode("ascii", "replace").rstrip("/") or "/"
         await self._app(scope, receive, send)
+
+
+def _head_alone(receive: Receive, send: Send) -> tuple[Receive, Send]:
+    """A client that has all it wants once the head of the answer is sent, also where the body would never end."""
+    has_head = asyncio.Event()
+
+    async def receive_until_head() -> Message:
+        if not has_head.is_set():
+            return await receive()
+        return {"type": "http.disconnect"}
+
+    async def send_head(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await send(message)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            has_head.set()
+
+    return receive_until_head, send_head
