@@ -248,7 +248,8 @@ def _add_offsets(routes: APIRouter, instances: Instances) -> None:
 
 
 def _add_records(routes: APIRouter, instances: Instances) -> None:
-    answers: dict[str, dict[str, Any]] = {media_type.decode(): {} for media_type in (*EMBEDDED, V2[0])}
+    schema = {"type": "array", "items": {"$ref": f"#/components/schemas/{V2ConsumedRecord.__name__}"}}
+    answers = {media_type.decode(): {"schema": schema} for media_type in (*EMBEDDED, V2[0])}
 
     @routes.get(
         "/instances/{name}/records",
