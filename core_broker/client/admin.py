@@ -57,8 +57,9 @@ class Admin:
         """`watch` is called now and then while an answer is awaited; what it raises ends the wait."""
         self._timeout = settings.timeout_seconds
         self._watch = watch
+        self._configuration = settings.configuration({"reconnect.backoff.max.ms": _RECONNECT_MS_MAX})
         with mapped():
-            self._client = AdminClient(settings.configuration({"reconnect.backoff.max.ms": _RECONNECT_MS_MAX}))
+            self._client = AdminClient(self._configuration)
         self._direct = DirectAdmin(settings)
 
     # --- cluster ---
@@ -252,15 +253,18 @@ class Admin:
 
     def group(self, group_id: str) -> Group:
         """State and members of a group; a group that does not exist is reported as dead."""
-        futures = self._client.describe_consumer_groups([group_id], request_timeout=self._timeout)
+        client = self._for_coordinators()
+        with mapped():
+            futures = client.describe_consumer_groups([group_id], request_timeout=self._timeout)
         return _group(self._wait(futures[group_id]))
 
     def described_groups(self, group_ids: Sequence[str]) -> list[Group]:
         """State and members of groups, in one call; those that are gone or not to be seen are left out."""
         if not group_ids:
             return []
+        client = self._for_coordinators()
         with mapped():
-            futures = self._client.describe_consumer_groups(list(group_ids), request_timeout=self._timeout)
+            futures = client.describe_consumer_groups(list(group_ids), request_timeout=self._timeout)
         described = []
         for group_id, future in futures.items():
             try:
@@ -275,7 +279,9 @@ class Admin:
     def group_offsets(self, group_id: str) -> dict[Place, int]:
         """What a group has committed."""
         request = [ConsumerGroupTopicPartitions(group_id)]
-        futures = self._client.list_consumer_group_offsets(request, request_timeout=self._timeout)
+        client = self._for_coordinators()
+        with mapped():
+            futures = client.list_consumer_group_offsets(request, request_timeout=self._timeout)
         found = self._wait(futures[group_id]).topic_partitions or []
         return {(item.topic, item.partition): item.offset for item in found if item.offset >= 0}
 
@@ -298,14 +304,26 @@ class Admin:
         """Commit offsets for a group that has no members."""
         places = [TopicPartition(*place, offset) for place, offset in offsets.items()]
         request = [ConsumerGroupTopicPartitions(group_id, places)]
-        futures = self._client.alter_consumer_group_offsets(request, request_timeout=self._timeout)
+        client = self._for_coordinators()
+        with mapped():
+            futures = client.alter_consumer_group_offsets(request, request_timeout=self._timeout)
         for item in self._wait(futures[group_id]).topic_partitions or []:
             if item.error is not None:
                 raise from_kafka(item.error)
 
     def delete_groups(self, group_ids: Iterable[str]) -> Outcome:
         """Delete groups that have no members."""
-        return self._outcome(self._client.delete_consumer_groups(list(group_ids), request_timeout=self._timeout))
+        client = self._for_coordinators()
+        return self._outcome(client.delete_consumer_groups(list(group_ids), request_timeout=self._timeout))
+
+    def _for_coordinators(self) -> AdminClient:
+        """A client for one request to the coordinator of a group, to be dropped with the answer.
+
+        When such a request times out, the library still holds on to it, and once the coordinator comes back, it aborts
+        the whole process. A client that is gone by then cannot.
+        """
+        with mapped():
+            return AdminClient(self._configuration)
 
     # --- access ---
 
