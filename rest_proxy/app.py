@@ -132,4 +132,5 @@ def application(routers: Sequence[APIRouter], settings: ProxySettings, metrics: 
         app.include_router(router)
     document.describe(app)
     unbounded = partial(v3_records.is_stream, max_bytes=settings.request_max_bytes)
-    return counts.around(BodyLimits(RawPaths(MediaTypes(Shortcut(app, routers))), settings, is_unbounded=unbounded))
+    paths = RawPaths(MediaTypes(Shortcut(app, routers)), merges_slashes=True)
+    return counts.around(BodyLimits(paths, settings, is_unbounded=unbounded))

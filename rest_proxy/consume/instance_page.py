@@ -71,7 +71,7 @@ def _header(header: Header) -> _Header:
 
 def _with_advice(error: ProxyError, record: IncomingRecord) -> ProxyError:
     advice = (
-        f" Nothing is lost: read on behind it with POST …/positions, topic {record.topic}, partition "
+        f"Nothing is lost: read on behind it with POST …/positions, topic {record.topic}, partition "
         f"{record.partition}, offset {record.offset + 1}; or read it with an instance of format binary."
     )
-    return ProxyError(error.code, error.message + advice, retry_after_seconds=error.retry_after_seconds)
+    return ProxyError(error.code, f"{error.message.rstrip('.')}. {advice}", retry_after_seconds=error.retry_after_seconds)

@@ -32,7 +32,7 @@ class Part(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class NamedHeader(msgspec.Struct, gc=False):
-    """A header in API v3."""
+    """A header, in the words of API v3 and of Karapace's API v2."""
 
     name: str
     value: bytes | None
@@ -50,13 +50,6 @@ class RecordV3(msgspec.Struct):
     value: Part | None
 
 
-class KeyedHeader(msgspec.Struct, gc=False):
-    """A header in API v2, in Karapace's words."""
-
-    key: str
-    value: bytes | None
-
-
 class RecordV2(msgspec.Struct, omit_defaults=True):
     """A record in API v2; what is beyond Confluent's five fields is left out where there is nothing to say."""
 
@@ -66,7 +59,7 @@ class RecordV2(msgspec.Struct, omit_defaults=True):
     partition: int
     offset: int
     timestamp: int | UnsetType | None = UNSET
-    headers: list[KeyedHeader] | UnsetType = UNSET
+    headers: list[NamedHeader] | UnsetType = UNSET
     error_code: int | UnsetType = UNSET
     message: str | UnsetType = UNSET
     key_raw: bytes | UnsetType = UNSET
@@ -109,7 +102,7 @@ class Rendering:
 
 def v3(key: Decoder, value: Decoder, *, key_format: Format, value_format: Format) -> Rendering:
     """Records as API v3 tells them."""
-    tell_key, tell_value = _part(key.key, key_format), _part(value.value, value_format)
+    tell_key, tell_value = _part(key, key.key, key_format), _part(value, value.value, value_format)
 
     def tell(record: IncomingRecord) -> RecordV3:
         return RecordV3(
@@ -149,7 +142,9 @@ def v2(key: Decoder, value: Decoder, *, is_plain: bool) -> Rendering:
     return Rendering(tell, refuse)
 
 
-def _part(decode: Callable[[IncomingRecord], object], format_: Format) -> Callable[[IncomingRecord, bytes], Part]:
+def _part(
+    decoder: Decoder, decode: Callable[[IncomingRecord], object], format_: Format
+) -> Callable[[IncomingRecord, bytes], Part]:
     name, has_schema = format_.upper(), format_.has_schema
 
     def tell(record: IncomingRecord, data: bytes) -> Part:
@@ -158,7 +153,8 @@ def _part(decode: Callable[[IncomingRecord], object], format_: Format) -> Callab
         except ProxyError as error:
             return Part("BINARY", data, error_code=error.code, message=error.message)
         if has_schema and len(data) >= _FRAME and data[0] == 0:
-            return Part(name, decoded, int.from_bytes(data[1:_FRAME]))
+            schema_id = int.from_bytes(data[1:_FRAME])
+            return Part(decoder.format_by(schema_id).upper(), decoded, schema_id)
         return Part(name, decoded)
 
     return tell
@@ -193,7 +189,7 @@ def _with_error(told: RecordV2, record: IncomingRecord, error: ProxyError) -> Re
 def _add_attributes(told: RecordV2, record: IncomingRecord) -> None:
     told.timestamp = record.timestamp_ms if record.timestamp_type else None
     if record.headers:
-        told.headers = [KeyedHeader(*header) for header in record.headers]
+        told.headers = [NamedHeader(*header) for header in record.headers]
 
 
 def _one_line(text: bytes) -> bytes:

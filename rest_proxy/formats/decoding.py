@@ -54,10 +54,25 @@ class Decoder:
         data = record.key
         return None if data is None else self._decoded(record, data, is_key=True)
 
+    def key_or_base64(self, record: IncomingRecord) -> object:
+        """The key; its bytes in base64 where it is of another format, as text beside values with a schema often is."""
+        data = record.key
+        try:
+            return None if data is None else self._read(record, data, is_key=True)
+        except (NotFramed, *_FAULTS):
+            return to_base64(data or b"")
+        except SerdeError:
+            return self.key(record)  # which tells why
+
     def value(self, record: IncomingRecord) -> object:
         """The value, as something that msgspec writes as JSON; raises ProxyError for this record."""
         data = record.value
         return None if data is None else self._decoded(record, data, is_key=False)
+
+    def format_by(self, schema_id: int) -> Format:
+        """The format of data that was read by this schema: it may be another than was asked for."""
+        reader = self._readers.get(schema_id)
+        return self._format if reader is None else Format.of_schema(reader.registered.definition.schema_type)
 
     def _decoded(self, record: IncomingRecord, data: bytes, *, is_key: bool) -> object:
         try:
@@ -68,7 +83,8 @@ class Decoder:
             reason = str(error)
         place = f"{record.topic}, partition {record.partition}, offset {record.offset}"
         part = "key" if is_key else "value"
-        raise ProxyError(_UNREADABLE, f"The {part} of {place} cannot be read as {self._format}: {reason}")
+        told = f"{part} deserialization error for format {self._format}: {reason}"  # in Karapace's words
+        raise ProxyError(_UNREADABLE, f"The {part} of {place} cannot be read: {told}")
 
     def _read(self, record: IncomingRecord, data: bytes, *, is_key: bool) -> object:
         match self._format:
@@ -86,11 +102,10 @@ class Decoder:
         reader = self._readers.get(frame.schema)
         if reader is None:
             raise SerdeError(self._failures.get(frame.schema) or f"its schema {frame.schema} was not fetched")
-        found = reader.registered.definition.schema_type
-        if found != self._format.schema_type:
-            raise SerdeError(f"its schema {frame.schema} is of type {found}, not {self._format.schema_type}")
+        # The schema tells the format, whichever of the three was asked for: a topic may have records of several.
+        is_json = reader.registered.definition.schema_type == Format.JSONSCHEMA.schema_type
         codec, rest, start = reader.place(frame, data)
-        return checked(rest[start:]) if self._format is Format.JSONSCHEMA else codec.decode_json(rest, start)
+        return checked(rest[start:]) if is_json else codec.decode_json(rest, start)
 
     def _fetch(self, names: Iterable[SchemaName]) -> None:
         """Make what reads data of these schemas; why one cannot be had is told with the records that name it."""

@@ -82,7 +82,8 @@ def registered(target: Target, registry: RegistryClient) -> RegisteredSchema:
     else:
         found = _latest(target, registry)
     wanted = None if target.format is None else target.format.schema_type
-    if wanted not in (None, found.definition.schema_type):
+    # An id says it all: the media type may be that of another format with schemas, as Karapace has it.
+    if choice.schema_id is None and wanted not in (None, found.definition.schema_type):
         raise ProxyError(
             42205, f"Invalid schema: id {found.id} is of type {found.definition.schema_type}, not {wanted}"
         )

@@ -23,7 +23,7 @@ _RECORD_V2: dict[str, Any] = {
     "partition": 0,
     "offset": 17,
     "timestamp": 1769860800000,
-    "headers": [{"key": "trace", "value": "YWJj"}],
+    "headers": [{"name": "trace", "value": "YWJj"}],
 }
 _PAGE = "http://localhost:8082/v3/clusters/c-1/topics/orders/partitions/0/records"
 
@@ -99,7 +99,7 @@ class RecordList(BaseModel):
 class V2ReadHeader(BaseModel):
     """A header of a record in API v2."""
 
-    key: str = Field(description="Its name; several may have the same.")
+    name: str = Field(description="Its name; several may have the same.")
     value: str | None = Field(description="Its bytes in base64.")
 
 

@@ -205,7 +205,7 @@ class V2CommittedOffsets(BaseModel):
 class V2ConsumedHeader(BaseModel):
     """A header of a record."""
 
-    key: str = Field(description="Its name.")
+    name: str = Field(description="Its name.")
     value: str | None = Field(description="Its bytes in base64, or null.")
 
 
@@ -220,7 +220,7 @@ class V2ConsumedRecord(BaseModel):
             "partition": 0,
             "offset": 41,
             "timestamp": 1_767_225_600_000,
-            "headers": [{"key": "source", "value": "c2hvcA=="}],
+            "headers": [{"name": "source", "value": "c2hvcA=="}],
         }
     )
 

@@ -10,7 +10,7 @@ from rest_proxy.models.errors import ErrorBody
 class V2RecordHeader(BaseModel):
     """A header of a record."""
 
-    key: str = Field(description="Its name; `name` is understood as well.")
+    name: str = Field(description="Its name; `key` is understood as well.")
     value: str | None = Field(default=None, description="Its bytes in base64, or null.")
 
 
@@ -109,7 +109,7 @@ class V2ProduceJson(V2ProduceRequest):
                 {
                     "key": "a",
                     "value": {"amount": 1},
-                    "headers": [{"key": "source", "value": "c2hvcA=="}],
+                    "headers": [{"name": "source", "value": "c2hvcA=="}],
                     "timestamp": "2026-01-01T00:00:00Z",
                 }
             ]

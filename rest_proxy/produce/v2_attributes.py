@@ -17,10 +17,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class _Header(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """A header in either API's words: Karapace's `key` in v2, Confluent's `name` in v3."""
+    """A header: its `name`, as Karapace and API v3 have it, or its `key`, as Kafka does."""
 
-    key: str | None = None
     name: str | None = None
+    key: str | None = None
     value: str | None = None
 
 
@@ -28,12 +28,12 @@ _decode_headers = msgspec.json.Decoder(list[_Header] | None).decode
 
 
 def headers(text: msgspec.Raw) -> list[Header]:
-    """The headers of a record, `[{"key" or "name", "value"}]` with base64 values; raises ProxyError for this record."""
+    """The headers of a record, `[{"name" or "key", "value"}]` with base64 values; raises ProxyError for this record."""
     try:
         listed = _decode_headers(text) or ()
     except (msgspec.DecodeError, RecursionError) as error:
         raise ProxyError(
-            WRONG_DATA, f'Record headers must be a list of {{"key", "value": base64}}: {str(error)[:200]}'
+            WRONG_DATA, f'Record headers must be a list of {{"name", "value": base64}}: {str(error)[:200]}'
         ) from None
     return [(_name(header), _bytes(header)) for header in listed]
 
@@ -55,9 +55,9 @@ def partition(given: int) -> int:
 
 
 def _name(header: _Header) -> str:
-    name = header.key if header.key is not None else header.name
+    name = header.name if header.name is not None else header.key
     if name is None:
-        raise ProxyError(WRONG_DATA, "A record header must have a key")
+        raise ProxyError(WRONG_DATA, "A record header must have a name")
     return name
 
 

@@ -8,8 +8,8 @@ from core_broker.service.web.media_types import named, preferred
 from rest_proxy.formats.formats import Format
 
 JSON = b"application/json"
-V2 = (b"application/vnd.kafka.v2+json", b"application/vnd.kafka+json", JSON)
-"""What answers of API v2 without records may be called, best first."""
+V2 = (b"application/vnd.kafka.v2+json", b"application/vnd.kafka+json", JSON, b"application/vnd.kafka.v1+json")
+"""What answers of API v2 without records may be called, best first; the last is asked for by clients of Karapace."""
 _BYTES = b"application/octet-stream"
 _BODIES = frozenset({*V2, _BYTES})
 EMBEDDED = {

@@ -5,14 +5,17 @@ has no ACLs and takes none: 400, error code 40002.
 """
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
+from pydantic import BeforeValidator
 
 from core_broker.client.access import AclFilter, Operation, PatternType, Permission, ResourceType
 from core_broker.service.web.limits import BoundedRoute
 from rest_proxy.admin import acls
 from rest_proxy.admin.cluster import KafkaCluster
+from rest_proxy.errors import ProxyError
 from rest_proxy.models.errors import errors
 from rest_proxy.models.v3_acls import (
     AclDataList,
@@ -32,6 +35,22 @@ _ACLS = "/v3/clusters/{cluster_id}/acls"
 _ERRORS = errors(404)
 _BODY_ERRORS = errors(404, 413, 415, 422)
 
+
+def _known(words: type[StrEnum]) -> BeforeValidator:
+    """A word in the query that is none of these is answered with 404, as Confluent's server does."""
+
+    def check(value: str) -> str:
+        if value.upper() not in words.__members__:
+            raise ProxyError(404, f"{value[:80]!r} is unknown: expected one of {', '.join(words)}.")
+        return value
+
+    return BeforeValidator(check)
+
+
+WantedResourceType = Annotated[AnyResourceType, _known(ResourceType)]
+WantedPatternType = Annotated[AnyPatternType, _known(PatternType)]
+WantedOperation = Annotated[AnyOperation, _known(Operation)]
+WantedPermission = Annotated[AnyPermission, _known(Permission)]
 ResourceName = Annotated[Name, Query(description="The name of the resource; empty: any.", examples=["orders"])]
 Principal = Annotated[Name, Query(description="Whom the rules are about; empty: anyone.", examples=["User:alice"])]
 Host = Annotated[Name, Query(description="From where; empty: any rule, whatever it says.", examples=["*"])]
@@ -39,15 +58,15 @@ Host = Annotated[Name, Query(description="From where; empty: any rule, whatever 
 
 def _search(
     *,
-    resource_type: Annotated[AnyResourceType, Query(description="What the rules are about.")] = ResourceType.ANY,
+    resource_type: Annotated[WantedResourceType, Query(description="What the rules are about.")] = ResourceType.ANY,
     resource_name: ResourceName = "",
     pattern_type: Annotated[
-        AnyPatternType, Query(description="How their names are meant; MATCH: all that apply to this name.")
+        WantedPatternType, Query(description="How their names are meant; MATCH: all that apply to this name.")
     ] = PatternType.ANY,
     principal: Principal = "",
     host: Host = "",
-    operation: Annotated[AnyOperation, Query(description="What they allow or deny.")] = Operation.ANY,
-    permission: Annotated[AnyPermission, Query(description="Whether they allow or deny.")] = Permission.ANY,
+    operation: Annotated[WantedOperation, Query(description="What they allow or deny.")] = Operation.ANY,
+    permission: Annotated[WantedPermission, Query(description="Whether they allow or deny.")] = Permission.ANY,
 ) -> AclFilter:
     return AclFilter(
         resource_type=resource_type,
@@ -63,19 +82,19 @@ def _search(
 def _deletion(
     *,
     resource_type: Annotated[
-        AnyResourceType, Query(description="What the rules are about; must be given.")
+        WantedResourceType, Query(description="What the rules are about; must be given.")
     ] = ResourceType.UNKNOWN,
     resource_name: ResourceName = "",
     pattern_type: Annotated[
-        AnyPatternType, Query(description="How their names are meant; must be given. MATCH: all that apply.")
+        WantedPatternType, Query(description="How their names are meant; must be given. MATCH: all that apply.")
     ] = PatternType.UNKNOWN,
     principal: Principal = "",
     host: Host = "",
     operation: Annotated[
-        AnyOperation, Query(description="What they allow or deny; must be given.")
+        WantedOperation, Query(description="What they allow or deny; must be given.")
     ] = Operation.UNKNOWN,
     permission: Annotated[
-        AnyPermission, Query(description="Whether they allow or deny; must be given.")
+        WantedPermission, Query(description="Whether they allow or deny; must be given.")
     ] = Permission.UNKNOWN,
 ) -> AclFilter:
     return _search(

@@ -12,6 +12,7 @@ from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 from tests.support.clients.confluent import ConfluentClient, read_to_end
 from tests.support.clients.model import Sent
+from tests.support.consumer_instance import ConsumerInstance
 from tests.support.fake_registry import FakeRegistry
 from tests.support.protobuf_messages import message_classes
 from tests.support.proxy import ProxyProcess
@@ -161,6 +162,33 @@ def test_values_of_unions_name_their_type(api: httpx2.Client, topic: str, value:
         (record,) = page(api, topic, "avro", 1)
         told = {"v1.Payload": {"amount": pytest.approx(2.3)}} if "v1" in str(value) else value
         assert record["value"] == {"value": told}
+
+
+def test_schema_tells_the_format_where_the_media_type_tells_another(
+    api: httpx2.Client, registry: RegistryProcess, topic: str
+) -> None:
+    text = 'syntax = "proto3"; message Order { string name = 1; }'
+    added = httpx2.post(
+        f"{registry.url}/subjects/{topic}-value/versions", json={"schemaType": "PROTOBUF", "schema": text}
+    )
+    body = {"value_schema_id": added.json()["id"], "records": [{"value": {"name": "first"}}]}
+    answer = produce(api, topic, "avro", body)
+    assert answer.status_code == 200, answer.text
+    reader = ConsumerInstance.create(api, topic, format="avro")
+    reader.assign(topic, 0)
+    assert [record["value"] for record in reader.read(1)] == [{"name": "first"}]
+    reader.delete()
+
+
+@pytest.mark.parametrize("format_", ["avro", "jsonschema", "protobuf", "json"])
+def test_instances_tell_keys_of_another_format_in_base64(
+    api: httpx2.Client, broker: BrokerProcess, topic: str, format_: str
+) -> None:
+    write(broker, topic, Sent(key=b"order-1", value=None))
+    reader = ConsumerInstance.create(api, topic, format=format_)
+    reader.assign(topic, 0)
+    assert [record["key"] for record in reader.read(1)] == ["b3JkZXItMQ=="]
+    reader.delete()
 
 
 def test_without_a_registry_records_by_schema_are_503_and_all_others_go_on(

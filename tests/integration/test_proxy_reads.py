@@ -89,7 +89,7 @@ def test_headers_and_missing_keys_and_values_are_told(api: httpx2.Client, broker
     produce(broker, name, [None], headers=[("trace", b"\x00\xff"), ("trace", None)])
     [record] = api.get(f"/topics/{name}/partitions/0/records?offset=0").json()
     assert (record["key"], record["value"]) == (None, None)
-    assert record["headers"] == [{"key": "trace", "value": "AP8="}, {"key": "trace", "value": None}]
+    assert record["headers"] == [{"name": "trace", "value": "AP8="}, {"name": "trace", "value": None}]
 
 
 def test_a_record_that_cannot_be_read_is_told_in_its_place(

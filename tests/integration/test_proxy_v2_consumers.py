@@ -160,7 +160,7 @@ def test_first_poll_brings_what_is_there(broker: BrokerProcess, reader: Consumer
         "partition": 0,
         "offset": 0,
         "timestamp": 1_767_225_600_000,
-        "headers": [{"key": "a", "value": "MQ=="}, {"key": "a", "value": None}],
+        "headers": [{"name": "a", "value": "MQ=="}, {"name": "a", "value": None}],
     }
     assert reader.get("subscription") == {"topics": [topic]}
     assert len(reader.get("assignments")["partitions"]) == 3

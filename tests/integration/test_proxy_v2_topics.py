@@ -45,6 +45,11 @@ def partition(kafka: AdminClient, topic: str, number: int) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize("path", ["/topics/{}/", "/topics//{}", "/topics///{}//"])
+def test_slashes_too_many_do_not_matter(http: httpx2.Client, topic: str, path: str) -> None:
+    assert http.get(path.format(topic)).json()["name"] == topic
+
+
 def test_root_answers(http: httpx2.Client) -> None:
     assert (http.get("/").status_code, http.get("/").json()) == (200, {})
 

@@ -1,22 +1,29 @@
 """Paths as they were sent: routed before they are decoded, so that `%2F` in a name does not end the name."""
 
 import asyncio
-from typing import Annotated
+import re
+from typing import Annotated, Final
 from urllib.parse import unquote
 
 from pydantic import AfterValidator
 
 from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
 
+_SLASHES: Final = re.compile("//+")
+
 Segment = Annotated[str, AfterValidator(unquote)]
 """One part of the path, for the routes' signatures: it arrives percent-encoded."""
 
 
 class RawPaths:
-    """Routes on the path as it was sent, without a slash at its end; HEAD is answered like GET, without the body."""
+    """Routes on the path as it was sent, without a slash at its end; HEAD is answered like GET, without the body.
 
-    def __init__(self, app: Application) -> None:
+    `merges_slashes` takes several in a row for one, where no part of a path may be empty.
+    """
+
+    def __init__(self, app: Application, *, merges_slashes: bool = False) -> None:
         self._app = app
+        self._merges_slashes = merges_slashes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -24,7 +31,10 @@ class RawPaths:
             if scope["method"] == "HEAD":
                 scope = {**scope, "method": "GET"}
                 receive, send = _head_alone(receive, send)
-            scope["path"] = scope["raw_path"].decode("ascii", "replace").rstrip("/") or "/"
+            path = scope["raw_path"].decode("ascii", "replace")
+            if self._merges_slashes and "//" in path:
+                path = _SLASHES.sub("/", path)
+            scope["path"] = path.rstrip("/") or "/"
         await self._app(scope, receive, send)
 
 

@@ -1,6 +1,7 @@
 import json
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from core_broker.client.records import Header, IncomingRecord
@@ -39,7 +40,7 @@ def test_record_has_confluents_fields_then_ours(decoder: Decoder) -> None:
     assert count == 1
     assert body == (
         b'[{"topic":"t","key":"k","value":[1],"partition":1,"offset":5,"timestamp":7,'
-        b'"headers":[{"key":"h","value":"AA=="},{"key":"h","value":null}]}]'
+        b'"headers":[{"name":"h","value":"AA=="},{"name":"h","value":null}]}]'
     )
 
 
@@ -67,7 +68,17 @@ def test_record_that_cannot_be_read_is_told_with_what_to_do(decoder: Decoder) ->
     assert all(word in caught.value.message for word in ("offset 6", "offset 7", "partition 1", "binary"))
 
 
+def test_keys_of_another_format_are_told_in_base64(decoder: Decoder) -> None:
+    text = msgspec.structs.replace(record(5, b"1"), key=b"order-1")
+    body, _ = encoded([text], decoder, is_plain=True)
+    assert json.loads(body)[0]["key"] == "b3JkZXItMQ=="
+
+
 def test_record_without_bytes_counts_for_one() -> None:
     empty = IncomingRecord(topic="t", partition=0, offset=0, timestamp_ms=0, timestamp_type="", key=None, value=None)
     assert size(empty) == 1
     assert size(record(0, b"12345")) == 8
+
+
+def test_headers_count() -> None:
+    assert size(record(0, b"12345", headers=(("ab", b"cde"), ("f", None)))) == 14

@@ -37,7 +37,7 @@ async def unreadable(decoder: Decoder, value: bytes) -> str:
     with pytest.raises(ProxyError) as error:
         decoder.value(record(value))
     assert error.value.code == 42207
-    prefix = "The value of orders, partition 3, offset 7 cannot be read as "
+    prefix = "The value of orders, partition 3, offset 7 cannot be read: value deserialization error for format "
     assert error.value.message.startswith(prefix)
     return error.value.message.removeprefix(prefix)
 
@@ -125,9 +125,27 @@ async def test_data_that_does_not_fit_its_schema_is_told(client: RegistryClient,
     assert "does not fit the Avro schema" in await unreadable(Decoder(Format.AVRO, client), value[:6])
 
 
-async def test_data_of_another_format_is_told(client: RegistryClient, name: str) -> None:
+async def test_the_schema_tells_the_format(client: RegistryClient, name: str) -> None:
     value = Serializer(client, AVRO.definition).serialize_json(name, AVRO.view)
-    assert "is of type AVRO, not PROTOBUF" in await unreadable(Decoder(Format.PROTOBUF, client), value)
+    decoder = Decoder(Format.PROTOBUF, client)
+    assert await told(decoder, record(value)) == (None, AVRO.view)
+    assert decoder.format_by(int.from_bytes(value[1:5])) is Format.AVRO
+
+
+@pytest.mark.parametrize("format_", [Format.AVRO, Format.JSON])
+async def test_a_key_of_another_format_is_its_bytes(client: RegistryClient, format_: Format) -> None:
+    incoming = record(None, key=b"order-1")
+    decoder = Decoder(format_, client)
+    await decoder.prepare([incoming])
+    assert decoder.key_or_base64(incoming) == "b3JkZXItMQ=="
+
+
+async def test_a_key_of_an_unknown_schema_is_told(client: RegistryClient) -> None:
+    incoming = record(None, key=b"\0\x7f\xff\xff\xff\0")
+    decoder = Decoder(Format.AVRO, client)
+    await decoder.prepare([incoming])
+    with pytest.raises(ProxyError, match="the registry has no schema 2147483647"):
+        decoder.key_or_base64(incoming)
 
 
 async def test_records_that_were_not_prepared_ask_nobody(name: str) -> None:
