@@ -18,6 +18,8 @@ Document = dict[str, Any]
 _JSON = JSON.decode()
 _SCHEMA = "#/components/schemas/{model}"
 _NULL = {"type": "null"}
+_NEEDED = "UNKNOWN"
+"""The default of parameters that are needed: that they miss is told in API v3's words."""
 _V2 = V2[0].decode()
 _NEVER_ANSWERED = "299"
 """Makes models known that nothing but the schemas of streams refers to."""
@@ -26,6 +28,7 @@ _BY_NAME_ALONE: tuple[type[BaseModel], ...] = (ErrorBody, *BODIES.values())
 _FRAMEWORK_ONLY = ("HTTPValidationError", "ValidationError")
 _POLL = "/instances/{name}/records"
 _RECORDS = tuple(media_type.decode() for media_type in EMBEDDED)
+_MAX_OFFSET = 2**63 - 2
 _STREAMS = {NDJSON.decode(), SERVER_SENT_EVENTS.decode()}
 _EVERYWHERE = (406, 500, 503)
 _WITH_BODY = (408, 413, 415)
@@ -62,6 +65,7 @@ def _completed(document: Document) -> Document:
         _complete_parameters(operation)
         _complete_body(path, operation)
         _complete_answers(path, operation)
+    _write_bounds_whole(document)
     document["tags"] = [{"name": name, "description": text} for name, text in TAGS.items() if name in used]
     document["servers"] = [{"url": "/", "description": "This proxy."}]
     schemas = document["components"]["schemas"]
@@ -70,6 +74,17 @@ def _completed(document: Document) -> Document:
     _, known = models_json_schema([(model, "validation") for model in _BY_NAME_ALONE], ref_template=_SCHEMA)
     document["components"]["schemas"] = {**known["$defs"], **schemas}
     return document
+
+
+def _write_bounds_whole(part: object) -> None:
+    """The framework writes 100 as 100.0, and the greatest offset as more than that."""
+    if isinstance(part, dict):
+        for bound in ("minimum", "maximum"):
+            if isinstance(part.get(bound), float):
+                part[bound] = min(int(part[bound]), _MAX_OFFSET)
+    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    for one in inner:
+        _write_bounds_whole(one)
 
 
 def _operations(document: Document) -> Iterator[tuple[str, Document]]:
@@ -91,7 +106,10 @@ def _complete_parameters(operation: Document) -> None:
         choices = [choice for choice in schema.get("anyOf", ()) if choice != _NULL]
         if len(choices) == 1:
             del schema["anyOf"]
-            parameter["schema"] = {**choices[0], **schema}
+            schema = parameter["schema"] = {**choices[0], **schema}
+        if schema.get("default") == _NEEDED:
+            del schema["default"]
+            parameter["required"] = True
 
 
 def _complete_body(path: str, operation: Document) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import httpx2
 import pytest
+from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from tests.support.furnished_proxy import GROUP, FurnishedProxy, furnished_proxy
 from tests.support.service import REPOSITORY
@@ -97,7 +98,7 @@ POST /clusters/{}/topics/{}/records:batch
 _V2: Final = "application/vnd.kafka.v2+json"
 _CHECKS: Final = (
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"
-    "response_headers_conformance"
+    "response_headers_conformance,unsupported_method"
 )
 
 
@@ -151,6 +152,11 @@ def test_docs_are_a_page_that_shows_the_document(furnished: FurnishedProxy) -> N
 
 
 # --- how it is told ---
+
+
+def test_the_document_is_valid_openapi(document: dict[str, Any]) -> None:
+    assert document["openapi"].startswith("3.1.")
+    assert [error.message for error in OPENAPI_31_VALIDATOR.iter_errors(document)] == []
 
 
 def test_the_document_tells_what_it_is_about_and_names_no_machine(document: dict[str, Any]) -> None:

@@ -9,8 +9,10 @@ import msgspec
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 _MAX_PROBLEMS = 10
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 class ServiceError(Protocol):
@@ -52,12 +54,23 @@ def generic(status: int) -> Response:
     return envelope(status, status, f"HTTP {status} {HTTPStatus(status).phrase}")
 
 
-async def _answer_http_error(_: Request, error: Exception) -> Response:
+async def _answer_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     is_plain = error.detail == HTTPStatus(error.status_code).phrase
     answer = generic(error.status_code) if is_plain else envelope(error.status_code, error.status_code, error.detail)
     answer.headers.update(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        answer.headers["allow"] = _allowed(request)
     return answer
+
+
+def _allowed(request: Request) -> str:
+    """Every method that the path has: the framework knows but those of the first route that it finds."""
+    asked = ({**request.scope, "method": method} for method in _METHODS)
+    routes = request.app.routes
+    return ", ".join(
+        scope["method"] for scope in asked if any(route.matches(scope)[0] is Match.FULL for route in routes)
+    )
 
 
 async def _answer_wrong_request(_: Request, error: Exception) -> Response:

@@ -13,7 +13,7 @@ import httpx2
 import psutil
 import pytest
 import trustme
-from fastapi import Request
+from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from core_broker.service.metrics import Family
@@ -321,6 +321,17 @@ async def test_a_method_that_is_not_allowed_is_told_with_those_that_are() -> Non
     async with service() as client:
         answer = await client.delete("/things/1")
         assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+
+
+async def test_all_methods_of_a_path_are_allowed_though_each_has_a_route_of_its_own() -> None:
+    app = create_app(title="t", description="d", error_type=Refused, collect=RequestCounts("test").families)
+    for method in ("PUT", "GET", "DELETE"):
+        router = APIRouter()
+        router.add_api_route("/things/{number}", lambda number: number, methods=[method])
+        app.include_router(router)
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://test") as client:
+        answer = await client.post("/things/1")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, PUT, DELETE")
 
 
 class Later(Refused):
