@@ -19,6 +19,8 @@ _RESETS = {"earliest": "earliest", "latest": "latest", "none": "error"}
 _MIN_BYTES_MAX = 10_000_000
 _TIMEOUT_MAX_MS = 2**31 - 1
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,255}")
+_SPACE = " "
+"""What the client library cuts off both ends of a name: it aborts the process if nothing is left."""
 
 
 class InstanceConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +71,8 @@ def check_name(kind: str, name: str) -> None:
     """Raise ProxyError for a group or an instance whose name Kafka or a log could not carry."""
     if not _NAME.fullmatch(name):
         raise _invalid(kind, name[:80], "must have 1 to 255 characters, none of them a control character")
+    if name != name.strip(_SPACE):
+        raise _invalid(kind, f"'{name[:80]}'", "must neither begin nor end with a space")
 
 
 def _given(value: str | int | bool | None, otherwise: str | int | bool) -> str | int | bool:

@@ -79,6 +79,12 @@ def values(records: list[dict[str, Any]]) -> list[bytes]:
 # --- life ---
 
 
+@pytest.mark.parametrize("group", ["%20", "%09", "%20%20", "a%20", "%00"])
+def test_group_that_the_library_cannot_name_is_refused(client: httpx2.Client, proxy: ProxyProcess, group: str) -> None:
+    assert error(client.post(f"/consumers/{group}", json={}, headers={"Content-Type": V2})) == (422, 42204)
+    assert proxy.is_running
+
+
 def test_instance_is_created_found_and_deleted(client: httpx2.Client, proxy: ProxyProcess, name: str) -> None:
     answer = client.post(f"/consumers/{name}", content=b"", headers={"Content-Type": V2})
     assert answer.status_code == 200
