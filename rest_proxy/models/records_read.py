@@ -124,7 +124,10 @@ class V2ReadRecord(BaseModel):
 NDJSON_V3 = {"schema": {"$ref": "#/components/schemas/ReadRecord"}, "example": _RECORD_V3}
 NDJSON_V2 = {"schema": {"$ref": "#/components/schemas/V2ReadRecord"}, "example": _RECORD_V2}
 EVENTS = {
-    "schema": {"type": "string"},
+    "schema": {
+        "description": "Events: their data is a record, their id the position behind it. The last one, if the proxy"
+        " ends the stream, is called `end`, and its data tells the reason and the position."
+    },
     "example": 'retry: 1000\nid: 0:17\n\nid: 0:18\ndata: {"partition_id":0,"offset":17}\n\n: heartbeat\n\n',
 }
 V2_PAGE = {

@@ -28,7 +28,7 @@ from rest_proxy.routes.reading import Asked, Origin, Reading
 _DEFAULT_RECORDS = 10_000
 _ORIGINS = ("offset", "timestamp", "from")
 _STREAMS = {NDJSON.decode(): NDJSON_V2, SERVER_SENT_EVENTS.decode(): EVENTS}
-_PAGES = {media_type.decode(): V2_PAGE for media_type in EMBEDDED}
+_PAGES = {media_type.decode(): V2_PAGE for media_type in (*EMBEDDED, *V2)}
 _ERRORS = errors(404, 406, 429)
 
 StreamFormat = Annotated[

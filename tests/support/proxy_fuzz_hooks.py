@@ -27,6 +27,17 @@ _SPARED: Final = {
     ("unsubscribeV2", "name"),
 }
 """What others need and these would take away, or what must not be there, by operation."""
+_ACCEPTED: Final = (
+    "*/*",
+    "application/json",
+    "application/vnd.kafka.v2+json",
+    "application/vnd.kafka.json.v2+json",
+    "application/vnd.kafka.avro.v2+json",
+    "application/x-ndjson",
+    "text/event-stream",
+    "image/png",
+)
+"""What clients of records accept."""
 
 
 @schemathesis.hook
@@ -35,11 +46,16 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any],
     operation = case.operation.definition.raw.get("operationId", "")
     for name, value in list((case.path_parameters or {}).items()):
         known = _name_in(case.path) if name == "name" else _KNOWN.get(name)
-        # Four of five, and always the same ones.
-        is_replaced = crc32(repr((name, value, case.query, case.body)).encode()) % 5 != 0
+        is_replaced = _chance(name, value, case) % 5 != 0  # Four of five, and always the same ones.
         if known is not None and (operation, name) not in _SPARED and is_replaced:
             case.path_parameters[name] = known
     _hurry(case)
+    if case.method == "GET" and case.path.endswith("/records"):
+        case.headers["accept"] = _ACCEPTED[_chance("accept", None, case) % len(_ACCEPTED)]
+
+
+def _chance(name: str, value: object, case: schemathesis.Case[Any]) -> int:
+    return crc32(repr((name, value, case.query, case.body)).encode())
 
 
 def _name_in(path: str) -> str:
