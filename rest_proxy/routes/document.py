@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import version as version_of
 from typing import Any
 
 from fastapi import FastAPI
@@ -16,6 +17,7 @@ from rest_proxy.routes.media_types import EMBEDDED, JSON, V2, is_v3
 Document = dict[str, Any]
 
 _JSON = JSON.decode()
+_LICENSE = {"name": "Apache License 2.0", "identifier": "Apache-2.0"}
 _SCHEMA = "#/components/schemas/{model}"
 _NULL = {"type": "null"}
 _NEEDED = "UNKNOWN"
@@ -66,6 +68,7 @@ def _completed(document: Document) -> Document:
         _complete_body(path, operation)
         _complete_answers(path, operation)
     _write_bounds_whole(document)
+    document["info"] |= {"version": version_of("caudal"), "license": _LICENSE}
     document["tags"] = [{"name": name, "description": text} for name, text in TAGS.items() if name in used]
     document["servers"] = [{"url": "/", "description": "This proxy."}]
     schemas = document["components"]["schemas"]
