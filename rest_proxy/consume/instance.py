@@ -78,6 +78,9 @@ class Instance:
         if not topics:
             self.unsubscribe()
             return
+        for topic in topics:
+            if topic.startswith("^") or "\0" in topic:  # The library would take it for a pattern, or for another name.
+                raise instance_errors.no_topic_name(topic)
         self._topics = list(dict.fromkeys(topics))
         self._join()
         self.save()

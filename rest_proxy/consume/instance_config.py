@@ -71,6 +71,8 @@ def check_name(kind: str, name: str) -> None:
     """Raise ProxyError for a group or an instance whose name Kafka or a log could not carry."""
     if not _NAME.fullmatch(name):
         raise _invalid(kind, name[:80], "must have 1 to 255 characters, none of them a control character")
+    if name in (".", ".."):
+        raise _invalid(kind, name, "cannot be a part of a URL")
     if name != name.strip(_SPACE):
         raise _invalid(kind, f"'{name[:80]}'", "must neither begin nor end with a space")
 

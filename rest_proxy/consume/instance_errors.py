@@ -44,6 +44,11 @@ def not_assigned(place: Place) -> ProxyError:
     return illegal_state(f"No current assignment for partition {place[0]}-{place[1]}")
 
 
+def no_topic_name(topic: str) -> ProxyError:
+    """No topic can have this name."""
+    return ProxyError(40002, f"Invalid topic {topic[:80]!r}: no topic has such a name; a pattern is a topic_pattern")
+
+
 def format_mismatch(own: str) -> ProxyError:
     """Records were asked for in another format."""
     return ProxyError(

@@ -79,6 +79,12 @@ def values(records: list[dict[str, Any]]) -> list[bytes]:
 # --- life ---
 
 
+@pytest.mark.parametrize("name_", ["^", "^.*", "a\0b"])
+def test_names_of_topics_are_no_patterns(reader: ConsumerInstance, name_: str) -> None:
+    assert error(reader.post("subscription", {"topics": [name_]})) == (400, 40002)
+    assert reader.get("subscription") == {"topics": []}
+
+
 @pytest.mark.parametrize("group", ["%20", "%09", "%20%20", "a%20", "%00"])
 def test_group_that_the_library_cannot_name_is_refused(client: httpx2.Client, proxy: ProxyProcess, group: str) -> None:
     assert error(client.post(f"/consumers/{group}", json={}, headers={"Content-Type": V2})) == (422, 42204)

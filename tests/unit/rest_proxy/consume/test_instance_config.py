@@ -71,7 +71,7 @@ def test_reset_of_the_proxys_own_properties_is_the_default() -> None:
     assert parse(V2CreateInstance(), settings).auto_offset_reset == "earliest"
 
 
-@pytest.mark.parametrize("name", ["", "x" * 256, "a\nb", "a\x7f", " ", " a", "a "])
+@pytest.mark.parametrize("name", ["", "x" * 256, "a\nb", "a\x7f", " ", " a", "a ", ".", ".."])
 def test_name_that_no_log_or_library_could_carry_is_refused(name: str) -> None:
     with pytest.raises(ProxyError):
         check_name("name", name)
