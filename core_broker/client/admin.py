@@ -1,12 +1,19 @@
 """Topics, groups and the cluster: what an operator asks and changes."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, Node, TopicCollection, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    Node,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     AdminClient,
     ClusterMetadata,
@@ -43,6 +50,14 @@ _INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """Topics that Kafka calls internal; a listing does not say so itself."""
 _TOPICS_PER_REQUEST = 250
 """The library reads an answer in one go, and no other thread runs meanwhile: an answer must not be too long."""
+_STALE = (
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError._NOENT,
+)
+"""What is told when a partition has another leader, or epoch, than the library knows of."""
 _WATCH_SECONDS = 0.15
 _PAUSE_SECONDS = 0.1
 _FIRST_ATTEMPT_SECONDS = 0.15
@@ -231,12 +246,34 @@ class Admin:
         """Offsets by partition: "earliest", "latest", or the first at a time in ms (-1 when there is none)."""
         specs = {"earliest": OffsetSpec.earliest(), "latest": OffsetSpec.latest()}
         wanted = specs[spec] if isinstance(spec, str) else OffsetSpec.for_timestamp(spec)
-        request = {TopicPartition(*place): wanted for place in places}
+        found = self._offsets({TopicPartition(*place): wanted for place in places})
+        return {place: _given(offset) for place, offset in found.items()}
+
+    def _offsets(self, request: Mapping[TopicPartition, OffsetSpec], **options: Any) -> dict[Place, int | ClientError]:
+        """An offset for each partition, or why there is none.
+
+        The library keeps asking the leaders that it once knew, and under their old epochs: it must be made to look.
+        """
+        found = self._asked_offsets(request, **options)
+        if any(isinstance(offset, ClientError) and offset.code in _STALE for offset in found.values()):
+            self._metadata()
+            found = self._asked_offsets(request, **options)
+        return found
+
+    def _asked_offsets(
+        self, request: Mapping[TopicPartition, OffsetSpec], **options: Any
+    ) -> dict[Place, int | ClientError]:
         if not request:
             return {}
         with mapped():
-            futures = self._client.list_offsets(request, request_timeout=self._timeout)
-        return {(item.topic, item.partition): self._wait(future).offset for item, future in futures.items()}
+            futures = self._client.list_offsets(dict(request), request_timeout=self._timeout, **options)
+        found: dict[Place, int | ClientError] = {}
+        for item, future in futures.items():
+            try:
+                found[item.topic, item.partition] = self._wait(future).offset
+            except ClientError as error:
+                found[item.topic, item.partition] = error
+        return found
 
     # --- groups ---
 
@@ -253,77 +290,71 @@ class Admin:
 
     def group(self, group_id: str) -> Group:
         """State and members of a group; a group that does not exist is reported as dead."""
-        client = self._for_coordinators()
-        with mapped():
-            futures = client.describe_consumer_groups([group_id], request_timeout=self._timeout)
-        return _group(self._wait(futures[group_id]))
+        with self._coordinators() as client, mapped():
+            futures = client().describe_consumer_groups([group_id], request_timeout=self._timeout)
+            return _group(self._wait(futures[group_id]))
 
     def described_groups(self, group_ids: Sequence[str]) -> list[Group]:
         """State and members of groups, in one call; those that are gone or not to be seen are left out."""
         if not group_ids:
             return []
-        client = self._for_coordinators()
-        with mapped():
-            futures = client.describe_consumer_groups(list(group_ids), request_timeout=self._timeout)
         described = []
-        for group_id, future in futures.items():
-            try:
-                group = _group(self._wait(future))
-            except (NotFound, NotAllowed):
-                continue
-            # A name with NUL in it was cut by the library, and another group described.
-            if group.group_id == group_id and not (group.is_simple and group.state == "dead"):
-                described.append(group)
+        with self._coordinators() as client, mapped():
+            futures = client().describe_consumer_groups(list(group_ids), request_timeout=self._timeout)
+            for group_id, future in futures.items():
+                try:
+                    group = _group(self._wait(future))
+                except (NotFound, NotAllowed):
+                    continue
+                # A name with NUL in it was cut by the library, and another group described.
+                if group.group_id == group_id and not (group.is_simple and group.state == "dead"):
+                    described.append(group)
         return described
 
     def group_offsets(self, group_id: str) -> dict[Place, int]:
         """What a group has committed."""
         request = [ConsumerGroupTopicPartitions(group_id)]
-        client = self._for_coordinators()
-        with mapped():
-            futures = client.list_consumer_group_offsets(request, request_timeout=self._timeout)
-        found = self._wait(futures[group_id]).topic_partitions or []
+        with self._coordinators() as client, mapped():
+            futures = client().list_consumer_group_offsets(request, request_timeout=self._timeout)
+            found = self._wait(futures[group_id]).topic_partitions or []
         return {(item.topic, item.partition): item.offset for item in found if item.offset >= 0}
 
     def committed_ends(self, places: Iterable[Place]) -> dict[Place, int]:
         """Where partitions end for those who read committed records only, in one call; without those that are gone."""
         request = {TopicPartition(*place): OffsetSpec.latest() for place in places}
-        if not request:
-            return {}
-        with mapped():
-            futures = self._client.list_offsets(
-                request, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=self._timeout
-            )
-        ends = {}
-        for item, future in futures.items():
-            with suppress(NotFound):
-                ends[item.topic, item.partition] = self._wait(future).offset
-        return ends
+        found = self._offsets(request, isolation_level=IsolationLevel.READ_COMMITTED)
+        return {place: _given(offset) for place, offset in found.items() if not isinstance(offset, NotFound)}
 
     def set_group_offsets(self, group_id: str, offsets: Mapping[Place, int]) -> None:
         """Commit offsets for a group that has no members."""
         places = [TopicPartition(*place, offset) for place, offset in offsets.items()]
         request = [ConsumerGroupTopicPartitions(group_id, places)]
-        client = self._for_coordinators()
-        with mapped():
-            futures = client.alter_consumer_group_offsets(request, request_timeout=self._timeout)
-        for item in self._wait(futures[group_id]).topic_partitions or []:
+        with self._coordinators() as client, mapped():
+            futures = client().alter_consumer_group_offsets(request, request_timeout=self._timeout)
+            found = self._wait(futures[group_id]).topic_partitions or []
+        for item in found:
             if item.error is not None:
                 raise from_kafka(item.error)
 
     def delete_groups(self, group_ids: Iterable[str]) -> Outcome:
         """Delete groups that have no members."""
-        client = self._for_coordinators()
-        return self._outcome(client.delete_consumer_groups(list(group_ids), request_timeout=self._timeout))
+        with self._coordinators() as client:
+            return self._outcome(client().delete_consumer_groups(list(group_ids), request_timeout=self._timeout))
 
-    def _for_coordinators(self) -> AdminClient:
-        """A client for one request to the coordinator of a group, to be dropped with the answer.
+    @contextmanager
+    def _coordinators(self) -> Iterator[Callable[[], AdminClient]]:
+        """A client for one request to the coordinators of groups, which is gone at the end of the block.
 
         When such a request times out, the library still holds on to it, and once the coordinator comes back, it aborts
-        the whole process. A client that is gone by then cannot.
+        the whole process. A client that is gone by then cannot; hence whoever asks must not keep it, as a variable in a
+        frame would: an error that is still told of keeps its frames.
         """
         with mapped():
-            return AdminClient(self._configuration)
+            clients = [AdminClient(self._configuration)]
+        try:
+            yield lambda: clients[0]
+        finally:
+            clients.clear()
 
     # --- access ---
 
@@ -368,6 +399,12 @@ class Admin:
             except ClientError as error:
                 outcome[name] = error
         return outcome
+
+
+def _given(outcome: int | ClientError) -> int:
+    if isinstance(outcome, ClientError):
+        raise outcome
+    return outcome
 
 
 def _broker(node: Node) -> Broker:

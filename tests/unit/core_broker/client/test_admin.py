@@ -1,10 +1,13 @@
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from core_broker.client.admin import Admin
-from core_broker.client.errors import Rejected, Unreachable
+from core_broker.client.errors import ClientError, Rejected, Unreachable
 from core_broker.client.settings import ClientSettings
+from tests.support.admin import create_topic, eventually
+from tests.support.broker import BrokerProcess
 
 
 def test_topics_are_listed_with_their_partitions(cluster: ClientSettings, topic: str) -> None:
@@ -80,3 +83,31 @@ def test_wait_ends_when_the_one_who_watches_says_so(call: Callable[[Admin], obje
     patient = ClientSettings(bootstrap_servers="127.0.0.1:1", timeout_ms=600_000, properties={"log_level": "0"})
     with pytest.raises(Unreachable, match="seen by the one who watches"):
         call(Admin(patient, watch=watch))
+
+
+def test_a_cluster_that_was_asked_in_vain_answers_once_it_is_back(tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path) as own:
+        settings = ClientSettings(bootstrap_servers=own.bootstrap, timeout_ms=500, properties={"log_level": "2"})
+        admin = Admin(settings)
+        create_topic(own, "asked")
+        place = ("asked", 0)
+        calls: list[Callable[[], object]] = [
+            lambda: admin.group("nobody").state,
+            lambda: admin.group_offsets("nobody"),
+            lambda: admin.offsets([place], "latest"),
+            lambda: admin.committed_ends([place]),
+        ]
+        before = [call() for call in calls]
+        own.kill()
+        for call in calls:
+            with pytest.raises(ClientError):
+                call()
+        own.start()
+
+        def again() -> list[object]:
+            try:
+                return [call() for call in calls]
+            except Unreachable:
+                return []
+
+        assert eventually(again) == before
