@@ -88,51 +88,43 @@ _AVRO = '{"type":"record","name":"Payment","fields":[{"name":"amount","type":"in
 _JSON_SCHEMA = '{"type":"object","properties":{"amount":{"type":"integer"}}}'
 _PROTOBUF = 'syntax = "proto3"; message Payment { int32 amount = 1; }'
 _AMOUNT: list[JsonValue] = [{"value": {"amount": 1}}]
-
-
-def _example(document: JsonValue) -> ConfigDict:
-    return ConfigDict(json_schema_extra={"examples": [document]})
+EXAMPLES: dict[str, JsonValue] = {
+    "binary": {"records": [{"key": "a2V5", "value": "dmFsdWU="}, {"key": "a2V5", "value": None}]},
+    "json": {
+        "records": [
+            {
+                "key": "a",
+                "value": {"amount": 1},
+                "headers": [{"name": "source", "value": "c2hvcA=="}],
+                "timestamp": "2026-01-01T00:00:00Z",
+            }
+        ]
+    },
+    "avro": {"value_schema": _AVRO, "records": _AMOUNT},
+    "jsonschema": {"value_schema": _JSON_SCHEMA, "records": _AMOUNT},
+    "protobuf": {"value_schema": _PROTOBUF, "records": _AMOUNT},
+}
+"""A body in each format."""
 
 
 class V2ProduceBinary(V2ProduceRequest):
     """Records to be written, their keys and values in base64."""
 
-    model_config = _example({"records": [{"key": "a2V5", "value": "dmFsdWU="}, {"key": "a2V5", "value": None}]})
-
 
 class V2ProduceJson(V2ProduceRequest):
     """Records to be written, their keys and values any JSON."""
-
-    model_config = _example(
-        {
-            "records": [
-                {
-                    "key": "a",
-                    "value": {"amount": 1},
-                    "headers": [{"name": "source", "value": "c2hvcA=="}],
-                    "timestamp": "2026-01-01T00:00:00Z",
-                }
-            ]
-        }
-    )
 
 
 class V2ProduceAvro(V2ProduceRequest):
     """Records to be written by an Avro schema, their keys and values in Avro's JSON."""
 
-    model_config = _example({"value_schema": _AVRO, "records": _AMOUNT})
-
 
 class V2ProduceJsonSchema(V2ProduceRequest):
     """Records to be written by a JSON Schema."""
 
-    model_config = _example({"value_schema": _JSON_SCHEMA, "records": _AMOUNT})
-
 
 class V2ProduceProtobuf(V2ProduceRequest):
     """Records to be written by a Protobuf schema, their keys and values in Protobuf's JSON."""
-
-    model_config = _example({"value_schema": _PROTOBUF, "records": _AMOUNT})
 
 
 BODIES: dict[str, type[V2ProduceRequest]] = {

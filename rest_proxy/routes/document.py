@@ -1,11 +1,13 @@
 """The OpenAPI document: what the framework writes of the routes, and what it cannot know of the layers around them."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.metadata import version as version_of
+from threading import Lock
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
@@ -55,8 +57,27 @@ TAGS = {
 
 def describe(app: FastAPI) -> None:
     """Let an app serve the document as it is meant to be; to be called when all routes are there."""
-    written = app.openapi
-    app.openapi = cache(lambda: _completed(written()))  # type: ignore[method-assign]  # the framework's own advice
+    written, lock = app.openapi, Lock()
+    completed = cache(lambda: _completed(written()))
+    rendered = cache(lambda: json.dumps(app.openapi(), separators=(",", ":")).encode())
+
+    def openapi() -> Document:
+        with lock:
+            return completed()
+
+    def serve(_: Request) -> Response:
+        return Response(rendered(), media_type=_JSON)
+
+    app.openapi = openapi  # type: ignore[method-assign]  # the framework's own advice
+    _serve_on_threads(app, serve)
+
+
+def _serve_on_threads(app: FastAPI, serve: Callable[[Request], Response]) -> None:
+    """Writing the document takes the better part of a second, in which the event loop has others to serve."""
+    assert app.openapi_url is not None
+    (on_loop,) = (route for route in app.routes if getattr(route, "path", None) == app.openapi_url)
+    app.routes.remove(on_loop)
+    app.add_route(app.openapi_url, serve, include_in_schema=False)
 
 
 def _completed(document: Document) -> Document:

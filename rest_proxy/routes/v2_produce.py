@@ -20,7 +20,7 @@ from rest_proxy.formats.encoding import Encoders
 from rest_proxy.formats.formats import Format
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.models.errors import errors
-from rest_proxy.models.v2_produce import BODIES, V2ProduceError, V2ProduceResponse
+from rest_proxy.models.v2_produce import BODIES, EXAMPLES, V2ProduceError, V2ProduceResponse
 from rest_proxy.produce import v2_answer
 from rest_proxy.produce.producers import STRONGEST, Guarantees, Producers
 from rest_proxy.produce.v2_records import RecordWriter
@@ -126,7 +126,10 @@ def router(settings: ProxySettings, *, producers: Producers, encoders: Encoders,
 def _document(operation_id: str) -> dict[str, Any]:
     """What the OpenAPI document tells of an operation beside its parameters."""
     content = {
-        media_type.decode(): {"schema": {"$ref": f"#/components/schemas/{BODIES[format_].__name__}"}}
+        media_type.decode(): {
+            "schema": {"$ref": f"#/components/schemas/{BODIES[format_].__name__}"},
+            "example": EXAMPLES[format_],
+        }
         for media_type, format_ in EMBEDDED.items()
     }
     told = errors(404, 406, 408, 413, 415, 422, 429)

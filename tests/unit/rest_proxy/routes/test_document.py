@@ -1,6 +1,8 @@
 from importlib.metadata import version
+from threading import current_thread
 from typing import Annotated, Any
 
+import httpx2
 import pytest
 from fastapi import APIRouter, FastAPI, Path, Query
 from pydantic import BaseModel
@@ -129,3 +131,20 @@ def test_summaries_are_sentences(document: dict[str, Any]) -> None:
 
 def test_tags_that_are_used_are_explained_in_their_order(document: dict[str, Any]) -> None:
     assert document["tags"] == [{"name": name, "description": TAGS[name]} for name in ("v2 topics", "v3 topics")]
+
+
+async def test_the_document_is_served_off_the_event_loop() -> None:
+    app = FastAPI()
+    threads = []
+
+    def written() -> dict[str, Any]:
+        threads.append(current_thread())
+        return {"paths": {}, "info": {}, "components": {"schemas": {}}}
+
+    app.openapi = written  # type: ignore[method-assign]  # as the framework advises
+    describe(app)
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://test") as client:
+        answers = [await client.get("/openapi.json") for _ in range(2)]
+    assert [answer.json()["servers"][0]["url"] for answer in answers] == ["/", "/"]
+    assert len(threads) == 1
+    assert threads[0] is not current_thread()
