@@ -96,6 +96,13 @@ async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
         instances = Instances(settings, reachability=reachability, decoders=decoders, metrics=metrics)
         await parts.enter_async_context(instances.running())
         record_streams = RecordStreams()
+        metrics.watch("records_in_flight", "Records on their way to the cluster.", lambda: producers.records_in_flight)
+        metrics.watch("bytes_in_flight", "Bytes on their way to the cluster.", lambda: producers.bytes_in_flight)
+        metrics.watch("record_streams", "Streams that wait for more records to write.", lambda: record_streams.waiting)
+        metrics.watch("streams", "Live streams that are read.", lambda: streams.count)
+        metrics.watch("readers", "Pages that are read.", lambda: readers.in_use)
+        metrics.watch("readers_idle", "Readers kept for who reads on where they stopped.", lambda: readers.idle)
+        metrics.watch("consumer_instances", "Consumer instances that are open.", lambda: instances.count)
         if settings.api_v2_enable:
             routers.append(v2_records.router(reading))
             routers.append(v2_consumers.router(settings, instances=instances))

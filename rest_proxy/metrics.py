@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from core_broker.service.metrics import Family
 
@@ -14,6 +14,11 @@ class ProxyMetrics:
         self._lock = threading.Lock()
         self._produced: Counter[tuple[str, str]] = Counter()
         self._consumed: Counter[tuple[str, str]] = Counter()
+        self._gauges: list[tuple[str, str, Callable[[], int]]] = []
+
+    def watch(self, name: str, meaning: str, ask: Callable[[], int]) -> None:
+        """Tell a number that goes up and down, `caudal_rest_proxy_{name}`, by asking for it."""
+        self._gauges.append((name, meaning, ask))
 
     def produced(self, format: str, *, delivered: int, failed: int) -> None:  # noqa: A002 - the API's word
         """Records of a request met their fate."""
@@ -28,6 +33,8 @@ class ProxyMetrics:
 
     def families(self) -> Iterable[Family]:
         """The counts, for `/metrics`."""
+        for name, meaning, ask in self._gauges:
+            yield Family(name=f"caudal_rest_proxy_{name}", help=meaning, samples=[((), ask())])
         with self._lock:
             produced, consumed = dict(self._produced), dict(self._consumed)
         yield Family(

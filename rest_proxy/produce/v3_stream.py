@@ -40,6 +40,11 @@ class RecordStreams:
         self._waiting: set[asyncio.Timeout] = set()
         self._is_stopping = False
 
+    @property
+    def waiting(self) -> int:
+        """How many streams wait for more of their bodies."""
+        return len(self._waiting)
+
     def stop(self) -> None:
         """Let all streams end, each with the reason as its last words."""
         self._is_stopping = True
