@@ -133,14 +133,22 @@ class _Streamed(Response):
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        head = [(b"content-type", JSON)]
-        await send({"type": "http.response.start", "status": 200, "headers": head})
+        head = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", JSON)]}
         next_chunk = _chunks(receive) if self._read is None else _whole(self._read)
+        # Who waits for leave to send the body (curl does) gets it when the body is asked for, unless the answer has begun.
+        is_begun = all(name != b"expect" for name, _ in scope["headers"])
+        if is_begun:
+            await send(head)
         try:
             async for lines in self._stream.answers(next_chunk):
+                if not is_begun:
+                    await send(head)
+                    is_begun = True
                 await send({"type": "http.response.body", "body": lines, "more_body": True})
         except ClientDisconnect:
             return
+        if not is_begun:
+            await send(head)
         await send({"type": "http.response.body", "body": b""})
 
 

@@ -197,6 +197,19 @@ def codes(answers: Sequence[dict[str, Any]]) -> list[int]:
 # --- one record ---
 
 
+def test_who_waits_for_leave_to_stream_gets_it(api: Api) -> None:
+    url = api.client.base_url
+    head = f"POST {api.path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"
+    record = b'{"value":{"type":"STRING","data":"a"}}'
+    with socket.create_connection((url.host, url.port or 80), timeout=30) as connection:
+        connection.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
+        assert connection.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(b"%x\r\n%s\r\n0\r\n\r\n" % (len(record), record))
+        response = HTTPResponse(connection, method="POST")
+        response.begin()
+        assert json.loads(response.read())["error_code"] == 200
+
+
 def test_a_record_is_answered_with_its_place_and_sizes(api: Api, broker: BrokerProcess) -> None:
     told = api.produce(
         {
