@@ -135,7 +135,7 @@ class _Streamed(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", JSON)]}
         next_chunk = _chunks(receive) if self._read is None else _whole(self._read)
-        # Who waits for leave to send the body (curl does) gets it when the body is asked for, unless the answer has begun.
+        # Who waits for leave to send a body, as curl does, gets it when the body is read, unless the answer has begun.
         is_begun = all(name != b"expect" for name, _ in scope["headers"])
         if is_begun:
             await send(head)
