@@ -1,6 +1,7 @@
 """What a record of API v2 may have beside key and value: headers, a time, a partition."""
 
 from datetime import UTC, datetime
+from typing import Annotated
 
 import msgspec
 
@@ -11,6 +12,7 @@ from rest_proxy.formats.binary import from_base64
 WRONG_DATA = 42205
 """The code of data that is not what its format asks for."""
 _MAX_PARTITION = 2**31 - 1
+_MAX_HEADERS = 10_000
 _MAX_TIMESTAMP_MS = 253_402_300_799_999
 """The end of the year 9999: what ISO 8601 can tell."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -24,7 +26,7 @@ class _Header(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     value: str | None = None
 
 
-_decode_headers = msgspec.json.Decoder(list[_Header] | None).decode
+_decode_headers = msgspec.json.Decoder(Annotated[list[_Header], msgspec.Meta(max_length=_MAX_HEADERS)] | None).decode
 
 
 def headers(text: msgspec.Raw) -> list[Header]:
