@@ -26,9 +26,15 @@ class Positions:
         """Whether there is something that was not written down."""
 
     def start(self, place: Place, committed: int | None) -> int | None:
-        """Where a partition begins: where the client went, else as committed, else where it stood; None if unknown."""
+        """Where a partition begins: where the client went, else as committed, else where it stood; None if unknown.
+
+        Where it stood without a commit, before a restart or before the group took the partition, is to be committed.
+        """
         own = self._sure.get(place)
-        return own if own is not None and (committed is None or place in self._sought) else committed
+        if own is None or (committed is not None and place not in self._sought):
+            return committed
+        self._uncommitted[place] = own
+        return own
 
     def begin(self, offsets: Mapping[Place, int]) -> None:
         """Partitions begin at these offsets."""

@@ -82,6 +82,21 @@ def test_nothing_is_committed_for_partitions_that_were_taken_away() -> None:
     assert positions.start(A, None) == 5
 
 
+def test_where_the_client_stood_is_committed_after_the_group_has_given_the_partition_back() -> None:
+    positions = Positions()
+    positions.answer([record(A, 4), record(B, 7)], now=1.0)
+    positions.come_back(2.0)
+    positions.revoke([A, B])
+    assert (positions.start(A, None), positions.start(B, 9)) == (5, 9)
+    assert positions.uncommitted == {A: 5}
+
+
+def test_where_the_client_stood_is_committed_after_a_restart() -> None:
+    positions = Positions([Position("a", 0, 5)])
+    assert positions.start(A, None) == 5
+    assert positions.uncommitted == {A: 5}
+
+
 def test_answers_are_written_down_once_they_are_out_of_our_hands() -> None:
     positions = Positions()
     positions.begin({A: 0})
