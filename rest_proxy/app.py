@@ -47,6 +47,7 @@ from rest_proxy.routes import (
     v3_records,
     v3_topics,
 )
+from rest_proxy.routes.backlog import Backlog
 from rest_proxy.routes.bytes_routes import Shortcut
 from rest_proxy.routes.media_types import MediaTypes
 from rest_proxy.routes.reading import Reading
@@ -139,5 +140,7 @@ def application(routers: Sequence[APIRouter], settings: ProxySettings, metrics: 
         app.include_router(router)
     document.describe(app)
     unbounded = partial(v3_records.is_stream, max_bytes=settings.request_max_bytes)
-    paths = RawPaths(MediaTypes(Shortcut(app, routers)), merges_slashes=True)
+    backlog = Backlog(MediaTypes(Shortcut(app, routers)), settings.consumer_untaken_max_bytes)
+    metrics.watch("untaken_bytes", "Of large answers that clients have not taken yet.", lambda: backlog.bytes)
+    paths = RawPaths(backlog, merges_slashes=True)
     return counts.around(BodyLimits(paths, settings, is_unbounded=unbounded))

@@ -97,6 +97,8 @@ class ProxySettings(WebSettings):
     """How long a poll waits for records when the request does not say."""
     consumer_request_max_bytes: int = setting(LONG, default=64 * 1024 * 1024, check=at_least(1))
     """Most bytes of keys and values in one answer, whatever the request asks for."""
+    consumer_untaken_max_bytes: int = setting(LONG, default=256 * 1024 * 1024, check=at_least(1))
+    """Most bytes of large answers that clients have not taken yet; reads beyond are answered with 429."""
     consumer_instance_timeout_ms: int = setting(INT, default=300_000, check=at_least(1))
     """How long a consumer instance lives without a request."""
     consumer_instances_max: int = setting(INT, default=200, check=between(1, 10_000))

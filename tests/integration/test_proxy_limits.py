@@ -31,6 +31,7 @@ SETTINGS: Final = {
     "consumer.instances.max": "3",
     "streams.max": "20",
     "readers.max": "4",
+    "consumer.untaken.max.bytes": "1000000",
 }
 V2: Final = "application/vnd.kafka.v2+json"
 V2_JSON: Final = "application/vnd.kafka.json.v2+json"
@@ -226,6 +227,20 @@ def test_clients_that_do_not_read_cost_little_memory_and_nobody_elses_time(world
     eventually(world.gauges, lambda found: found["streams"] == 0)  # Who does not read on is let go.
     for connection in idle:
         connection.close()
+
+
+def test_while_large_answers_are_not_taken_reads_are_told_to_come_later(world: World, topic: str) -> None:
+    fill(world, topic, 10)
+    path = f"/topics/{topic}/partitions/0/records?offset=0"
+    with world.connect() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nAccept: {V2_JSON}\r\n\r\n".encode())
+        eventually(world.gauges, lambda found: found["untaken_bytes"] > MEGABYTE, pause_s=0.01)
+        late = world.client.get(path)
+        assert world.post(f"/topics/{topic}", {"records": [{"value": 1}]}).status_code == 200
+    assert told(late) == (429, 429, "1")
+    eventually(world.gauges, lambda found: found["untaken_bytes"] == 0)
+    assert len(world.client.get(path, headers={"Accept": V2_JSON}).json()) == 101
 
 
 # --- gone ---
