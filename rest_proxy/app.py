@@ -49,6 +49,7 @@ from rest_proxy.routes import (
 )
 from rest_proxy.routes.backlog import Backlog
 from rest_proxy.routes.bytes_routes import Shortcut
+from rest_proxy.routes.cross_origin import shared
 from rest_proxy.routes.media_types import MediaTypes
 from rest_proxy.routes.reading import Reading
 from rest_proxy.settings import ProxySettings
@@ -143,4 +144,5 @@ def application(routers: Sequence[APIRouter], settings: ProxySettings, metrics: 
     backlog = Backlog(MediaTypes(Shortcut(app, routers)), settings.consumer_untaken_max_bytes)
     metrics.watch("untaken_bytes", "Of large answers that clients have not taken yet.", lambda: backlog.bytes)
     paths = RawPaths(backlog, merges_slashes=True)
-    return counts.around(BodyLimits(paths, settings, is_unbounded=unbounded))
+    limited = BodyLimits(paths, settings, is_unbounded=unbounded)
+    return counts.around(shared(limited, settings))

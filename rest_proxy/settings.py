@@ -55,6 +55,13 @@ class ProxySettings(WebSettings):
     """Where clients find this proxy, for the addresses in its answers; not set: where the request was sent to."""
     id: str = setting(STRING, default="")
     """Name of this proxy among several, part of the names that it makes up for consumer instances."""
+    access_control_allow_origin: tuple[str, ...] = setting(LIST, default=())
+    """Origins whose pages may use this proxy from a browser (CORS), such as `https://shop.example`, or `*` for all;
+    not set: none but its own."""
+    access_control_allow_methods: tuple[str, ...] = setting(LIST, default=("GET", "POST", "PUT", "PATCH", "DELETE"))
+    """What such pages may do."""
+    access_control_allow_headers: tuple[str, ...] = setting(LIST, default=("*",))
+    """Headers that such pages may send; `*` for all."""
     request_max_bytes: int = setting(LONG, default=16 * 1024 * 1024, check=at_least(1024))
     """Largest body that is read; a longer one is answered with 413 before memory is taken. A stream of records (API v3)
     may be of any length: there it is the largest record."""
