@@ -57,7 +57,8 @@ class Producers:
         self._reachability = reachability
         self._producers: dict[Guarantees, AsyncProducer] = {}
         self._watchers: dict[Guarantees, asyncio.Task[None]] = {}
-        self._is_gone = False
+        self.is_gone = False
+        """Whether no broker of the cluster answers, as far as is known."""
         self._closing: set[asyncio.Task[None]] = set()
 
     @property
@@ -119,7 +120,7 @@ class Producers:
             await self._require_cluster()
             # Another request may have been quicker while this one waited.
             producer = self._producers.get(guarantees) or self._start(guarantees)
-        elif producer.is_down:
+        elif producer.is_down or self.is_gone:
             await self._require_cluster()
             producer.trust()
         return producer
@@ -164,10 +165,10 @@ class Producers:
             await asyncio.to_thread(self._reachability.check)
         except Unreachable:
             is_gone = True
-        if is_gone != self._is_gone:
+        if is_gone != self.is_gone:
             words = "no broker of the cluster answers" if is_gone else "the cluster answers again"
             log.warning(words, extra={"bootstrap.servers": self._settings.address})
-        self._is_gone = is_gone
+        self.is_gone = is_gone
         return not is_gone
 
     def _retire(self, producer: AsyncProducer, guarantees: Guarantees) -> None:

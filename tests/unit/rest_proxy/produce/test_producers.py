@@ -1,6 +1,10 @@
 import asyncio
+import os
+import shutil
+import signal
 import socket
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +13,7 @@ from core_broker.client.records import Delivery, OutgoingRecord
 from rest_proxy.errors import ProxyError
 from rest_proxy.produce.producers import STRONGEST, Guarantees, Producers
 from rest_proxy.settings import ProxySettings
+from tests.support.admin import eventually
 from tests.support.broker import BrokerProcess
 
 
@@ -84,3 +89,71 @@ async def test_a_cluster_that_is_not_there_is_answered_with_503_and_its_address(
             await producers.send(OutgoingRecord(topic="t", value=b"x"))
         assert (caught.value.status, caught.value.retry_after_seconds) == (503, 1)
         await producers.close()
+
+
+@pytest.fixture
+async def own(tmp_path: Path) -> AsyncIterator[tuple[BrokerProcess, Producers]]:
+    """Producers, and a broker to be treated badly."""
+    with BrokerProcess(tmp_path / "broker") as broker:
+        settings = ProxySettings(bootstrap_servers=(broker.bootstrap,))
+        made = Producers(settings, Reachability(settings.kafka()))
+        yield broker, made
+        await made.close()
+
+
+async def test_brokers_that_fall_silent_are_noticed_though_connections_stay(
+    own: tuple[BrokerProcess, Producers],
+) -> None:
+    broker, producers = own
+    record = OutgoingRecord(topic="t", value=b"x")
+    weak = Guarantees("1", False)
+    assert isinstance(await producers.send(record), Delivery)
+    assert isinstance(await producers.send(record, weak), Delivery)
+    os.kill(broker.pid, signal.SIGSTOP)
+    try:
+        sent = asyncio.ensure_future(producers.send(record))
+        await asyncio.to_thread(eventually, lambda: producers.is_gone, timeout_s=8)  # less than a record is waited for
+        for guarantees in (STRONGEST, weak):
+            with pytest.raises(ProxyError, match=broker.bootstrap) as caught:
+                await producers.send(record, guarantees)
+            assert caught.value.status == 503
+    finally:
+        os.kill(broker.pid, signal.SIGCONT)
+    assert isinstance(await sent, Delivery)
+    await asyncio.to_thread(eventually, lambda: not producers.is_gone)
+    assert isinstance(await producers.send(record, weak), Delivery)
+
+
+async def test_a_producer_that_has_failed_for_good_is_replaced(
+    own: tuple[BrokerProcess, Producers], tmp_path: Path
+) -> None:
+    """The broker's log was set back: it ends before the last record that the producer knows of."""
+    broker, producers = own
+    record = OutgoingRecord(topic="t", value=b"x")
+    assert isinstance(await producers.send(record), Delivery)
+    broker.stop()
+    shutil.copytree(broker.data, tmp_path / "older")
+    broker.start()
+    assert isinstance((await until_reachable(producers, record)), Delivery)
+    assert isinstance(await producers.send(record), Delivery)
+    broker.kill()
+    shutil.rmtree(broker.data)
+    shutil.copytree(tmp_path / "older", broker.data)
+    broker.start()
+    refused = await until_reachable(producers, record)
+    assert isinstance(refused, ProxyError)
+    assert refused.status == 503
+    assert "replaced" in refused.message
+    assert isinstance(await producers.send(record), Delivery)
+
+
+async def until_reachable(producers: Producers, record: OutgoingRecord) -> Delivery | ProxyError:
+    """What becomes of a record once the cluster answers again."""
+    while True:
+        try:
+            outcome = await producers.send(record)
+        except ProxyError:
+            await asyncio.sleep(0.1)
+            continue
+        if isinstance(outcome, Delivery) or "No broker" not in outcome.message:
+            return outcome
