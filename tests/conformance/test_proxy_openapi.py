@@ -277,8 +277,8 @@ def test_made_up_requests_are_answered_as_the_document_says(tmp_path: Path) -> N
         command = [str(Path(sys.executable).with_name("schemathesis")), "run", f"{proxy.process.url}/openapi.json"]
         options = {
             "checks": _CHECKS,
-            "phases": "examples,coverage,fuzzing,stateful",
-            "max-examples": "2",
+            "phases": "coverage,fuzzing,stateful",
+            "max-examples": "3",
             "seed": "1",
             "workers": "2",
             "request-timeout": "20",
