@@ -18,8 +18,7 @@ def preferred(accept: bytes, offered: Sequence[bytes]) -> bytes | None:
 
 def _weight(offered: bytes, weights: list[tuple[bytes, float]]) -> float:
     """How much a type is wanted: the most specific range decides."""
-    main, _, subtype = offered.partition(b"/")
-    for pattern in (offered, main + b"/*", b"*/" + subtype, b"*/" + subtype.rpartition(b"+")[2], b"*/*"):
+    for pattern in (offered, offered.partition(b"/")[0] + b"/*", b"*/*"):
         found = [weight for accepted, weight in weights if accepted == pattern]
         if found:
             return max(found)
@@ -28,7 +27,7 @@ def _weight(offered: bytes, weights: list[tuple[bytes, float]]) -> float:
 
 def _weighted(part: bytes) -> tuple[bytes, float]:
     name, *parameters = (piece.strip() for piece in part.split(b";"))
-    if name == b"*":  # as some clients have it
+    if name == b"*" or name.startswith(b"*/"):  # as some clients have it
         name = b"*/*"
     quality = next((piece[2:] for piece in parameters if piece.startswith(b"q=")), b"1")
     try:
