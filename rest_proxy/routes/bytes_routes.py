@@ -5,11 +5,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, ClassVar
 
 from fastapi import APIRouter, Request, Response
+from starlette.exceptions import HTTPException
 from typing_extensions import override
 
 from core_broker.service.web.asgi import Application, Receive, Scope, Send
 from core_broker.service.web.errors import generic
 from core_broker.service.web.limits import BoundedRoute
+from rest_proxy.errors import ProxyError
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +37,12 @@ class BytesRoute(BoundedRoute):
 def answered_by(answer: Answer) -> type[BytesRoute]:
     """The class of routes whose requests a function answers."""
     return type("BytesRoute", (BytesRoute,), {"answer": staticmethod(answer)})
+
+
+def refused_body(error: HTTPException) -> ProxyError:
+    """Why a body was not read to its end, as an answer."""
+    later = (error.headers or {}).get("Retry-After")
+    return ProxyError(error.status_code, error.detail, retry_after_seconds=int(later) if later else None)
 
 
 class Shortcut:

@@ -25,7 +25,7 @@ from rest_proxy.produce import v2_answer
 from rest_proxy.produce.producers import STRONGEST, Guarantees, Producers
 from rest_proxy.produce.v2_records import RecordWriter
 from rest_proxy.produce.v2_request import parse
-from rest_proxy.routes.bytes_routes import answered_by
+from rest_proxy.routes.bytes_routes import answered_by, refused_body
 from rest_proxy.routes.media_types import EMBEDDED, V2
 from rest_proxy.settings import ProxySettings
 
@@ -80,7 +80,7 @@ class V2Produce:
         except ProxyError as error:
             return _refusal(error, media_type)
         except HTTPException as error:  # The body is too long, or does not come.
-            return _refusal(ProxyError(error.status_code, error.detail), media_type)
+            return _refusal(refused_body(error), media_type)
         except ClientDisconnect:
             return generic(400)  # Nobody reads it.
 

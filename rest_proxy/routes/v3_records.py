@@ -24,7 +24,7 @@ from rest_proxy.produce.v3_records import Destination, RecordSender
 from rest_proxy.produce.v3_requests import parse_record
 from rest_proxy.produce.v3_results import encode, failure
 from rest_proxy.produce.v3_stream import NextChunk, RecordStream, RecordStreams, StreamLimits
-from rest_proxy.routes.bytes_routes import answered_by
+from rest_proxy.routes.bytes_routes import answered_by, refused_body
 from rest_proxy.routes.media_types import JSON
 from rest_proxy.routes.parameters import ClusterId, TopicName
 from rest_proxy.settings import ProxySettings
@@ -71,12 +71,9 @@ class V3Records:
             is_batch = request.scope["path"].endswith(":batch")
             return await (self._produce_batch(request) if is_batch else self._produce(request))
         except ProxyError as error:
-            refusal = envelope(error.status, error.code, error.message)
-            if error.retry_after_seconds:
-                refusal.headers["retry-after"] = str(error.retry_after_seconds)
-            return refusal
+            return _refusal(error)
         except HTTPException as error:  # The body is too long, or does not come.
-            return envelope(error.status_code, error.status_code, error.detail)
+            return _refusal(refused_body(error))
         except ClientDisconnect:
             return generic(400)  # Nobody reads it.
 
@@ -220,6 +217,13 @@ def _whole(body: bytes) -> NextChunk:
         return next(chunks, None)
 
     return next_chunk
+
+
+def _refusal(error: ProxyError) -> Response:
+    refusal = envelope(error.status, error.code, error.message)
+    if error.retry_after_seconds:
+        refusal.headers["retry-after"] = str(error.retry_after_seconds)
+    return refusal
 
 
 def _check_types(headers: dict[bytes, bytes]) -> None:

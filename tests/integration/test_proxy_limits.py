@@ -26,6 +26,7 @@ MAX_BYTES: Final = 2_000_000
 SETTINGS: Final = {
     "request.max.bytes": str(MAX_BYTES),
     "request.read.timeout.ms": "1000",
+    "requests.max.bytes": "4000000",
     "produce.request.max.records": "100",
     "produce.in.flight.max.records": "200",
     "consumer.instances.max": "3",
@@ -205,6 +206,24 @@ def test_a_client_that_stops_in_the_middle_of_its_body_is_not_waited_for(
         line = f"POST {path.format(v3=world.v3, topic=topic)} HTTP/1.1\r\nHost: x\r\n"
         connection.sendall(f"{line}Content-Type: {content_type}\r\nContent-Length: 100\r\n\r\n{{".encode())
         assert connection.recv(12) == b"HTTP/1.1 408"
+
+
+@pytest.mark.parametrize(
+    "path,content_type",
+    [("/topics/{topic}", V2_JSON), ("{v3}/topics/{topic}/records:batch", "application/json"), ("/consumers/slow", V2)],
+)
+def test_bodies_that_are_not_sent_to_their_end_are_bounded_together(
+    world: World, topic: str, path: str, content_type: str
+) -> None:
+    line = f"POST {path.format(v3=world.v3, topic=topic)} HTTP/1.1\r\nHost: x\r\nContent-Type: {content_type}\r\n"
+    begun = f"{line}Content-Length: {MAX_BYTES}\r\n\r\n".encode() + b" " * (MAX_BYTES - 1)
+    slow = [world.connect() for _ in range(3)]
+    for connection in slow:
+        connection.sendall(begun)
+    assert sorted(connection.recv(12) for connection in slow) == [b"HTTP/1.1 408", b"HTTP/1.1 408", b"HTTP/1.1 429"]
+    for connection in slow:
+        connection.close()
+    assert world.post(f"/topics/{topic}", {"records": [{"value": 1}]}).status_code == 200
 
 
 def fill(world: World, topic: str, megabytes: int) -> None:

@@ -76,46 +76,65 @@ class BodyLimits:
     ) -> None:
         self._app = app
         self._is_unbounded = is_unbounded
-        self._max_bytes = settings.request_max_bytes
-        self._timeout = settings.request_read_timeout_ms / 1000
+        self.max_bytes = settings.request_max_bytes
+        self.max_bytes_together = settings.requests_max_bytes
+        self.timeout = settings.request_read_timeout_ms / 1000
+        self.bytes = 0
+        """Of bodies that requests in work have brought so far."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD") or self._is_unbounded(scope):
             await self._app(scope, receive, send)
             return
-        if _content_length(scope["headers"]) > self._max_bytes:
+        if _content_length(scope["headers"]) > self.max_bytes:
             await self._refusal(scope["headers"])(scope, receive, send)
             return
-        await self._app(scope, self._bounded(receive), send)
-
-    def _bounded(self, receive: Receive) -> Receive:
-        received = 0
-
-        async def receive_bounded() -> Message:
-            nonlocal received
-            try:
-                async with asyncio.timeout(self._timeout):
-                    message = await receive()
-            except TimeoutError:
-                raise HTTPException(408, f"No more of the body came within {self._timeout:g} s") from None
-            received += len(message.get("body", b""))
-            if received > self._max_bytes:
-                raise HTTPException(413, self._too_long)
-            return message
-
-        return receive_bounded
+        body = _Body(self, receive)
+        try:
+            await self._app(scope, body.receive, send)
+        finally:
+            self.bytes -= body.bytes
 
     @property
-    def _too_long(self) -> str:
-        return f"The body is longer than {self._max_bytes} bytes (request.max.bytes)"
+    def too_long(self) -> str:
+        """Why a body is refused."""
+        return f"The body is longer than {self.max_bytes} bytes (request.max.bytes)"
 
     def _refusal(self, headers: Sequence[tuple[bytes, bytes]]) -> Response:
-        response = envelope(413, 413, self._too_long)
+        response = envelope(413, 413, self.too_long)
         # The rest of the body is passed over; a client that waited for our leave does not send it.
         if any(name == b"expect" for name, _ in headers):
             response.headers["connection"] = "close"
         return response
+
+
+class _Body:
+    """One body that is received."""
+
+    __slots__ = ("_limits", "_receive", "bytes")
+
+    def __init__(self, limits: BodyLimits, receive: Receive) -> None:
+        self._limits, self._receive = limits, receive
+        self.bytes = 0
+
+    async def receive(self) -> Message:
+        limits = self._limits
+        try:
+            async with asyncio.timeout(limits.timeout):
+                message = await self._receive()
+        except TimeoutError:
+            raise HTTPException(408, f"No more of the body came within {limits.timeout:g} s") from None
+        size = len(message.get("body", b""))
+        self.bytes += size
+        limits.bytes += size
+        if self.bytes > limits.max_bytes:
+            raise HTTPException(413, limits.too_long)
+        # Whoever is alone may always go on.
+        if self.bytes < limits.bytes > limits.max_bytes_together:
+            most = f"{limits.max_bytes_together} bytes (requests.max.bytes)"
+            raise HTTPException(429, f"The bodies of all requests are longer than {most}", headers={"Retry-After": "1"})
+        return message
 
 
 class SendersQueue:

@@ -36,6 +36,8 @@ class WebSettings(ServiceSettings):
     """PEM file with the authorities whose client certificates are accepted. Set: clients must show one."""
     request_max_bytes: int = setting(LONG, default=4 * 1024 * 1024, check=at_least(1024))
     """Largest body that is read; a longer one is answered with 413 before memory is taken."""
+    requests_max_bytes: int = setting(LONG, default=256 * 1024 * 1024, check=at_least(1024))
+    """Most bytes of bodies in memory, of all requests in work together; those beyond are answered with 429."""
     request_header_max_bytes: int = setting(INT, default=64 * 1024, check=at_least(1024))
     """Largest head of a request: its line and all headers."""
     request_read_timeout_ms: int = setting(INT, default=30_000, check=at_least(1))
