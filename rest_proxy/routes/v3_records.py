@@ -1,6 +1,7 @@
 """API v3: records, one by one, as a stream in both directions, and in batches."""
 
 import asyncio
+import codecs
 import re
 from functools import lru_cache
 from typing import Annotated, Any, Literal
@@ -30,6 +31,7 @@ from rest_proxy.routes.parameters import ClusterId, TopicName
 from rest_proxy.settings import ProxySettings
 
 _JSON = JSON.decode()
+_CHARSET = re.compile(rb""";\s*charset="?([^\s;"]+)""", re.IGNORECASE)
 _PATH = re.compile(rb"/v3/clusters/[^/]+/topics/[^/]+/records/?")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _MULTI_STATUS = 207
@@ -231,6 +233,8 @@ def _check_types(headers: dict[bytes, bytes]) -> None:
         raise ProxyError(415, "Bodies are read as they are, without a content-encoding")
     if not _is_json(headers.get(b"content-type", JSON)):
         raise ProxyError(415, "HTTP 415 Unsupported Media Type")
+    if not _has_known_charset(headers.get(b"content-type", JSON)):
+        raise ProxyError(400, "The charset of the Content-Type is unknown: bodies are text in UTF-8")
     if not _takes_json(headers.get(b"accept", b"*/*")):
         raise ProxyError(406, "HTTP 406 Not Acceptable")
 
@@ -238,6 +242,15 @@ def _check_types(headers: dict[bytes, bytes]) -> None:
 @lru_cache(maxsize=64)
 def _is_json(content_type: bytes) -> bool:
     return named(content_type) in (b"", JSON, b"application/octet-stream")
+
+
+@lru_cache(maxsize=64)
+def _has_known_charset(content_type: bytes) -> bool:
+    found = _CHARSET.search(content_type)
+    try:
+        return found is None or codecs.lookup(found[1].decode("ascii")) is not None
+    except (LookupError, ValueError):
+        return False
 
 
 @lru_cache(maxsize=64)

@@ -197,6 +197,12 @@ def codes(answers: Sequence[dict[str, Any]]) -> list[int]:
 # --- one record ---
 
 
+@pytest.mark.parametrize(("charset", "status"), [("UTF-8", 200), ('"iso-8859-1"', 200), ("DEADBEEF", 400)])
+def test_charsets_must_be_known(api: Api, charset: str, status: int) -> None:
+    answer = api.post({"value": string("a")}, **{"Content-Type": f"application/json; charset={charset}"})
+    assert answer.status_code == status
+
+
 def test_who_waits_for_leave_to_stream_gets_it(api: Api) -> None:
     url = api.client.base_url
     head = f"POST {api.path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n"
