@@ -21,6 +21,8 @@ _UNKNOWN_PARTITION = -190
 
 _UNKNOWN_USER = (-169, 58)
 """Codes of users that the cluster does not know, as opposed to users that may not do something."""
+_REFUSALS = {29: "Not authorized to access topics", 30: "Not authorized to access group"}
+"""What Java's clients say, and with them Confluent's proxy, before the details."""
 
 
 class ProxyError(Exception):
@@ -92,8 +94,8 @@ def from_cluster(error: ClientError, *, address: str = "") -> ProxyError:
             return ProxyError(40002, told)
         case NotAllowed(code=code) if code in _UNKNOWN_USER:
             return ProxyError(40101, told)
-        case NotAllowed():
-            return ProxyError(40301, told)
+        case NotAllowed(code=code):
+            return ProxyError(40301, f"{_REFUSALS[code]}: {told}" if code in _REFUSALS else told)
         case Retriable():
             return ProxyError(50003, told, retry_after_seconds=1)
         case Rejected():

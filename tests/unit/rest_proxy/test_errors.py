@@ -39,6 +39,11 @@ def test_no_kind_of_error_is_left_out() -> None:
     assert kinds == named
 
 
+def test_refused_users_are_told_so_in_the_words_of_javas_clients() -> None:
+    told = from_cluster(cluster.NotAllowed("Broker: Topic authorization failed", code=29))
+    assert told.message == "Not authorized to access topics: Broker: Topic authorization failed"
+
+
 def test_a_cluster_that_does_not_answer_is_told_with_its_address() -> None:
     assert "kafka:9092" in from_cluster(cluster.Unreachable("silence"), address="kafka:9092").message
 
