@@ -97,7 +97,7 @@ async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
         reading = Reading(settings, readers=readers, streams=streams, decoders=decoders, metrics=metrics)
         instances = Instances(settings, reachability=reachability, decoders=decoders, metrics=metrics)
         await parts.enter_async_context(instances.running())
-        record_streams = RecordStreams()
+        record_streams = RecordStreams(settings.requests_max_bytes)
         metrics.watch("records_in_flight", "Records on their way to the cluster.", lambda: producers.records_in_flight)
         metrics.watch("bytes_in_flight", "Bytes on their way to the cluster.", lambda: producers.bytes_in_flight)
         metrics.watch("record_streams", "Streams that wait for more records to write.", lambda: record_streams.waiting)

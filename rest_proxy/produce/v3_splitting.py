@@ -33,6 +33,11 @@ class Splitter:
         self._partial = bytearray()
         self._end = _EndFinder()
 
+    @property
+    def begun(self) -> int:
+        """How many bytes there are of an object that has not come to its end."""
+        return len(self._partial)
+
     def split(self, chunk: bytes) -> Iterator[bytes]:
         """The objects that are complete with these bytes; to be used up before the next call."""
         start = 0

@@ -6,7 +6,7 @@ from itertools import islice
 
 import msgspec
 
-from rest_proxy.errors import ProxyError, unavailable
+from rest_proxy.errors import ProxyError, too_many, unavailable
 from rest_proxy.produce.v3_records import Destination, RecordSender, Result, WrittenRecord, is_end
 from rest_proxy.produce.v3_results import encode, failure
 from rest_proxy.produce.v3_splitting import Splitter
@@ -36,7 +36,10 @@ class StreamLimits(msgspec.Struct, frozen=True, kw_only=True):
 class RecordStreams:
     """The streams that are open; they end together when the proxy stops."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_bytes: int = 256 * 1024 * 1024) -> None:
+        """`max_bytes` bounds what has come of records whose rest is awaited, of all streams together."""
+        self._max_bytes = max_bytes
+        self._bytes = 0
         self._waiting: set[asyncio.Timeout] = set()
         self._is_stopping = False
 
@@ -51,16 +54,23 @@ class RecordStreams:
         for timeout in self._waiting:
             timeout.reschedule(0)
 
-    async def wait(self, next_chunk: NextChunk, until: float) -> bytes | None:
-        """More of a body; raises TimeoutError when none has come by then, ProxyError when the proxy stops."""
+    async def wait(self, next_chunk: NextChunk, until: float, *, begun: int = 0) -> bytes | None:
+        """More of a body, of which some bytes of a record have begun to come.
+
+        Raises TimeoutError when no more has come by then, ProxyError when the proxy stops or too much is begun.
+        """
         if self._is_stopping:
             raise _stopped()
+        if begun and self._bytes and self._bytes + begun > self._max_bytes:
+            raise too_many(f"Records that have not come to their end have {self._max_bytes} bytes (requests.max.bytes)")
         try:
             async with asyncio.timeout_at(until) as timeout:
                 self._waiting.add(timeout)
+                self._bytes += begun
                 try:
                     return await next_chunk()
                 finally:
+                    self._bytes -= begun
                     self._waiting.discard(timeout)
         except TimeoutError:
             if self._is_stopping:
@@ -107,7 +117,7 @@ class RecordStream:
         limits = self._limits
         until = min(self._time() + limits.idle_seconds, self._ends_at)
         try:
-            return await self._streams.wait(next_chunk, until)
+            return await self._streams.wait(next_chunk, until, begun=self._splitter.begun)
         except TimeoutError:
             if until < self._ends_at:
                 reason = f"No record came within {limits.idle_seconds:g} s (streaming.connection.idle.timeout.ms)"

@@ -165,3 +165,22 @@ async def test_a_client_that_goes_ends_its_stream_without_an_answer(world: World
     with pytest.raises(ConnectionError):
         await codes(world.stream(), gone)
     world.streams.stop()  # which finds none of it
+
+
+async def test_what_has_begun_to_come_is_bounded_over_all_streams(world: World) -> None:
+    world.streams = RecordStreams(max_bytes=100)
+    chunks = [b'{"value":{"type":"STRING","data":"' + b"x" * 40, b'"}}']
+    left, goes_on = iter(chunks), asyncio.Event()
+
+    async def slow() -> bytes | None:
+        chunk = next(left, None)
+        if chunk != chunks[0]:
+            await goes_on.wait()
+        return chunk
+
+    first = asyncio.ensure_future(codes(world.stream(), slow))
+    await asyncio.sleep(0.01)
+    assert await codes(world.stream(), body(chunks)) == [429]
+    goes_on.set()
+    assert await first == [200]
+    assert await codes(world.stream(), body(chunks)) == [200]
