@@ -11,6 +11,8 @@ from core_broker.client.models import Cluster
 from core_broker.client.reachability import Reachability
 from rest_proxy.errors import ProxyError, from_cluster
 
+TEXT_BYTES_MAX = 32_767
+"""Longest text that the protocol can carry."""
 _KNOWN_SECONDS = 30.0
 """How long the cluster's id is believed without asking again: it changes only when another cluster takes its place."""
 
@@ -69,6 +71,12 @@ def watching(reachability: Reachability) -> Callable[[], None]:
         reachability.check()
 
     return watch
+
+
+def check_text(what: str, text: str) -> None:
+    """Raise ProxyError for text that the library cuts, at a NUL, or breaks its connection over: it is too long."""
+    if "\0" in text or len(text.encode()) > TEXT_BYTES_MAX:
+        raise ProxyError(40002, f"{what} {text[:80]!r} must have no NUL and at most {TEXT_BYTES_MAX} bytes.")
 
 
 def unknown_topic_or_partition() -> ProxyError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from core_broker.client.errors import ClientError, NotFound
 from core_broker.client.models import Config
 from rest_proxy.admin import brokers, topics
-from rest_proxy.admin.cluster import KafkaCluster, not_found, unknown_topic_or_partition
+from rest_proxy.admin.cluster import KafkaCluster, check_text, not_found, unknown_topic_or_partition
 from rest_proxy.errors import ProxyError, from_cluster
 
 
@@ -67,6 +67,8 @@ def change_topics(
     cluster: KafkaCluster, changes: Mapping[str, Sequence[Change]], *, validate_only: bool = False
 ) -> dict[str, ProxyError]:
     """Change configs of several topics, each all or none; gives what went wrong, by topic."""
+    for topic in changes:
+        check_text("Topic", topic)
     with cluster.asked() as admin:
         known = admin.configs_of_topics(changes)
         for topic, configs in known.items():
@@ -113,7 +115,7 @@ def of_cluster(cluster: KafkaCluster) -> list[Config]:
 
 def change_cluster(cluster: KafkaCluster, changes: Sequence[Change], *, validate_only: bool = False) -> None:
     """Change configs of all brokers, all or none."""
-    _check_once(changes)
+    _check_changes(changes)
     with cluster.asked() as admin:
         admin.alter_cluster_configs(put=_put(changes), remove=_removed(changes), validate_only=validate_only)
 
@@ -133,11 +135,14 @@ def _check_names(changes: Sequence[Change], configs: Iterable[Config], owner: st
     known = {config.key for config in configs}
     for change in changes:
         if change.name not in known:
-            raise ProxyError(404, f"Config {change.name} cannot be found for {owner}.")
-    _check_once(changes)
+            raise ProxyError(404, f"Config {change.name[:200]} cannot be found for {owner}.")
+    _check_changes(changes)
 
 
-def _check_once(changes: Sequence[Change]) -> None:
+def _check_changes(changes: Sequence[Change]) -> None:
+    for change in changes:
+        check_text("Config", change.name)
+        check_text(f"The value of config {change.name}", change.value or "")
     counts = Counter(change.name for change in changes)
     if twice := [name for name, count in counts.items() if count > 1]:
         raise ProxyError(40002, f"Error due to duplicate config keys : {', '.join(twice)}")

@@ -3,6 +3,7 @@
 from core_broker.client.admin import Admin
 from core_broker.client.errors import NotFound
 from core_broker.client.models import Group, Member
+from rest_proxy.admin.cluster import TEXT_BYTES_MAX
 from rest_proxy.errors import ProxyError
 from rest_proxy.models.v3_groups import AssignmentData, ConsumerData, GroupData
 from rest_proxy.models.v3_resources import Links
@@ -15,8 +16,6 @@ _STATES = {
     "empty": "EMPTY",
 }
 _KINDS = {"classic": "CLASSIC", "consumer": "CONSUMER"}
-_NAME_BYTES_MAX = 32_767
-"""Longest name that the protocol can carry."""
 _SHOWN_MAX = 200
 
 
@@ -32,7 +31,7 @@ def found(admin: Admin, group_id: str) -> Group:
     """A group, or 404."""
     missing = ProxyError(404, f"Consumer Group {_shown(group_id)} could not be found.")
     # The library cuts a name at NUL, and breaks its connection over one that the protocol cannot carry.
-    if "\0" in group_id or len(group_id.encode()) > _NAME_BYTES_MAX:
+    if "\0" in group_id or len(group_id.encode()) > TEXT_BYTES_MAX:
         raise missing
     try:
         group = admin.group(group_id)

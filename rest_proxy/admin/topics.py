@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core_broker.client.models import Topic
-from rest_proxy.admin.cluster import KafkaCluster, unknown_topic_or_partition
+from rest_proxy.admin.cluster import KafkaCluster, check_text, unknown_topic_or_partition
 from rest_proxy.errors import ProxyError
 
 _UNKNOWN_TOPIC = 40403
@@ -69,8 +69,9 @@ def delete(cluster: KafkaCluster, name: str) -> None:
 
 
 def _checked(name: str) -> str:
-    if not name or "\0" in name:
+    if not name:
         raise ProxyError(40002, f"Topic name {name!r} is invalid.")
+    check_text("Topic name", name)
     return name
 
 
@@ -79,6 +80,8 @@ def _checked_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
     for key, value in configs.items():
         if value is None:
             raise ProxyError(40002, f"Null value not supported for topic configs: {key}")
+        check_text("Config", key)
+        check_text(f"The value of config {key}", value)
         values[key] = value
     return values
 

@@ -6,16 +6,17 @@ from fastapi import Path
 from pydantic import AfterValidator
 
 from core_broker.service.web.paths import Segment
+from rest_proxy.admin.cluster import TEXT_BYTES_MAX
 
 
-def _without_nul(name: str) -> str:
-    """The library takes a NUL for the end of a name, and would mean another one."""
-    if "\0" in name:
-        raise ValueError("a name has no NUL")
+def _carried(name: str) -> str:
+    """The library takes a NUL for the end of a name, and breaks its connection over one that is too long."""
+    if "\0" in name or len(name.encode()) > TEXT_BYTES_MAX:
+        raise ValueError("no name is like that")
     return name
 
 
-Name = Annotated[Segment, AfterValidator(_without_nul)]
+Name = Annotated[Segment, AfterValidator(_carried)]
 
 ClusterId = Annotated[Segment, Path(description="The id of the cluster.", examples=["lkc-4PcEjkzRTm6pKpF5NVxqKw"])]
 TopicName = Annotated[Name, Path(description="The name of the topic.", examples=["orders"])]

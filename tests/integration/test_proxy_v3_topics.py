@@ -59,6 +59,31 @@ def shown(api: ClusterApi, name: str, *, partitions: int = 2, replicas: int = 1)
     }
 
 
+LONG = "x" * 40_000
+"""More than the protocol can carry: the client library would break its connection over it."""
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code"),
+    [
+        ("GET", f"/topics/{LONG}", None, 404),
+        ("GET", f"/topics/{LONG}/configs", None, 404),
+        ("PUT", f"/topics/{LONG}/configs/cleanup.policy", {"value": "compact"}, 404),
+        ("POST", "/topics", {"topic_name": LONG}, 40002),
+        ("POST", "/topics", {"topic_name": "long", "configs": [{"name": LONG, "value": "1"}]}, 40002),
+        ("POST", "/topics", {"topic_name": "long", "configs": [{"name": "retention.ms", "value": LONG}]}, 40002),
+        ("PUT", "/topics/{topic}/configs/cleanup.policy", {"value": LONG}, 40002),
+        ("PUT", "/broker-configs/compression.type", {"value": LONG}, 40002),
+    ],
+)
+def test_text_that_the_protocol_cannot_carry_is_refused(
+    api: ClusterApi, topic: str, method: str, path: str, body: object, code: int
+) -> None:
+    answer = api.send(method, path.replace("{topic}", topic), body)
+    assert answer.json()["error_code"] == code
+    assert len(answer.text) < 1000
+
+
 # --- topics ---
 
 
