@@ -1,14 +1,16 @@
 """Composition: clients of the cluster and of the registry, routes and the HTTP server become one running proxy."""
 
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 
 import uvloop
 from fastapi import APIRouter
 
 from core_broker.client.admin import Admin
+from core_broker.client.errors import ClientError
 from core_broker.client.reachability import Reachability
 from core_broker.service import lifecycle
 from core_broker.service.metrics import Family
@@ -19,7 +21,7 @@ from core_broker.service.web.limits import BodyLimits
 from core_broker.service.web.paths import RawPaths
 from core_broker.service.web.server import endpoints, serving
 from rest_proxy.admin.cluster import KafkaCluster, watching
-from rest_proxy.consume.instances import Instances
+from rest_proxy.consume.instances.instances import Instances
 from rest_proxy.consume.readers import Readers
 from rest_proxy.consume.streams import Streams
 from rest_proxy.errors import ProxyError
@@ -29,29 +31,19 @@ from rest_proxy.formats.encoding import Encoders
 from rest_proxy.formats.formats import Format
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.produce.producers import Producers
-from rest_proxy.produce.v3_records import RecordSender
-from rest_proxy.produce.v3_stream import RecordStreams
-from rest_proxy.routes import (
-    document,
-    v2_consumers,
-    v2_produce,
-    v2_records,
-    v2_topics,
-    v3_acls,
-    v3_brokers,
-    v3_clusters,
-    v3_configs,
-    v3_groups,
-    v3_partitions,
-    v3_reads,
-    v3_records,
-    v3_topics,
-)
+from rest_proxy.produce.v3.records import RecordSender
+from rest_proxy.produce.v3.stream import RecordStreams
+from rest_proxy.routes import document
 from rest_proxy.routes.backlog import Backlog
 from rest_proxy.routes.bytes_routes import Shortcut
 from rest_proxy.routes.cross_origin import shared
 from rest_proxy.routes.media_types import MediaTypes
 from rest_proxy.routes.reading import Reading
+from rest_proxy.routes.v2 import consumers as v2_consumers
+from rest_proxy.routes.v2 import produce as v2_produce
+from rest_proxy.routes.v2 import records as v2_records
+from rest_proxy.routes.v2 import topics as v2_topics
+from rest_proxy.routes.v3 import acls, brokers, clusters, configs, groups, partitions, reads, records, topics
 from rest_proxy.settings import ProxySettings
 from schema_registry.client.registry_client import RegistryClient
 
@@ -73,7 +65,7 @@ def run(settings: ProxySettings) -> int:
     """Run a proxy until it is told to stop; the exit code is the process's."""
     try:
         return lifecycle.run(running(settings), name="rest-proxy", loop_factory=uvloop.new_event_loop)
-    except (ProxyError, OSError, ValueError) as error:
+    except (ClientError, ProxyError, OSError, ValueError) as error:
         log.critical("REST proxy cannot start", extra={"reason": str(error)})
     return 1
 
@@ -81,54 +73,110 @@ def run(settings: ProxySettings) -> int:
 @asynccontextmanager
 async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
     """A proxy for as long as the block lasts; gives its endpoints."""
-    metrics = ProxyMetrics()
-    reachability = Reachability(settings.kafka(settings.admin_properties))
-    async with AsyncExitStack() as parts:
-        registry = parts.enter_context(RegistryClient(settings.registry()))
-        # Each part of the proxy adds its routes here; what must be closed enters `parts`.
-        routers: list[APIRouter] = []
-        producers = Producers(settings, reachability)
-        parts.push_async_callback(producers.close)
-        admin = Admin(settings.kafka(settings.admin_properties), watch=watching(reachability))
-        cluster = KafkaCluster(admin, reachability, address=settings.address)
-        decoders = {format_: Decoder(format_, registry) for format_ in Format}
-        readers = await parts.enter_async_context(Readers(settings, reachability))
-        streams = Streams(readers, limit=settings.streams_max, heartbeat_ms=settings.stream_heartbeat_ms)
-        reading = Reading(settings, readers=readers, streams=streams, decoders=decoders, metrics=metrics)
-        instances = Instances(settings, reachability=reachability, decoders=decoders, metrics=metrics)
-        await parts.enter_async_context(instances.running())
-        record_streams = RecordStreams(settings.requests_max_bytes)
-        metrics.watch("records_in_flight", "Records on their way to the cluster.", lambda: producers.records_in_flight)
-        metrics.watch("bytes_in_flight", "Bytes on their way to the cluster.", lambda: producers.bytes_in_flight)
-        metrics.watch("record_streams", "Streams that wait for more records to write.", lambda: record_streams.waiting)
-        metrics.watch("streams", "Live streams that are read.", lambda: streams.count)
-        metrics.watch("readers", "Pages that are read.", lambda: readers.in_use)
-        metrics.watch("readers_idle", "Readers kept for who reads on where they stopped.", lambda: readers.idle)
-        metrics.watch("consumer_instances", "Consumer instances that are open.", lambda: instances.count)
-        if settings.api_v2_enable:
-            routers.append(v2_records.router(reading))
-            routers.append(v2_consumers.router(settings, instances=instances))
-            routers.append(v2_topics.router(cluster))
-            encoders = Encoders(registry, rules.V2)
-            routers.append(v2_produce.router(settings, producers=producers, encoders=encoders, metrics=metrics))
-        if settings.api_v3_enable:
-            routers.append(v3_reads.router(reading, cluster, settings.advertised_listeners))
-            administered = (v3_clusters, v3_brokers, v3_topics, v3_partitions, v3_configs)
-            routers += [routes.router(cluster, settings.advertised_listeners) for routes in administered]
-            routers.append(v3_groups.router(cluster, settings.advertised_listeners))
-            routers.append(v3_acls.router(cluster, settings.advertised_listeners))
-            sender = RecordSender(producers, Encoders(registry, rules.V3), metrics)
-            routers.append(v3_records.router(settings, sender=sender, cluster=cluster, streams=record_streams))
-        async with serving(application(routers, settings, metrics), settings) as urls:
+    async with AsyncExitStack() as stack:
+        parts = await _start(settings, stack)
+        routers = [*_v2(settings, parts), *_v3(settings, parts)]
+        async with serving(application(routers, settings, parts.metrics, parts.is_healthy), settings) as urls:
             try:
                 yield endpoints(urls)
             finally:
-                instances.stop()
-                record_streams.stop()
-                streams.stop()  # while there are still connections to tell it to
+                parts.tell_end()  # while there are still connections to tell it to
 
 
-def application(routers: Sequence[APIRouter], settings: ProxySettings, metrics: ProxyMetrics) -> Application:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the routes of both APIs work with."""
+
+    metrics: ProxyMetrics
+    reachability: Reachability
+    registry: RegistryClient
+    producers: Producers
+    record_streams: RecordStreams
+    cluster: KafkaCluster
+    reading: Reading
+    streams: Streams
+    instances: Instances
+
+    def is_healthy(self) -> bool:
+        """Whether the cluster answers, without which there is nothing to do."""
+        try:
+            self.reachability.check()
+        except ClientError:
+            return False
+        return True
+
+    def tell_end(self) -> None:
+        """Let those who wait or stream know that the proxy stops."""
+        self.instances.stop()
+        self.record_streams.stop()
+        self.streams.stop()
+
+
+async def _start(settings: ProxySettings, stack: AsyncExitStack) -> Parts:
+    """Make every part; what must be closed enters the stack."""
+    metrics = ProxyMetrics()
+    for_admin = settings.kafka(settings.admin_properties)
+    reachability = Reachability(for_admin)
+    registry = stack.enter_context(RegistryClient(settings.registry()))
+    producers = Producers(settings, reachability)
+    stack.push_async_callback(producers.close)
+    producers.warm_up()
+    decoders = {format_: Decoder(format_, registry) for format_ in Format}
+    readers = await stack.enter_async_context(Readers(settings, reachability))
+    streams = Streams(readers, limit=settings.streams_max, heartbeat_ms=settings.stream_heartbeat_ms)
+    instances = Instances(settings, reachability=reachability, decoders=decoders, metrics=metrics)
+    await stack.enter_async_context(instances.running())
+    parts = Parts(
+        metrics=metrics,
+        reachability=reachability,
+        registry=registry,
+        producers=producers,
+        record_streams=RecordStreams(settings.requests_max_bytes),
+        cluster=KafkaCluster(Admin(for_admin, watch=watching(reachability)), reachability, address=settings.address),
+        reading=Reading(settings, readers=readers, streams=streams, decoders=decoders, metrics=metrics),
+        streams=streams,
+        instances=instances,
+    )
+    _watch(parts, readers)
+    return parts
+
+
+def _watch(parts: Parts, readers: Readers) -> None:
+    """Let `/metrics` tell what is open and in flight."""
+    watch, producers = parts.metrics.watch, parts.producers
+    watch("records_in_flight", "Records on their way to the cluster.", lambda: producers.records_in_flight)
+    watch("bytes_in_flight", "Bytes on their way to the cluster.", lambda: producers.bytes_in_flight)
+    watch("record_streams", "Streams that wait for more records to write.", lambda: parts.record_streams.waiting)
+    watch("streams", "Live streams that are read.", lambda: parts.streams.count)
+    watch("readers", "Pages that are read.", lambda: readers.in_use)
+    watch("readers_idle", "Readers kept for who reads on where they stopped.", lambda: readers.idle)
+    watch("consumer_instances", "Consumer instances that are open.", lambda: parts.instances.count)
+
+
+def _v2(settings: ProxySettings, parts: Parts) -> Iterable[APIRouter]:
+    if settings.api_v2_enable:
+        encoders = Encoders(parts.registry, rules.V2)
+        yield v2_produce.router(settings, producers=parts.producers, encoders=encoders, metrics=parts.metrics)
+        yield v2_consumers.router(settings, instances=parts.instances)
+        yield v2_records.router(parts.reading)
+        yield v2_topics.router(parts.cluster)
+
+
+def _v3(settings: ProxySettings, parts: Parts) -> Iterable[APIRouter]:
+    if settings.api_v3_enable:
+        sender = RecordSender(parts.producers, Encoders(parts.registry, rules.V3), parts.metrics)
+        yield records.router(settings, sender=sender, cluster=parts.cluster, streams=parts.record_streams)
+        yield reads.router(parts.reading, parts.cluster, settings.advertised_listeners)
+        for administered in (clusters, brokers, topics, partitions, configs, groups, acls):
+            yield administered.router(parts.cluster, settings.advertised_listeners)
+
+
+def application(
+    routers: Sequence[APIRouter],
+    settings: ProxySettings,
+    metrics: ProxyMetrics,
+    is_healthy: Callable[[], bool] = lambda: True,
+) -> Application:
     """The whole HTTP application; to be made inside the event loop that serves it."""
     counts = RequestCounts("caudal_rest_proxy")
 
@@ -136,11 +184,17 @@ def application(routers: Sequence[APIRouter], settings: ProxySettings, metrics: 
         yield from metrics.families()
         yield from counts.families()
 
-    app = create_app(title="Caudal REST proxy", description=_DESCRIPTION, error_type=ProxyError, collect=collect)
+    app = create_app(
+        title="Caudal REST proxy",
+        description=_DESCRIPTION,
+        error_type=ProxyError,
+        collect=collect,
+        is_healthy=is_healthy,
+    )
     for router in routers:
         app.include_router(router)
     document.describe(app)
-    unbounded = partial(v3_records.is_stream, max_bytes=settings.request_max_bytes)
+    unbounded = partial(records.is_stream, max_bytes=settings.request_max_bytes)
     backlog = Backlog(MediaTypes(Shortcut(app, routers)), settings.consumer_untaken_max_bytes)
     metrics.watch("untaken_bytes", "Of large answers that clients have not taken yet.", lambda: backlog.bytes)
     paths = RawPaths(backlog, merges_slashes=True)

@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 
 from core_broker.client.access import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from rest_proxy.errors import ProxyError
-from rest_proxy.models.v3_acls import AclData, CreateAclBody
-from rest_proxy.models.v3_resources import CollectionMetadata, Links, ResourceMetadata
+from rest_proxy.models.v3.acls import AclData, CreateAclBody
+from rest_proxy.models.v3.resources import CollectionMetadata, Links, ResourceMetadata
 
 _NOT_IN_RULES = {
     "resource_type": (ResourceType.ANY, ResourceType.UNKNOWN),

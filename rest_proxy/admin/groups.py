@@ -5,8 +5,8 @@ from core_broker.client.errors import NotFound
 from core_broker.client.models import Group, Member
 from rest_proxy.admin.cluster import TEXT_BYTES_MAX
 from rest_proxy.errors import ProxyError
-from rest_proxy.models.v3_groups import AssignmentData, ConsumerData, GroupData
-from rest_proxy.models.v3_resources import Links
+from rest_proxy.models.v3.groups import AssignmentData, ConsumerData, GroupData
+from rest_proxy.models.v3.resources import Links
 
 _STATES = {
     "preparing rebalancing": "PREPARING_REBALANCE",

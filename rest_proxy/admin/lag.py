@@ -8,8 +8,8 @@ from core_broker.client.admin import Admin
 from core_broker.client.errors import NotFound
 from core_broker.client.models import Group, Member
 from rest_proxy.errors import ProxyError
-from rest_proxy.models.v3_groups import LagData, LagSummaryData
-from rest_proxy.models.v3_resources import Links, ResourceMetadata
+from rest_proxy.models.v3.groups import LagData, LagSummaryData
+from rest_proxy.models.v3.resources import Links, ResourceMetadata
 
 Place = tuple[str, int]
 

@@ -61,6 +61,10 @@ class Producers:
         """Whether no broker of the cluster answers, as far as is known."""
         self._closing: set[asyncio.Task[None]] = set()
 
+    def warm_up(self) -> None:
+        """Make what most requests need: an idempotent producer takes half a second to be known to the cluster."""
+        self._start(STRONGEST)
+
     @property
     def records_in_flight(self) -> int:
         """Records that are on their way to the cluster."""

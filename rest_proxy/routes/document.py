@@ -13,7 +13,7 @@ from pydantic.json_schema import models_json_schema
 
 from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
 from rest_proxy.models.errors import ErrorBody, errors
-from rest_proxy.models.v2_produce import BODIES
+from rest_proxy.models.v2.produce import BODIES
 from rest_proxy.routes.media_types import EMBEDDED, JSON, V2, is_v3
 
 Document = dict[str, Any]

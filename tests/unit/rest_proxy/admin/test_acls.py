@@ -5,8 +5,8 @@ import pytest
 from core_broker.client.access import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from rest_proxy.admin import acls
 from rest_proxy.errors import ProxyError
-from rest_proxy.models.v3_acls import CreateAclBody
-from rest_proxy.models.v3_resources import Links
+from rest_proxy.models.v3.acls import CreateAclBody
+from rest_proxy.models.v3.resources import Links
 
 LINKS = Links(base="http://proxy", cluster_id="c-1")
 RULE = Acl(

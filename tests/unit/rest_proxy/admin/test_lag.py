@@ -3,7 +3,7 @@ import pytest
 from core_broker.client.models import Group, Member
 from rest_proxy.admin import lag
 from rest_proxy.errors import ProxyError
-from rest_proxy.models.v3_resources import Links
+from rest_proxy.models.v3.resources import Links
 
 LINKS = Links(base="http://proxy", cluster_id="c-1")
 ONE = Member(member_id="m-1", client_id="one", host="/h", instance_id="", partitions=(("t", 0), ("t", 3)))

@@ -1,0 +1,1 @@
+"""Consumer instances: their life, polls, positions, and what survives a restart."""

@@ -1,0 +1,119 @@
+"""A consumer instance in use: who calls it, on which threads, and since when nobody has."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import TypeVar
+
+from core_broker.client.errors import ClientError, Fatal
+from core_broker.client.reachability import Reachability
+from rest_proxy.consume.instances import errors
+from rest_proxy.consume.instances.instance import Instance
+from rest_proxy.errors import ProxyError, unavailable
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_SPARE_THREADS = 8
+
+
+class Threads:
+    """Threads that wait for the cluster on behalf of instances; they are made as they are needed."""
+
+    def __init__(self, instances_max: int, *, reachability: Reachability, address: str) -> None:
+        self._pool = ThreadPoolExecutor(instances_max + _SPARE_THREADS, "instance")
+        self._reachability = reachability
+        self._address = address
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """Call something that blocks."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+
+    async def check_cluster(self) -> None:
+        """Raise ProxyError, within a second, if no broker answers."""
+        if not self._reachability.is_believed():
+            try:
+                await self.run(self._reachability.check)
+            except ClientError as error:
+                raise self.told(error) from error
+
+    async def is_cluster_there(self) -> bool:
+        """Whether a broker answers."""
+        try:
+            await self.check_cluster()
+        except ProxyError:
+            return False
+        return True
+
+    def told(self, error: ClientError) -> ProxyError:
+        """What the cluster said, as an answer."""
+        return errors.from_consumer(error, address=self._address)
+
+    def shutdown(self) -> None:
+        """Start nothing any more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Live:
+    """An instance in use."""
+
+    def __init__(self, instance: Instance, threads: Threads) -> None:
+        self.instance = instance
+        self._threads = threads
+        self.using = asyncio.Lock()
+        """One call at a time."""
+        self.polling = asyncio.Lock()
+        """One poll at a time; others wait."""
+        self.used_at = time.monotonic()
+        self.noted_at = self.used_at
+        """When it was last written down that it is used."""
+        self.is_closed = False
+        self._in_work = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is in work."""
+        return not self._in_work and not self.using.locked()
+
+    @contextmanager
+    def in_work(self) -> Iterator[None]:
+        """A request is in work: the instance does not expire before it has ended."""
+        self._in_work += 1
+        try:
+            yield
+        finally:
+            self._in_work -= 1
+            self.used_at = time.monotonic()
+
+    async def call(self, call: Callable[[Instance], T]) -> T:
+        """Call the instance on a thread, when nobody else does; raises ProxyError."""
+        async with self.using:
+            if self.is_closed:
+                raise errors.not_found("It was deleted while this request waited.")
+            try:
+                return await self._threads.run(partial(self._called, call))
+            except ClientError as error:
+                raise self._threads.told(error) from error
+
+    def _called(self, call: Callable[[Instance], T]) -> T:
+        try:
+            return call(self.instance)
+        except Fatal as error:
+            log.warning("consumer instance is opened anew", extra={"group": self.instance.group, "reason": str(error)})
+            self.instance.reopen()
+            raise unavailable(f"The consumer had to be opened anew: {error}") from error
+
+    async def close(self, *, arrived_at: float | None = None) -> None:
+        """Leave the group; `arrived_at` is when the client asked for it, and what it has got is committed."""
+        self.is_closed = True
+        is_committing = arrived_at is not None and await self._threads.is_cluster_there()
+        async with self.using:
+            try:
+                await self._threads.run(partial(self.instance.close, arrived_at=arrived_at if is_committing else None))
+            except ClientError as error:
+                log.warning("consumer instance is not closed cleanly", extra={"reason": str(error)})

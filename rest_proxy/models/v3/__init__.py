@@ -1,0 +1,1 @@
+"""Bodies of API v3."""

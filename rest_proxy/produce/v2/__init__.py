@@ -1,0 +1,1 @@
+"""Requests of API v2 as records, and outcomes as its answers."""

@@ -1,0 +1,104 @@
+"""Records of API v2 become records of Kafka, one by one: a bad one does not stop the others."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Literal
+
+from core_broker.client.records import OutgoingRecord
+from rest_proxy.errors import ProxyError
+from rest_proxy.formats.encoding import Encoder, Encoders
+from rest_proxy.formats.formats import NO_CHOICE, Format
+from rest_proxy.produce.v2 import attributes
+from rest_proxy.produce.v2.request import NO_HEADERS, NULL, ProduceRequest, Record
+
+_AT_A_TIME = 2000
+_AT_A_TIME_BY_SCHEMA = 200
+"""So many records are written before others get their turn; those by schemas take longer."""
+
+
+class RecordWriter:
+    """Writes the records of one request in its format."""
+
+    def __init__(self, format: Format, topic: str, partition: int | None) -> None:  # noqa: A002 - the API's word
+        self._format = format
+        self._topic = topic
+        self._partition = partition
+        self._keys: Encoder | None = None
+        self._values: Encoder | None = None
+
+    @property
+    def key_schema_id(self) -> int | None:
+        """The id of the keys' schema, if they have one."""
+        return _schema_id(self._keys)
+
+    @property
+    def value_schema_id(self) -> int | None:
+        """The id of the values' schema, if they have one."""
+        return _schema_id(self._values)
+
+    async def prepare(self, request: ProduceRequest, encoders: Encoders) -> None:
+        """Find the schemas; raises ProxyError when they cannot be used for any record."""
+        self._keys = await self._encoder(request, encoders, "key")
+        self._values = await self._encoder(request, encoders, "value")
+
+    async def write(self, records: Sequence[Record]) -> list[OutgoingRecord | ProxyError]:
+        """What is to be sent for each record, or why it cannot be sent."""
+        at_a_time = _AT_A_TIME_BY_SCHEMA if self._format.has_schema else _AT_A_TIME
+        if len(records) <= at_a_time:
+            return [self._written(record) for record in records]
+        written: list[OutgoingRecord | ProxyError] = []
+        for start in range(0, len(records), at_a_time):
+            written += [self._written(record) for record in records[start : start + at_a_time]]
+            await asyncio.sleep(0)
+        return written
+
+    async def _encoder(
+        self, request: ProduceRequest, encoders: Encoders, part: Literal["key", "value"]
+    ) -> Encoder | None:
+        is_key = part == "key"
+        choice = NO_CHOICE
+        if self._format.has_schema:
+            choice = request.key_choice() if is_key else request.value_choice()
+            if choice is NO_CHOICE:
+                _check_absent(request, part)
+                return None
+        return encoders.ready(self._format, self._topic, is_key=is_key, choice=choice) or await encoders.encoder(
+            self._format, self._topic, is_key=is_key, choice=choice
+        )
+
+    def _written(self, record: Record) -> OutgoingRecord | ProxyError:
+        keys, values = self._keys, self._values
+        try:
+            written = OutgoingRecord(
+                topic=self._topic,
+                value=values.encode(record.value) if values is not None else None,
+                key=keys.encode(record.key) if keys is not None and record.key is not NULL else None,
+                partition=self._partition if record.partition is None else attributes.partition(record.partition),
+            )
+            if record.headers is NO_HEADERS and record.timestamp is None:
+                return written
+            return _with_attributes(written, record)
+        except ProxyError as error:
+            return error
+
+
+def _with_attributes(written: OutgoingRecord, record: Record) -> OutgoingRecord:
+    return OutgoingRecord(
+        topic=written.topic,
+        value=written.value,
+        key=written.key,
+        partition=written.partition,
+        headers=attributes.headers(record.headers),
+        timestamp_ms=None if record.timestamp is None else attributes.timestamp_ms(record.timestamp),
+    )
+
+
+def _check_absent(request: ProduceRequest, part: Literal["key", "value"]) -> None:
+    """A format with schemas needs one, unless there is nothing to be written by it."""
+    if any(bytes(getattr(record, part)) != b"null" for record in request.records):
+        code = 42201 if part == "key" else 42202
+        raise ProxyError(code, f"Request includes {part}s but does not include {part} schema")
+
+
+def _schema_id(encoder: Encoder | None) -> int | None:
+    return encoder.schema.id if encoder is not None and encoder.schema is not None else None

@@ -1,0 +1,362 @@
+"""Consumer instances of API v2: `/consumers/{group}`."""
+
+import asyncio
+from functools import partial
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from core_broker.client.consumer import Place
+from core_broker.client.group_consumer import BEGINNING, END, Commit
+from core_broker.service.web.connections import connection_of
+from core_broker.service.web.errors import envelope
+from core_broker.service.web.limits import BoundedRoute
+from core_broker.service.web.media_types import preferred
+from core_broker.service.web.paths import Segment
+from rest_proxy.consume.instances import errors as instance_errors
+from rest_proxy.consume.instances.instance import Instance
+from rest_proxy.consume.instances.instances import Instances
+from rest_proxy.errors import ProxyError, too_large
+from rest_proxy.models.errors import errors
+from rest_proxy.models.v2.consumers import (
+    V2Commits,
+    V2CommittedOffset,
+    V2CommittedOffsets,
+    V2ConsumedRecord,
+    V2CreatedInstance,
+    V2CreateInstance,
+    V2Partition,
+    V2Partitions,
+    V2Positions,
+    V2SubscribedTopics,
+    V2Subscription,
+)
+from rest_proxy.routes.addresses import base_url
+from rest_proxy.routes.media_types import EMBEDDED, V2
+from rest_proxy.settings import ProxySettings
+
+_MAX_GET_BODY_BYTES = 1024 * 1024
+_GET_BODY_SECONDS = 10.0
+_JSON = V2[0].decode()
+_partitions = TypeAdapter(V2Partitions)
+
+Group = Annotated[Segment, Path(description="The name of the consumer group.", examples=["billing"])]
+Name = Annotated[Segment, Path(description="The name of the instance in its group.", examples=["reader-1"])]
+Timeout = Annotated[
+    int | None,
+    Query(
+        ge=-1,
+        le=2**31 - 1,
+        description="How long to wait for records, in milliseconds (ten minutes at most); left out or -1: as long as "
+        "the instance was created with, once the group has given it partitions.",
+        examples=[1000],
+    ),
+]
+MaxBytes = Annotated[
+    int | None,
+    Query(
+        ge=-1,
+        le=2**63 - 1,
+        description="Most bytes of keys and values in the answer; one record is answered whatever its size.",
+        examples=[1_000_000],
+    ),
+]
+
+
+class V2Response(Response):
+    """An answer in the media type that it has unless another one is asked for."""
+
+    media_type = _JSON
+
+
+def router(settings: ProxySettings, *, instances: Instances) -> APIRouter:
+    """The routes."""
+    routes = APIRouter(prefix="/consumers/{group}", tags=["v2 consumers"], route_class=BoundedRoute)
+    _add_life(routes, settings, instances)
+    _add_subscription(routes, instances)
+    _add_assignments(routes, instances)
+    _add_positions(routes, instances)
+    _add_offsets(routes, instances)
+    _add_records(routes, instances)
+    return routes
+
+
+def _add_life(routes: APIRouter, settings: ProxySettings, instances: Instances) -> None:
+    @routes.post("", operation_id="createConsumerInstanceV2", responses=_told(409, 422, 429, model=V2CreatedInstance))
+    async def create_instance(group: Group, request: Request, body: V2CreateInstance | None = None) -> Response:
+        """Create a consumer instance in a group."""
+        name = await instances.create(group, body or V2CreateInstance())
+        base = base_url(request, settings.advertised_listeners)
+        uri = f"{base}/consumers/{quote(group, safe='')}/instances/{quote(name, safe='')}"
+        return _answer(V2CreatedInstance(instance_id=name, base_uri=uri))
+
+    @routes.delete(
+        "/instances/{name}",
+        operation_id="deleteConsumerInstanceV2",
+        status_code=204,
+        responses=errors(404, 422),
+        response_class=Response,
+    )
+    async def delete_instance(group: Group, name: Name) -> Response:
+        """End a consumer instance: it leaves its group at once, and commits before if it does so by itself."""
+        await instances.delete(group, name)
+        return _nothing()
+
+
+def _add_subscription(routes: APIRouter, instances: Instances) -> None:
+    path = "/instances/{name}/subscription"
+
+    @routes.post(
+        path, operation_id="subscribeV2", status_code=204, responses=errors(404, 409, 422), response_class=Response
+    )
+    async def subscribe(group: Group, name: Name, body: V2Subscription) -> Response:
+        """Subscribe to topics, by name or by a pattern; replaces the subscription before."""
+        if body.topics is not None and body.topic_pattern is not None:
+            raise instance_errors.exclusive()
+        if body.topics is not None:
+            topics = body.topics
+            await instances.use(group, name, lambda instance: instance.subscribe(topics), is_remote=False)
+        elif body.topic_pattern is not None:
+            pattern = body.topic_pattern
+            await instances.use(group, name, lambda instance: instance.subscribe_to_pattern(pattern))
+        else:
+            raise instance_errors.illegal_state("Neither topic_pattern nor topics are present in request")
+        return _nothing()
+
+    @routes.get(path, operation_id="getSubscriptionV2", responses=_told(404, 422, model=V2SubscribedTopics))
+    async def get_subscription(group: Group, name: Name) -> Response:
+        """The topics that an instance is subscribed to."""
+        topics = await instances.use(group, name, lambda instance: instance.topics, is_remote=False)
+        return _answer(V2SubscribedTopics(topics=topics))
+
+    @routes.delete(
+        path, operation_id="unsubscribeV2", status_code=204, responses=errors(404, 422), response_class=Response
+    )
+    async def unsubscribe(group: Group, name: Name) -> Response:
+        """End a subscription, or an assignment."""
+        await instances.use(group, name, Instance.unsubscribe)
+        return _nothing()
+
+
+def _add_assignments(routes: APIRouter, instances: Instances) -> None:
+    path = "/instances/{name}/assignments"
+
+    @routes.post(
+        path,
+        operation_id="assignPartitionsV2",
+        status_code=204,
+        responses=errors(404, 409, 422),
+        response_class=Response,
+    )
+    async def assign(group: Group, name: Name, body: V2Partitions) -> Response:
+        """Read these partitions, whatever the group does; replaces the assignment before."""
+        await instances.use(group, name, partial(Instance.assign, places=_places(body.partitions)))
+        return _nothing()
+
+    @routes.get(path, operation_id="getAssignmentsV2", responses=_told(404, 422, model=V2Partitions))
+    async def get_assignments(group: Group, name: Name) -> Response:
+        """The partitions that an instance reads, by its own choice or by the group's."""
+        places = await instances.assigned(group, name)
+        return _answer(
+            V2Partitions(partitions=[V2Partition(topic=topic, partition=number) for topic, number in places])
+        )
+
+
+def _add_positions(routes: APIRouter, instances: Instances) -> None:
+    path = "/instances/{name}/positions"
+
+    @routes.post(path, operation_id="seekV2", status_code=204, responses=errors(404, 409, 422), response_class=Response)
+    async def seek(group: Group, name: Name, body: V2Positions) -> Response:
+        """Read on at offsets, or at the first records with a time or a later one (at the end, if there is none)."""
+        offsets = {(item.topic, item.partition): item.offset for item in body.offsets}
+        times = {(item.topic, item.partition): int(item.timestamp.timestamp() * 1000) for item in body.timestamps}
+        await instances.seek(group, name, offsets=offsets, times={place: max(0, ms) for place, ms in times.items()})
+        return _nothing()
+
+    @routes.post(
+        f"{path}/beginning",
+        operation_id="seekToBeginningV2",
+        status_code=204,
+        responses=errors(404, 409, 422),
+        response_class=Response,
+    )
+    async def seek_to_beginning(group: Group, name: Name, body: V2Partitions) -> Response:
+        """Read on at the first records of partitions."""
+        await instances.seek(group, name, offsets={}, times=dict.fromkeys(_places(body.partitions), BEGINNING))
+        return _nothing()
+
+    @routes.post(
+        f"{path}/end",
+        operation_id="seekToEndV2",
+        status_code=204,
+        responses=errors(404, 409, 422),
+        response_class=Response,
+    )
+    async def seek_to_end(group: Group, name: Name, body: V2Partitions) -> Response:
+        """Read on behind the last records of partitions."""
+        await instances.seek(group, name, offsets={}, times=dict.fromkeys(_places(body.partitions), END))
+        return _nothing()
+
+
+def _add_offsets(routes: APIRouter, instances: Instances) -> None:
+    path = "/instances/{name}/offsets"
+
+    @routes.post(path, operation_id="commitOffsetsV2", responses=_told(404, 409, 422, model=list[V2CommittedOffset]))
+    async def commit(group: Group, name: Name, body: V2Commits | None = None) -> Response:
+        """Commit offsets: those of the listed records, or of all that were answered. The answer is an empty list."""
+        listed = None if body is None else body.offsets
+        commits = None
+        if listed is not None:
+            commits = {(item.topic, item.partition): Commit(item.offset + 1, item.metadata or "") for item in listed}
+        await instances.commit(group, name, commits)
+        return V2Response(b"[]")
+
+    @routes.get(
+        path,
+        operation_id="getCommittedOffsetsV2",
+        responses=_told(404, 408, 413, 422, model=V2CommittedOffsets),
+        openapi_extra={
+            "requestBody": {
+                "description": "The partitions, for clients that can send a body with GET.",
+                "content": {_JSON: {"schema": {"$ref": "#/components/schemas/V2Partitions"}}},
+            }
+        },
+    )
+    async def get_committed(
+        group: Group,
+        name: Name,
+        request: Request,
+        topic: Annotated[str | None, Query(max_length=249, description="A topic, instead of a body.")] = None,
+        partition: Annotated[
+            list[Annotated[int, Query(ge=0, le=2**31 - 1)]] | None,
+            Query(max_length=1000, description="Its partitions, each `partition=`."),
+        ] = None,
+    ) -> Response:
+        """What the group has committed for the partitions in the body or the query, or else for all that are read."""
+        if topic is not None:
+            places = [(topic, number) for number in partition or []]
+        else:
+            places = await _asked_in_body(request) or list(await instances.assigned(group, name))
+        found = await instances.use(group, name, lambda instance: instance.committed(places))
+        offsets = [
+            V2CommittedOffset(topic=place[0], partition=place[1], offset=item.offset, metadata=item.metadata)
+            for place, item in found.items()
+        ]
+        return _answer(V2CommittedOffsets(offsets=offsets))
+
+
+def _add_records(routes: APIRouter, instances: Instances) -> None:
+    schema = {"type": "array", "items": {"$ref": f"#/components/schemas/{V2ConsumedRecord.__name__}"}}
+    answers = {media_type.decode(): {"schema": schema} for media_type in (*EMBEDDED, V2[0])}
+
+    @routes.get(
+        "/instances/{name}/records",
+        operation_id="pollRecordsV2",
+        responses={
+            **errors(404, 406, 409, 422),
+            200: {"model": list[V2ConsumedRecord], "description": "The next records.", "content": answers},
+        },
+    )
+    async def poll(
+        group: Group,
+        name: Name,
+        request: Request,
+        timeout: Timeout = None,  # noqa: ASYNC109 - the API's word
+        max_bytes: MaxBytes = None,
+    ) -> Response:
+        """The next records, in the format of the instance.
+
+        It is answered as soon as there are fetch.min.bytes of them, or when the time is over, then with what there is.
+        What an answer holds counts as received when the client comes back; until then it is not committed.
+        """
+        accept = request.headers.get("accept", "*/*").encode()
+        media_type = preferred(accept, tuple(EMBEDDED)) or preferred(accept, V2) or V2[0]
+        try:
+            media_type = await _media_type(instances, group, name, accept)
+            body = await instances.poll(
+                group,
+                name,
+                timeout_ms=None if timeout is None or timeout < 0 else timeout,
+                max_bytes=None if max_bytes is None or max_bytes <= 0 else max_bytes,
+                client=_Client(request),
+            )
+        except ProxyError as error:
+            return _refusal(error, media_type.decode())
+        return Response(body, media_type=media_type.decode())
+
+
+class _Client:
+    """The client of a request, by its connection."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._connection = connection_of(request.scope)
+
+    async def is_gone(self) -> bool:
+        """Whether it has left."""
+        return await self._request.is_disconnected() or (
+            self._connection is not None and self._connection.has_hung_up()
+        )
+
+    def is_lost(self) -> bool:
+        """Whether it went without having read its answer."""
+        return self._connection is not None and self._connection.is_broken
+
+
+async def _media_type(instances: Instances, group: str, name: str, accept: bytes) -> bytes:
+    """What the records are called; raises ProxyError unless the client accepts the instance's format."""
+    own = await instances.format_of(group, name)
+    offered = next(media_type for media_type, format_ in EMBEDDED.items() if format_ is own)
+    chosen = preferred(accept, (offered, *V2))
+    if chosen is None and preferred(accept, tuple(EMBEDDED)) is not None:
+        raise instance_errors.format_mismatch(own)
+    if chosen is None:
+        raise ProxyError(406, "HTTP 406 Not Acceptable")
+    return chosen
+
+
+async def _asked_in_body(request: Request) -> list[Place]:
+    """The partitions in the body of a GET; raises ProxyError."""
+    body = b""
+    try:
+        async with asyncio.timeout(_GET_BODY_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > _MAX_GET_BODY_BYTES:
+                    raise too_large(f"The body of a GET may have {_MAX_GET_BODY_BYTES} bytes")
+    except TimeoutError:
+        raise ProxyError(408, f"The body did not come within {_GET_BODY_SECONDS:g} s") from None
+    if not body.strip():
+        return []
+    try:
+        return _places(_partitions.validate_json(body).partitions)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "body"
+        raise ProxyError(400, f"Body {where}: {first['msg']}") from None
+
+
+def _places(partitions: list[V2Partition]) -> list[Place]:
+    return [(item.topic, item.partition) for item in partitions]
+
+
+def _told(*statuses: int, model: Any) -> dict[int | str, dict[str, Any]]:
+    return {**errors(*statuses), 200: {"model": model}}
+
+
+def _answer(model: BaseModel) -> Response:
+    return V2Response(model.model_dump_json())
+
+
+def _nothing() -> Response:
+    return Response(status_code=204)
+
+
+def _refusal(error: ProxyError, media_type: str) -> Response:
+    response = envelope(error.status, error.code, error.message)
+    response.headers["content-type"] = media_type
+    if error.retry_after_seconds:
+        response.headers["retry-after"] = str(error.retry_after_seconds)
+    return response

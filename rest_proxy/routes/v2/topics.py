@@ -1,0 +1,128 @@
+"""`/brokers` and `/topics` of API v2: what there is in the cluster."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import msgspec
+from fastapi import APIRouter, Body, Response
+from fastapi.openapi.models import Example
+from fastapi.responses import JSONResponse
+
+from core_broker.service.web.limits import BoundedRoute
+from rest_proxy.admin import brokers, configs, partitions, topics
+from rest_proxy.admin.cluster import KafkaCluster
+from rest_proxy.errors import ProxyError
+from rest_proxy.models.errors import errors
+from rest_proxy.models.v2.topics import (
+    BrokerList,
+    PartitionDetails,
+    PartitionOffsets,
+    TopicDetails,
+    partition_details,
+    topic_details,
+)
+from rest_proxy.routes.media_types import V2
+from rest_proxy.routes.parameters import PartitionId, TopicName
+from rest_proxy.routes.v3.answers import told
+
+_UNKNOWN_TOPIC_IN_V3 = 40403
+_INVALID_REQUEST = 40002
+_ANYTHING: dict[str, Example] = {"anything": {"summary": "Any texts by name.", "value": {"hello": "proxy"}}}
+
+
+class V2Response(JSONResponse):
+    """An answer of API v2, for the description of the routes; the layer around them names it as the client wishes."""
+
+    media_type = V2[0].decode()
+
+
+def router(cluster: KafkaCluster) -> APIRouter:
+    """The routes, answering for one cluster."""
+    routes = APIRouter(tags=["v2 topics"], route_class=BoundedRoute, default_response_class=V2Response)
+    _add_cluster(routes, cluster)
+    _add_topics(routes, cluster)
+    _add_partitions(routes, cluster)
+    return routes
+
+
+def _add_cluster(routes: APIRouter, cluster: KafkaCluster) -> None:
+    @routes.get("/", response_model=dict[str, str], operation_id="getRootV2")
+    def get_root() -> Response:
+        """Whether the proxy is there."""
+        return Response(b"{}", media_type="application/json")
+
+    @routes.post("/", response_model=dict[str, str], operation_id="postRootV2")
+    def post_root(
+        body: Annotated[dict[str, str] | None, Body(openapi_examples=_ANYTHING)] = None,  # noqa: ARG001 - it is checked
+    ) -> Response:
+        """Whether the proxy is there and takes what is sent to it."""
+        return Response(b"{}", media_type="application/json")
+
+    @routes.get("/brokers", response_model=BrokerList, responses=errors(406), operation_id="listBrokersV2")
+    def list_brokers() -> Response:
+        """The ids of the brokers."""
+        return told(BrokerList(brokers=[broker.id for broker in brokers.listed(cluster)]))
+
+
+def _add_topics(routes: APIRouter, cluster: KafkaCluster) -> None:
+    @routes.get("/topics", response_model=list[str], responses=errors(406), operation_id="listTopicsV2")
+    def list_topics() -> Response:
+        """The names of the topics, without those that Kafka keeps for itself."""
+        names = [topic.name for topic in topics.listed(cluster)]
+        return Response(msgspec.json.encode(names), media_type="application/json")
+
+    @routes.get("/topics/{topic}", response_model=TopicDetails, responses=errors(404, 406), operation_id="getTopicV2")
+    def get_topic(topic: TopicName) -> Response:
+        """A topic with its configs and partitions."""
+        with _in_v2():
+            return told(topic_details(topics.found(cluster, topic), configs.of_topic(cluster, topic)))
+
+
+def _add_partitions(routes: APIRouter, cluster: KafkaCluster) -> None:
+    @routes.get(
+        "/topics/{topic}/partitions",
+        response_model=list[PartitionDetails],
+        responses=errors(404, 406),
+        operation_id="listPartitionsV2",
+    )
+    def list_partitions(topic: TopicName) -> Response:
+        """The partitions of a topic."""
+        with _in_v2():
+            found = [partition_details(partition).model_dump() for partition in partitions.listed(cluster, topic)]
+        return Response(msgspec.json.encode(found), media_type="application/json")
+
+    @routes.get(
+        "/topics/{topic}/partitions/{partition}",
+        response_model=PartitionDetails,
+        responses=errors(404, 406),
+        operation_id="getPartitionV2",
+    )
+    def get_partition(topic: TopicName, partition: PartitionId) -> Response:
+        """A partition of a topic."""
+        with _in_v2():
+            found = partitions.found(cluster, topic, partition, missing=ProxyError(40402, "Partition not found."))
+        return told(partition_details(found))
+
+    @routes.get(
+        "/topics/{topic}/partitions/{partition}/offsets",
+        response_model=PartitionOffsets,
+        responses=errors(404, 406),
+        operation_id="getPartitionOffsetsV2",
+    )
+    def get_partition_offsets(topic: TopicName, partition: PartitionId) -> Response:
+        """Where a partition begins and ends."""
+        with _in_v2():
+            beginning, end = partitions.offsets(cluster, topic, partition)
+        return told(PartitionOffsets(beginning_offset=beginning, end_offset=end))
+
+
+@contextmanager
+def _in_v2() -> Iterator[None]:
+    """A topic that does not exist, or cannot, has a code of its own in API v2."""
+    try:
+        yield
+    except ProxyError as error:
+        if error.code in (_UNKNOWN_TOPIC_IN_V3, _INVALID_REQUEST):
+            raise ProxyError(40401, "Topic not found.") from error
+        raise

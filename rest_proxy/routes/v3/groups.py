@@ -1,0 +1,176 @@
+"""Consumer groups in API v3: `/v3/clusters/{cluster_id}/consumer-groups…`."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Response
+
+from core_broker.client.models import Group
+from core_broker.service.web.limits import BoundedRoute
+from core_broker.service.web.paths import Segment
+from rest_proxy.admin import groups, lag
+from rest_proxy.admin.cluster import KafkaCluster
+from rest_proxy.models.errors import errors
+from rest_proxy.models.v3.groups import (
+    AssignmentData,
+    AssignmentDataList,
+    ConsumerData,
+    ConsumerDataList,
+    GroupData,
+    GroupDataList,
+    LagData,
+    LagDataList,
+    LagSummaryData,
+)
+from rest_proxy.models.v3.resources import Links
+from rest_proxy.routes.parameters import PartitionId, TopicName
+from rest_proxy.routes.v3.answers import InCluster, in_cluster, told
+
+_GROUPS = "/v3/clusters/{cluster_id}/consumer-groups"
+_CONSUMERS = _GROUPS + "/{consumer_group_id}/consumers"
+_ASSIGNMENTS = _CONSUMERS + "/{consumer_id}/assignments"
+_LAGS = _GROUPS + "/{consumer_group_id}/lags"
+_ERRORS = errors(404)
+
+GroupId = Annotated[Segment, Path(description="The id of the group, percent-encoded.", examples=["billing"])]
+ConsumerId = Annotated[
+    Segment, Path(description="The id that the group gave to a member, percent-encoded.", examples=["billing-1-9f0a"])
+]
+
+
+def router(cluster: KafkaCluster, advertised: Sequence[str] = ()) -> APIRouter:
+    """Consumer groups over HTTP."""
+    routes = APIRouter(tags=["v3 consumer groups"], route_class=BoundedRoute)
+    within = in_cluster(cluster, advertised)
+    _add_groups(routes, cluster, within)
+    _add_consumers(routes, cluster, within)
+    _add_assignments(routes, cluster, within)
+    _add_lags(routes, cluster, within)
+    return routes
+
+
+def _found(cluster: KafkaCluster, group_id: str) -> Group:
+    with cluster.asked() as admin:
+        return groups.found(admin, group_id)
+
+
+def _measured(cluster: KafkaCluster, group_id: str) -> tuple[Group, list[lag.PartitionLag]]:
+    with cluster.asked() as admin:
+        group = groups.found(admin, group_id)
+        return group, lag.lags(admin, group)
+
+
+def _add_groups(routes: APIRouter, cluster: KafkaCluster, within: InCluster) -> None:
+    @routes.get(_GROUPS, operation_id="listKafkaConsumerGroups", response_model=GroupDataList, responses=_ERRORS)
+    def list_consumer_groups(links: Annotated[Links, Depends(within)]) -> Response:
+        """Every consumer group of the cluster."""
+        with cluster.asked() as admin:
+            listed = groups.listed(admin)
+        data = [groups.group_data(group, links) for group in listed]
+        return told(GroupDataList(metadata=links.collection("consumer-groups"), data=data))
+
+    @routes.get(
+        _GROUPS + "/{consumer_group_id}",
+        operation_id="getKafkaConsumerGroup",
+        response_model=GroupData,
+        responses=_ERRORS,
+    )
+    def get_consumer_group(consumer_group_id: GroupId, links: Annotated[Links, Depends(within)]) -> Response:
+        """A consumer group: its state, its kind, and where its members and its lag are told."""
+        return told(groups.group_data(_found(cluster, consumer_group_id), links))
+
+
+def _add_consumers(routes: APIRouter, cluster: KafkaCluster, within: InCluster) -> None:
+    @routes.get(_CONSUMERS, operation_id="listKafkaConsumers", response_model=ConsumerDataList, responses=_ERRORS)
+    def list_consumers(consumer_group_id: GroupId, links: Annotated[Links, Depends(within)]) -> Response:
+        """The members of a consumer group."""
+        group = _found(cluster, consumer_group_id)
+        members = sorted(group.members, key=lambda member: member.member_id)
+        data = [groups.consumer_data(group, member, links) for member in members]
+        metadata = links.collection("consumer-groups", group.group_id, "consumers")
+        return told(ConsumerDataList(metadata=metadata, data=data))
+
+    @routes.get(
+        _CONSUMERS + "/{consumer_id}", operation_id="getKafkaConsumer", response_model=ConsumerData, responses=_ERRORS
+    )
+    def get_consumer(
+        consumer_group_id: GroupId, consumer_id: ConsumerId, links: Annotated[Links, Depends(within)]
+    ) -> Response:
+        """A member of a consumer group."""
+        group = _found(cluster, consumer_group_id)
+        return told(groups.consumer_data(group, groups.member(group, consumer_id), links))
+
+
+def _add_assignments(routes: APIRouter, cluster: KafkaCluster, within: InCluster) -> None:
+    @routes.get(
+        _ASSIGNMENTS,
+        operation_id="listKafkaConsumerAssignments",
+        response_model=AssignmentDataList,
+        responses=_ERRORS,
+    )
+    def list_consumer_assignments(
+        consumer_group_id: GroupId, consumer_id: ConsumerId, links: Annotated[Links, Depends(within)]
+    ) -> Response:
+        """The partitions that a member of a consumer group reads."""
+        group = _found(cluster, consumer_group_id)
+        member = groups.member(group, consumer_id)
+        data = [groups.assignment_data(group, member, place, links) for place in sorted(member.partitions)]
+        metadata = links.collection("consumer-groups", group.group_id, "consumers", member.member_id, "assignments")
+        return told(AssignmentDataList(metadata=metadata, data=data))
+
+    @routes.get(
+        _ASSIGNMENTS + "/{topic_name}/partitions/{partition_id}",
+        operation_id="getKafkaConsumerAssignment",
+        response_model=AssignmentData,
+        responses=_ERRORS,
+    )
+    def get_consumer_assignment(
+        consumer_group_id: GroupId,
+        consumer_id: ConsumerId,
+        topic_name: TopicName,
+        partition_id: PartitionId,
+        links: Annotated[Links, Depends(within)],
+    ) -> Response:
+        """One partition that a member of a consumer group reads."""
+        group = _found(cluster, consumer_group_id)
+        member = groups.member(group, consumer_id)
+        groups.check_assigned(member, topic_name, partition_id)
+        return told(groups.assignment_data(group, member, (topic_name, partition_id), links))
+
+
+def _add_lags(routes: APIRouter, cluster: KafkaCluster, within: InCluster) -> None:
+    @routes.get(
+        _GROUPS + "/{consumer_group_id}/lag-summary",
+        operation_id="getKafkaConsumerGroupLagSummary",
+        response_model=LagSummaryData,
+        responses=_ERRORS,
+    )
+    def get_consumer_group_lag_summary(
+        consumer_group_id: GroupId, links: Annotated[Links, Depends(within)]
+    ) -> Response:
+        """How far a consumer group is behind in all, and where it is the farthest behind."""
+        group, measured = _measured(cluster, consumer_group_id)
+        return told(lag.summary_data(group, measured, links))
+
+    @routes.get(_LAGS, operation_id="listKafkaConsumerLags", response_model=LagDataList, responses=_ERRORS)
+    def list_consumer_lags(consumer_group_id: GroupId, links: Annotated[Links, Depends(within)]) -> Response:
+        """How far a consumer group is behind, by partition: those in which it has committed."""
+        group, measured = _measured(cluster, consumer_group_id)
+        data = [lag.lag_data(group, one, links) for one in measured]
+        return told(LagDataList(metadata=links.collection("consumer-groups", group.group_id, "lags"), data=data))
+
+    @routes.get(
+        _LAGS + "/{topic_name}/partitions/{partition_id}",
+        operation_id="getKafkaConsumerLag",
+        response_model=LagData,
+        responses=_ERRORS,
+    )
+    def get_consumer_lag(
+        consumer_group_id: GroupId,
+        topic_name: TopicName,
+        partition_id: PartitionId,
+        links: Annotated[Links, Depends(within)],
+    ) -> Response:
+        """How far a consumer group is behind in one partition."""
+        group, measured = _measured(cluster, consumer_group_id)
+        return told(lag.lag_data(group, lag.of_partition(measured, topic_name, partition_id), links))

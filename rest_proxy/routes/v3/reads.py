@@ -1,0 +1,163 @@
+"""API v3: records of a partition as pages and streams, and those of a topic as a stream."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated
+from urllib.parse import urlencode
+
+import msgspec
+from fastapi import APIRouter, Depends, Request, Response
+
+from core_broker.service.web.limits import BoundedRoute
+from rest_proxy.admin.cluster import KafkaCluster
+from rest_proxy.consume.reads import Page
+from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
+from rest_proxy.errors import ProxyError
+from rest_proxy.formats.formats import Format
+from rest_proxy.models.errors import errors
+from rest_proxy.models.records_read import EVENTS, NDJSON_V3, RecordList
+from rest_proxy.models.v3.resources import Links
+from rest_proxy.routes.media_types import JSON
+from rest_proxy.routes.parameters import PartitionId, TopicName
+from rest_proxy.routes.read_parameters import (
+    Accept,
+    FromOrigin,
+    FromTopicOrigin,
+    IsolationLevel,
+    KeyFormat,
+    StreamLimits,
+    V3Limits,
+    ValueFormat,
+    negotiated,
+)
+from rest_proxy.routes.reading import Asked, Reading
+from rest_proxy.routes.v3.answers import InCluster, in_cluster
+
+_TOPIC = "/v3/clusters/{cluster_id}/topics/{topic_name}"
+_DEFAULT_RECORDS = 1000
+_ORIGINS = ("offset", "timestamp", "from", "position")
+_UNKNOWN = 40403
+"""What API v3 calls a topic or partition that is not there."""
+_STREAMS = {NDJSON.decode(): NDJSON_V3, SERVER_SENT_EVENTS.decode(): EVENTS}
+_ERRORS = errors(404, 406, 429)
+
+
+def router(reading: Reading, cluster: KafkaCluster, advertised: Sequence[str] = ()) -> APIRouter:
+    """Reads over HTTP."""
+    routes = APIRouter(tags=["v3 records"], route_class=BoundedRoute)
+    within = in_cluster(cluster, advertised)
+    _add_partition(routes, reading, within)
+    _add_topic(routes, reading, within)
+    return routes
+
+
+def _add_partition(routes: APIRouter, reading: Reading, within: InCluster) -> None:
+    meaning = "A page; or, where Accept asks for it, a stream that goes on."
+
+    @routes.get(
+        _TOPIC + "/partitions/{partition_id}/records",
+        operation_id="readKafkaRecords",
+        response_class=Response,
+        responses={**_ERRORS, 200: {"model": RecordList, "content": _STREAMS, "description": meaning}},
+    )
+    async def read_records(
+        request: Request,
+        links: Annotated[Links, Depends(within)],
+        *,
+        topic_name: TopicName,
+        partition_id: PartitionId,
+        origin: FromOrigin,
+        limits: V3Limits,
+        key_format: KeyFormat = Format.BINARY,
+        value_format: ValueFormat = Format.BINARY,
+        isolation_level: IsolationLevel = None,
+        accept: Accept = "*/*",
+    ) -> Response:
+        """Records of a partition, from an offset or a time on (else pages from the beginning, streams from the end).
+
+        A page is answered as soon as there is a record, or empty when the time is over; `metadata.next` pages on. A
+        stream (Accept: application/x-ndjson or text/event-stream) brings each record as it is written.
+        """
+        media_type = negotiated(accept, JSON)
+        asked = Asked(
+            topic=topic_name,
+            partition=partition_id,
+            origin=origin,
+            limits=limits,
+            isolation=isolation_level,
+            telling=reading.v3(key_format, value_format),
+        )
+        with _told_as_v3():
+            if media_type != JSON:
+                return await reading.stream(asked, media_type=media_type)
+            if origin.position is not None:
+                raise ProxyError(400, "Parameter position: it is for streams; a page begins at offset or timestamp")
+            page, data = await reading.page(request, asked, default_records=_DEFAULT_RECORDS)
+        path = links.url("topics", topic_name, "partitions", partition_id, "records")
+        return Response(_listed(request, path, page, data), media_type=JSON.decode())
+
+
+def _add_topic(routes: APIRouter, reading: Reading, within: InCluster) -> None:
+    meaning = "A stream that goes on. The records of one partition come in their order."
+
+    @routes.get(
+        _TOPIC + "/records",
+        operation_id="streamKafkaRecords",
+        response_class=Response,
+        responses={**_ERRORS, 200: {"content": _STREAMS, "description": meaning}},
+    )
+    async def stream_records(
+        links: Annotated[Links, Depends(within)],  # noqa: ARG001 - it checks the cluster
+        *,
+        topic_name: TopicName,
+        origin: FromTopicOrigin,
+        limits: StreamLimits,
+        key_format: KeyFormat = Format.BINARY,
+        value_format: ValueFormat = Format.BINARY,
+        isolation_level: IsolationLevel = None,
+        accept: Accept = "*/*",
+    ) -> Response:
+        """Records of all partitions of a topic as a stream, from a time on, or else those that are written from now on.
+
+        Partitions that the topic gets later are read from their beginning.
+        """
+        media_type = negotiated(accept)
+        asked = Asked(
+            topic=topic_name,
+            partition=None,
+            origin=origin,
+            limits=limits,
+            isolation=isolation_level,
+            telling=reading.v3(key_format, value_format),
+        )
+        with _told_as_v3():
+            return await reading.stream(asked, media_type=media_type)
+
+
+@contextmanager
+def _told_as_v3() -> Iterator[None]:
+    try:
+        yield
+    except ProxyError as error:
+        if error.code not in (40401, 40402):
+            raise
+        raise ProxyError(_UNKNOWN, error.message) from None
+
+
+def _listed(request: Request, path: str, page: Page, data: bytes) -> bytes:
+    sent = request.url.query
+    kept = [(key, value) for key, value in request.query_params.multi_items() if key not in _ORIGINS]
+    metadata = {
+        "self": f"{path}?{sent}" if sent else path,
+        "next": f"{path}?{urlencode([('offset', page.next_offset), *kept])}",
+    }
+    return msgspec.json.encode(
+        {
+            "kind": "KafkaRecordList",
+            "metadata": metadata,
+            "data": msgspec.Raw(data),
+            "beginning_offset": page.beginning_offset,
+            "next_offset": page.next_offset,
+            "end_offset": page.end_offset,
+        }
+    )

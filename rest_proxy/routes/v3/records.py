@@ -1,0 +1,284 @@
+"""API v3: records, one by one, as a stream in both directions, and in batches."""
+
+import asyncio
+import codecs
+import re
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Body, Query, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from typing_extensions import override
+
+from core_broker.service.web.asgi import Receive, Scope, Send
+from core_broker.service.web.errors import envelope, generic
+from core_broker.service.web.media_types import named, preferred
+from rest_proxy.admin.cluster import KafkaCluster, unknown_topic_or_partition
+from rest_proxy.errors import ProxyError
+from rest_proxy.models.errors import errors
+from rest_proxy.models.v3.records import ProduceBatch, ProducedBatch, ProducedRecord, ProduceRecord, RefusedRecord
+from rest_proxy.produce.producers import STRONGEST, Guarantees
+from rest_proxy.produce.v3.batch import batch_answer, read_batch
+from rest_proxy.produce.v3.records import Destination, RecordSender
+from rest_proxy.produce.v3.requests import parse_record
+from rest_proxy.produce.v3.results import encode, failure
+from rest_proxy.produce.v3.stream import NextChunk, RecordStream, RecordStreams, StreamLimits
+from rest_proxy.routes.bytes_routes import answered_by, refused_body
+from rest_proxy.routes.media_types import JSON
+from rest_proxy.routes.parameters import ClusterId, TopicName
+from rest_proxy.settings import ProxySettings
+
+_JSON = JSON.decode()
+_CHARSET = re.compile(rb""";\s*charset="?([^\s;"]+)""", re.IGNORECASE)
+_PATH = re.compile(rb"/v3/clusters/[^/]+/topics/[^/]+/records/?")
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_MULTI_STATUS = 207
+_TOLD_BY_STATUS = (429, 503)
+"""What concerns the proxy as a whole, and whoever retries or balances load: told by the status, not within."""
+
+Acks = Annotated[
+    Literal["all", "-1", "1", "0"],
+    Query(description="Who must have a record before it is acknowledged: all replicas in sync, the leader, nobody."),
+]
+Idempotence = Annotated[
+    bool | None,
+    Query(description="Whether each record is in the log exactly once; true unless `acks` asks for less than all."),
+]
+
+
+class V3Records:
+    """Answers requests that produce records."""
+
+    def __init__(
+        self, settings: ProxySettings, *, sender: RecordSender, cluster: KafkaCluster, streams: RecordStreams
+    ) -> None:
+        self._max_bytes = settings.request_max_bytes
+        self._max_entries = settings.produce_batch_max_entries
+        self._sender = sender
+        self._cluster = cluster
+        self._cluster_id: str | None = None
+        self._streams = streams
+        self._limits = StreamLimits(
+            max_record_bytes=settings.request_max_bytes,
+            idle_seconds=settings.streaming_connection_idle_timeout_ms / 1000,
+            max_seconds=settings.streaming_connection_max_duration_ms / 1000,
+            grace_seconds=settings.streaming_connection_max_duration_grace_period_ms / 1000,
+        )
+
+    async def answer(self, request: Request) -> Response:
+        """Serve one request, whatever is wrong with it."""
+        try:
+            is_batch = request.scope["path"].endswith(":batch")
+            return await (self._produce_batch(request) if is_batch else self._produce(request))
+        except ProxyError as error:
+            return _refusal(error)
+        except HTTPException as error:  # The body is too long, or does not come.
+            return _refusal(refused_body(error))
+        except ClientDisconnect:
+            return generic(400)  # Nobody reads it.
+
+    async def _produce(self, request: Request) -> Response:
+        destination = await self._destination(request)
+        if is_stream(request.scope, self._max_bytes):
+            return _Streamed(self._stream(destination))
+        body = await request.body()
+        if not body.strip():
+            raise ProxyError(42206, "Request body is empty. Data is required.")
+        try:
+            record = parse_record(body)
+        except ProxyError:
+            # There is more than one record, or a bad one: where each ends is for the stream to find out.
+            return _Streamed(self._stream(destination), body)
+        written = await self._sender.write(record, destination.topic)
+        (result,) = await self._sender.send([written], destination)
+        if not isinstance(result, ProxyError):
+            return Response(encode(result), media_type=_JSON)
+        if result.status in _TOLD_BY_STATUS:
+            raise result
+        return Response(encode(failure(result)), media_type=_JSON)
+
+    async def _produce_batch(self, request: Request) -> Response:
+        destination = await self._destination(request)
+        batch = read_batch(await request.body(), self._max_entries)
+        written = [await self._sender.write_text(entry, destination.topic) for entry in batch.entries]
+        results = await self._sender.send(written, destination)
+        answer = batch_answer(batch.ids, results)
+        return Response(encode(answer), status_code=_MULTI_STATUS, media_type=_JSON)
+
+    def _stream(self, destination: Destination) -> RecordStream:
+        return RecordStream(self._sender, destination, limits=self._limits, streams=self._streams)
+
+    async def _destination(self, request: Request) -> Destination:
+        _check_types(dict(request.scope["headers"]))
+        guarantees = _guarantees(request)
+        cluster_id, topic = (unquote(request.path_params[name]) for name in ("cluster_id", "topic_name"))
+        if cluster_id != self._cluster_id:
+            await asyncio.to_thread(self._cluster.check, cluster_id)
+            self._cluster_id = cluster_id
+        if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+            raise unknown_topic_or_partition()
+        return Destination(cluster_id, topic, guarantees)
+
+
+class _Streamed(Response):
+    """Answers that are written while the body is still read; a body that was read already is taken as it is."""
+
+    def __init__(self, stream: RecordStream, body: bytes | None = None) -> None:
+        super().__init__(media_type=_JSON)
+        self._stream = stream
+        self._read = body
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        head = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", JSON)]}
+        next_chunk = _chunks(receive) if self._read is None else _whole(self._read)
+        # Who waits for leave to send a body, as curl does, gets it when the body is read, unless the answer has begun.
+        is_begun = all(name != b"expect" for name, _ in scope["headers"])
+        if is_begun:
+            await send(head)
+        try:
+            async for lines in self._stream.answers(next_chunk):
+                if not is_begun:
+                    await send(head)
+                    is_begun = True
+                await send({"type": "http.response.body", "body": lines, "more_body": True})
+        except ClientDisconnect:
+            return
+        if not is_begun:
+            await send(head)
+        await send({"type": "http.response.body", "body": b""})
+
+
+def router(
+    settings: ProxySettings, *, sender: RecordSender, cluster: KafkaCluster, streams: RecordStreams
+) -> APIRouter:
+    """The routes."""
+    records = V3Records(settings, sender=sender, cluster=cluster, streams=streams)
+    routes = APIRouter(tags=["v3 records"], route_class=answered_by(records.answer))
+
+    @routes.post("/v3/clusters/{cluster_id}/topics/{topic_name}/records", **_RECORDS)
+    async def produce_record(
+        cluster_id: ClusterId,
+        topic_name: TopicName,
+        record: ProduceRecord,
+        acks: Acks = "all",
+        idempotence: Idempotence = None,
+    ) -> None:
+        """Write a record, or a stream of records.
+
+        A body in chunks (`Transfer-Encoding: chunked`) may be of any length and stay open: it holds JSON objects one
+        after the other. Each is answered by a line of JSON, in their order, as soon as it is acknowledged. The status
+        is 200 whatever becomes of a record: its own `error_code` tells that.
+        """
+
+    @routes.post("/v3/clusters/{cluster_id}/topics/{topic_name}/records:batch", **_BATCH)
+    async def produce_record_batch(
+        cluster_id: ClusterId,
+        topic_name: TopicName,
+        batch: Annotated[ProduceBatch, Body()],
+        acks: Acks = "all",
+        idempotence: Idempotence = None,
+    ) -> None:
+        """Write several records, each with an outcome of its own."""
+
+    return routes
+
+
+def is_stream(scope: Scope, max_bytes: int) -> bool:
+    """Whether the body of a request is records one after the other, bounded one by one and not as a whole."""
+    if scope["method"] != "POST" or not _PATH.fullmatch(scope["raw_path"]):
+        return False
+    length = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
+    return not length.isdigit() or int(length) > max_bytes
+
+
+def _chunks(receive: Receive) -> NextChunk:
+    """The body as it comes in; raises ClientDisconnect when the client has gone."""
+    is_over = False
+
+    async def next_chunk() -> bytes | None:
+        nonlocal is_over
+        if is_over:
+            return None
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        is_over = not message.get("more_body", False)
+        body: bytes = message.get("body", b"")
+        return body
+
+    return next_chunk
+
+
+def _whole(body: bytes) -> NextChunk:
+    chunks = iter([body])
+
+    async def next_chunk() -> bytes | None:
+        return next(chunks, None)
+
+    return next_chunk
+
+
+def _refusal(error: ProxyError) -> Response:
+    refusal = envelope(error.status, error.code, error.message)
+    if error.retry_after_seconds:
+        refusal.headers["retry-after"] = str(error.retry_after_seconds)
+    return refusal
+
+
+def _check_types(headers: dict[bytes, bytes]) -> None:
+    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        raise ProxyError(415, "Bodies are read as they are, without a content-encoding")
+    if not _is_json(headers.get(b"content-type", JSON)):
+        raise ProxyError(415, "HTTP 415 Unsupported Media Type")
+    if not _has_known_charset(headers.get(b"content-type", JSON)):
+        raise ProxyError(400, "The charset of the Content-Type is unknown: bodies are text in UTF-8")
+    if not _takes_json(headers.get(b"accept", b"*/*")):
+        raise ProxyError(406, "HTTP 406 Not Acceptable")
+
+
+@lru_cache(maxsize=64)
+def _is_json(content_type: bytes) -> bool:
+    return named(content_type) in (b"", JSON, b"application/octet-stream")
+
+
+@lru_cache(maxsize=64)
+def _has_known_charset(content_type: bytes) -> bool:
+    found = _CHARSET.search(content_type)
+    try:
+        return found is None or codecs.lookup(found[1].decode("ascii")) is not None
+    except (LookupError, ValueError):
+        return False
+
+
+@lru_cache(maxsize=64)
+def _takes_json(accept: bytes) -> bool:
+    return preferred(accept, (JSON,)) is not None
+
+
+def _guarantees(request: Request) -> Guarantees:
+    if not request.scope["query_string"]:
+        return STRONGEST
+    query = request.query_params
+    return Guarantees.parse(query.get("acks"), query.get("idempotence"))
+
+
+_RECORDS: dict[str, Any] = {
+    "operation_id": "produceRecord",
+    "response_model": None,
+    "responses": {
+        **errors(404, 406, 408, 415, 422, 429),
+        200: {"model": ProducedRecord | RefusedRecord, "description": "What became of each record."},
+    },
+}
+_BATCH: dict[str, Any] = {
+    "operation_id": "produceRecordBatch",
+    "status_code": _MULTI_STATUS,
+    "response_model": None,
+    "responses": {
+        **errors(404, 406, 408, 413, 415, 422),
+        _MULTI_STATUS: {"model": ProducedBatch, "description": "What became of each entry."},
+    },
+}
