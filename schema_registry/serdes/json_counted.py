@@ -102,6 +102,16 @@ def _additional_properties(validator: Validator, allowed: JsonValue, instance: J
         yield ValidationError(f"additional properties are not allowed ({names} unexpected)")
 
 
+def _after_listed(check: Callable[..., Any]) -> Callable[..., Any]:
+    """`additionalItems` means something beside a list of `items` alone; the library stumbles over `"items": false`."""
+
+    def follow(validator: Validator, allowed: JsonValue, instance: JsonValue, schema: JsonObject) -> Errors:
+        if isinstance(schema.get("items"), list):
+            yield from check(validator, allowed, instance, schema) or ()
+
+    return follow
+
+
 def _unique_items(_: Validator, is_unique: bool, instance: JsonValue, __: JsonObject) -> Errors:
     # The library compares every item with every other.
     if is_unique and isinstance(instance, list) and not _UNIQUE.is_valid(instance):
@@ -116,6 +126,8 @@ def _class_of(draft: Draft, library_class: Validator) -> Validator:
         "additionalProperties": _additional_properties,
         "uniqueItems": _unique_items,
     }
+    if "additionalItems" in library_class.VALIDATORS:
+        changed["additionalItems"] = _after_listed(library_class.VALIDATORS["additionalItems"])
     made: Validator = extend(library_class, changed)  # type: ignore[no-untyped-call]  # its stubs have no types
     made.evolve = _evolve
     made.draft = draft

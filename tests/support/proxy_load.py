@@ -56,12 +56,12 @@ class Notes:
     @property
     def acknowledged(self) -> dict[int, Acknowledged]:
         """Records that are promised to be in the log."""
-        return {number: told for number, told in list(self.outcomes.items()) if isinstance(told, Acknowledged)}
+        return {number: told for number, told in self.outcomes.copy().items() if isinstance(told, Acknowledged)}
 
     @property
     def refusals(self) -> list[Refused]:
         """What clients were told of the others."""
-        return [told for told in list(self.outcomes.values()) if isinstance(told, Refused)]
+        return [told for told in self.outcomes.copy().values() if isinstance(told, Refused)]
 
     def summary(self) -> str:
         """The figures, for whoever runs this by hand."""

@@ -211,3 +211,14 @@ def test_schemas_whose_steps_multiply_are_left_to_the_validator_that_counts(docu
 def test_what_cannot_be_one_document_is_left_to_the_validator_that_counts(document: JsonObject) -> None:
     other = {"$schema": Draft.DRAFT_4.value, "maximum": 3, "exclusiveMaximum": True}
     assert compiled(_parsed(document, Draft.DRAFT_2019_09, other)) is None
+
+
+@pytest.mark.parametrize("draft", [Draft.DRAFT_6, Draft.DRAFT_7, Draft.DRAFT_2019_09])
+@pytest.mark.parametrize("items,valid", [(False, [[]]), (True, [[], [1], ["a"]]), ({"type": "string"}, [[], ["a"]])])
+def test_additional_items_mean_nothing_beside_one_schema_for_all_items(
+    draft: Draft, items: JsonValue, valid: list[JsonValue]
+) -> None:
+    schema = _parsed({"items": items, "additionalItems": False}, draft)
+    values: list[JsonValue] = [[], [1], ["a"]]
+    verdicts = _slow_verdicts(schema, values)
+    assert [value for value, is_valid in zip(values, verdicts, strict=True) if is_valid] == valid
