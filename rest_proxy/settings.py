@@ -102,8 +102,8 @@ class ProxySettings(WebSettings):
     """How much a consumer instance waits for before it answers a poll; -1 to wait until the time is over."""
     consumer_request_timeout_ms: int = setting(INT, default=1000, check=between(0, 2**31 - 1))
     """How long a poll waits for records when the request does not say."""
-    consumer_request_max_bytes: int = setting(LONG, default=64 * 1024 * 1024, check=at_least(1))
-    """Most bytes of keys and values in one answer, whatever the request asks for."""
+    consumer_request_max_bytes: int = setting(LONG, default=16 * 1024 * 1024, check=at_least(1))
+    """Most bytes of keys and values in one answer, whatever the request asks for; the rest comes with the next one."""
     consumer_untaken_max_bytes: int = setting(LONG, default=256 * 1024 * 1024, check=at_least(1))
     """Most bytes of large answers that clients have not taken yet; reads beyond are answered with 429."""
     consumer_instance_timeout_ms: int = setting(INT, default=300_000, check=at_least(1))

@@ -19,6 +19,7 @@ from tests.support.proxy import ProxyProcess
 from tests.support.registry import RegistryProcess, register
 
 _CONNECTIONS = 32
+_BATCH_CONNECTIONS = 8
 _AIM_REQUESTS = 3_000
 _AIM_RECORDS = 150_000
 _FIELDS = ("id", "customer", "item", "city", "street", "currency", "channel", "status")
@@ -104,14 +105,14 @@ def _requests_row(process: ProxyProcess, what: str, requests: Sequence[bytes], a
 
 def _records_row(process: ProxyProcess, what: str, requests: Sequence[bytes], size: int) -> Row:
     with Stopwatch(process.pid) as watch:
-        load = _sent(process, requests, connections=4)
+        load = _sent(process, requests, connections=_BATCH_CONNECTIONS)
     records = len(requests) * size
     cost = watch.cpu_seconds / records * 1e6
     return Row(
         what=what,
         result=f"{records / load.seconds:,.0f} records/s, p99 {_p99_ms(load):.1f} ms",
         aim=f"> {_AIM_RECORDS:,}/s",
-        how=f"v2, 200 bytes each, 4 connections; {cost:.1f} µs of the proxy's CPU per record",
+        how=f"v2, 200 bytes each, {_BATCH_CONNECTIONS} connections; {cost:.1f} µs of the proxy's CPU per record",
     )
 
 

@@ -1,0 +1,94 @@
+"""The REST proxy as a process: starting, stopping, health, and what an operator may switch off."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.support.broker import BrokerProcess
+from tests.support.patience import PATIENCE_S
+from tests.support.proxy import ProxyProcess
+from tests.support.registry import RegistryProcess
+from tests.support.service import ServiceFailed
+
+NOBODY = "127.0.0.1:1"
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
+    with BrokerProcess(tmp_path / "broker") as process:
+        yield process
+
+
+def test_health_follows_the_cluster(own_broker: BrokerProcess, registry: RegistryProcess, tmp_path: Path) -> None:
+    with ProxyProcess(tmp_path / "proxy", bootstrap=own_broker.bootstrap, registry=registry.url) as proxy:
+        assert httpx2.get(f"{proxy.url}/health").status_code == 200
+        own_broker.kill()
+        assert _health_becomes(proxy, 503) == {"status": "not ready"}
+        own_broker.start()
+        assert _health_becomes(proxy, 200) == {"status": "ok"}
+
+
+def _health_becomes(proxy: ProxyProcess, status: int) -> object:
+    deadline = time.monotonic() + PATIENCE_S
+    while (answer := httpx2.get(f"{proxy.url}/health", timeout=PATIENCE_S)).status_code != status:
+        assert time.monotonic() < deadline, answer.text
+        time.sleep(0.05)
+    return answer.json()
+
+
+def test_it_starts_and_stops_without_cluster_and_registry(tmp_path: Path) -> None:
+    with ProxyProcess(tmp_path, bootstrap=NOBODY, registry="http://127.0.0.1:1") as proxy:
+        answer = httpx2.get(f"{proxy.url}/topics", timeout=PATIENCE_S)
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        assert NOBODY in answer.json()["message"]
+    assert "Traceback" not in proxy.log_text()
+
+
+@pytest.mark.parametrize(
+    "settings,words",
+    [
+        ({"producer.no.such.thing": "1"}, "no.such.thing"),
+        ({"client.no.such.thing": "1"}, "no.such.thing"),
+        ({"schema.registry.no.such.thing": "1"}, "no.such.thing"),
+        ({"readers.max": "0"}, "readers.max=0"),
+        ({"no.such.setting": "1"}, "no.such.setting"),
+        ({"state.dir": f"{__file__}/folder"}, Path(__file__).name),
+    ],
+)
+def test_what_cannot_be_is_refused_at_the_start_by_name(tmp_path: Path, settings: dict[str, str], words: str) -> None:
+    proxy = ProxyProcess(tmp_path, bootstrap=NOBODY, registry="http://127.0.0.1:1", settings=settings)
+    with pytest.raises(ServiceFailed, match="ended before it was ready"):
+        proxy.start()
+    assert words in proxy.log_text()
+    assert "Traceback" not in proxy.log_text()
+
+
+@pytest.mark.parametrize(
+    "switched_off,gone,left",
+    [("api.v2.enable", "/topics", "/v3/clusters"), ("api.v3.enable", "/v3/clusters", "/topics")],
+)
+def test_each_api_can_be_switched_off(
+    broker: BrokerProcess, registry: RegistryProcess, tmp_path: Path, switched_off: str, gone: str, left: str
+) -> None:
+    settings = {switched_off: "false"}
+    with ProxyProcess(tmp_path, bootstrap=broker.bootstrap, registry=registry.url, settings=settings) as proxy:
+        assert httpx2.get(proxy.url + gone).status_code == 404
+        assert httpx2.get(proxy.url + left).status_code == 200
+        paths = httpx2.get(f"{proxy.url}/openapi.json").json()["paths"]
+        assert (gone in paths, left in paths) == (False, True)
+
+
+def test_what_is_open_and_in_flight_is_told(proxy: ProxyProcess) -> None:
+    text = httpx2.get(f"{proxy.url}/metrics").text
+    for name in (
+        "records_in_flight",
+        "consumer_instances",
+        "streams",
+        "readers",
+        "untaken_bytes",
+        "http_requests_total",
+    ):
+        assert f"caudal_rest_proxy_{name}" in text
