@@ -17,6 +17,7 @@ from fastavro.schema import SchemaParseException
 from schema_registry.formats.avro import AvroSchema
 from schema_registry.formats.avro_types import Primitive
 from schema_registry.serdes import avro_bounds, avro_view
+from schema_registry.serdes.avro_quick import LEFT_OVER, quick_record
 from schema_registry.serdes.avro_writing import Mismatch, Write, Writings, plain_bytes
 from schema_registry.serdes.codec import JsonView, Value
 from schema_registry.serdes.errors import InvalidData, UnusableSchema
@@ -69,6 +70,11 @@ class AvroCodec:
     def encode_json(self, view: JsonView) -> bytes:
         """The bytes of a value in Avro's JSON encoding."""
         parts = self._json or self._json_parts()
+        if parts.quick is not None:
+            try:
+                return parts.quick(view)
+            except LEFT_OVER:
+                pass  # It has to be looked at more closely.
         data: list[bytes] = []
         try:
             if self._is_bytes:
@@ -108,12 +114,14 @@ class AvroCodec:
 class _JsonParts:
     """What the JSON view of a schema needs."""
 
-    __slots__ = ("structure", "view", "write")
+    __slots__ = ("quick", "structure", "view", "write")
 
     def __init__(self, root: Any) -> None:
         self.structure = _parsed(avro_view.layout(root))
         self.view: Callable[[Any], JsonView] | None = avro_view.Views().of(root)
-        self.write: Write = Writings().of(root)
+        writings = Writings()
+        self.write: Write = writings.of(root)
+        self.quick = quick_record(root, writings)
 
 
 def _parsed(structure: Any) -> Any:

@@ -1,7 +1,7 @@
 """JSON in Avro's own encoding as bytes, in one pass; whatever does not fit is told with its place.
 
 Written here rather than by fastavro, which takes its own Python values: to make these and to have them written takes
-twice as long (7.4 µs for a record of ten fields, where this takes 3.9). Tests hold both to the same bytes.
+longer. Tests hold both to the same bytes. What is as usual is written by `avro_quick`.
 """
 
 import math
@@ -15,7 +15,9 @@ Append = Callable[[bytes], None]
 """Takes the next bytes."""
 Write = Callable[[JsonView, Append], None]
 
-_RANGES = {"int": 1 << 31, "long": 1 << 63}
+_LEAST_TIME = 1 << 35
+"""Numbers of six bytes: times in milliseconds, which most records have."""
+RANGES = {"int": 1 << 31, "long": 1 << 63}
 _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _TRUE, _FALSE, _END = b"\x01", b"\x00", b"\x00"
 
@@ -181,8 +183,20 @@ def _unlike(wanted: str, view: JsonView) -> Mismatch:
     return Mismatch(f"expected {wanted}, not {shown.get(type(view), 'a number')}")
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
+    """A number as Avro writes it."""
     rest = number << 1 if number >= 0 else (-number << 1) - 1  # zigzag
+    if _LEAST_TIME <= rest < _LEAST_TIME << 7:
+        return bytes(
+            (
+                rest & 0x7F | 0x80,
+                rest >> 7 & 0x7F | 0x80,
+                rest >> 14 & 0x7F | 0x80,
+                rest >> 21 & 0x7F | 0x80,
+                rest >> 28 & 0x7F | 0x80,
+                rest >> 35,
+            )
+        )
     out = bytearray()
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)
@@ -191,12 +205,12 @@ def _varint(number: int) -> bytes:
     return bytes(out)
 
 
-_SMALL = tuple(_varint(number) for number in range(1024))
+SMALL = tuple(varint(number) for number in range(1024))
 """Lengths, counts and most numbers."""
 
 
 def _number(number: int) -> bytes:
-    return _SMALL[number] if 0 <= number < 1024 else _varint(number)
+    return SMALL[number] if 0 <= number < 1024 else varint(number)
 
 
 def _write_null(view: JsonView, append: Append) -> None:  # noqa: ARG001 - null takes no bytes
@@ -214,7 +228,7 @@ def _write_boolean(view: JsonView, append: Append) -> None:
 
 
 def _integer(kind: str) -> Write:
-    limit = _RANGES[kind]
+    limit = RANGES[kind]
 
     def write(view: JsonView, append: Append) -> None:
         if type(view) is not int:
@@ -222,9 +236,9 @@ def _integer(kind: str) -> Write:
                 raise _unlike(f"{'an' if kind == 'int' else 'a'} {kind}", view)
             view = int(view)
         if 0 <= view < 1024:
-            append(_SMALL[view])
+            append(SMALL[view])
         elif -limit <= view < limit:
-            append(_varint(view))
+            append(varint(view))
         else:
             raise Mismatch(f"{view} is out of the range of {kind}")
 
@@ -255,7 +269,7 @@ def _write_text(view: JsonView, append: Append) -> None:
     except UnicodeEncodeError:
         raise Mismatch("the text has half a surrogate pair") from None
     size = len(data)
-    append((_SMALL[size] if size < 1024 else _varint(size)) + data)
+    append((SMALL[size] if size < 1024 else varint(size)) + data)
 
 
 def plain_bytes(view: JsonView) -> bytes:
