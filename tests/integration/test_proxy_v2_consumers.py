@@ -160,6 +160,13 @@ def test_values_of_config_may_be_texts(client: httpx2.Client, name: str) -> None
 # --- what is read ---
 
 
+def test_head_takes_no_records(broker: BrokerProcess, reader: ConsumerInstance, topic: str) -> None:
+    write(broker, topic, b"x")
+    reader.subscribe(topic)
+    assert reader.client.head(f"{reader.path}/records").status_code == 405
+    assert len(reader.records()) == 1
+
+
 def test_first_poll_brings_what_is_there(broker: BrokerProcess, reader: ConsumerInstance, topic: str) -> None:
     write(broker, topic, *numbers(5), key=b"k", headers=[("a", b"1"), ("a", None)], timestamp=1_767_225_600_000)
     reader.subscribe(topic)

@@ -14,6 +14,9 @@ _SLASHES: Final = re.compile("//+")
 Segment = Annotated[str, AfterValidator(unquote)]
 """One part of the path, for the routes' signatures: it arrives percent-encoded."""
 
+IS_HEAD = "caudal.is_head"
+"""Tells in the scope that a request was HEAD, for routes where GET changes something."""
+
 
 class RawPaths:
     """Routes on the path as it was sent, without a slash at its end; HEAD is answered like GET, without the body.
@@ -29,7 +32,7 @@ class RawPaths:
         """Serve one request."""
         if scope["type"] == "http":
             if scope["method"] == "HEAD":
-                scope = {**scope, "method": "GET"}
+                scope = {**scope, "method": "GET", IS_HEAD: True}
                 receive, send = _head_alone(receive, send)
             path = scope["raw_path"].decode("ascii", "replace")
             if self._merges_slashes and "//" in path:

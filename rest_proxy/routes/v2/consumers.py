@@ -14,7 +14,7 @@ from core_broker.service.web.connections import connection_of
 from core_broker.service.web.errors import envelope
 from core_broker.service.web.limits import BoundedRoute
 from core_broker.service.web.media_types import preferred
-from core_broker.service.web.paths import Segment
+from core_broker.service.web.paths import IS_HEAD, Segment
 from rest_proxy.consume.instances import errors as instance_errors
 from rest_proxy.consume.instances.instance import Instance
 from rest_proxy.consume.instances.instances import Instances
@@ -274,6 +274,8 @@ def _add_records(routes: APIRouter, instances: Instances) -> None:
         accept = request.headers.get("accept", "*/*").encode()
         media_type = preferred(accept, tuple(EMBEDDED)) or preferred(accept, V2) or V2[0]
         try:
+            if IS_HEAD in request.scope:
+                raise ProxyError(405, "HEAD would take records without showing them: use GET")
             media_type = await _media_type(instances, group, name, accept)
             body = await instances.poll(
                 group,
