@@ -10,8 +10,9 @@ from rest_proxy.errors import ProxyError
 from rest_proxy.formats.decoding import Decoder
 from rest_proxy.formats.formats import Format
 
-_UNREADABLE = 42207
-_UNWRITABLE = (TypeError, ValueError, OverflowError, RecursionError)
+UNREADABLE = 42207
+"""The code of a record that cannot be told in the format that was asked for."""
+UNWRITABLE = (TypeError, ValueError, OverflowError, RecursionError)
 """What msgspec raises for data that JSON cannot tell."""
 _FRAME = 5
 """Bytes before data that is written by a schema: a zero, and the schema's id."""
@@ -78,7 +79,7 @@ class Rendering:
         told = [self._tell(record) for record in records]
         try:
             return _encoder.encode(told)
-        except _UNWRITABLE:
+        except UNWRITABLE:
             return _encoder.encode([msgspec.Raw(self._line(record)) for record in records])
 
     def lines(self, records: Sequence[IncomingRecord]) -> bytes:
@@ -86,7 +87,7 @@ class Rendering:
         told = [self._tell(record) for record in records]
         try:
             text = _encoder.encode_lines(told)
-        except _UNWRITABLE:
+        except UNWRITABLE:
             return b"".join(_one_line(self._line(record)) for record in records)
         if text.count(b"\n") == len(records) and b"\r" not in text:
             return text
@@ -96,7 +97,7 @@ class Rendering:
     def _line(self, record: IncomingRecord) -> bytes:
         try:
             return _encoder.encode(self._tell(record))
-        except _UNWRITABLE as error:
+        except UNWRITABLE as error:
             return _encoder.encode(self._refuse(record, str(error)))
 
 
@@ -132,12 +133,12 @@ def v2(key: Decoder, value: Decoder, *, is_plain: bool) -> Rendering:
         except ProxyError as error:
             told = _unreadable(record, error, key, value)
         if not is_plain:
-            _add_attributes(told, record)
+            add_attributes(told, record)
         return told
 
     def refuse(record: IncomingRecord, reason: str) -> RecordV2:
         told = RecordV2(record.topic, None, None, record.partition, record.offset)
-        return _with_error(told, record, ProxyError(_UNREADABLE, reason))
+        return _with_error(told, record, ProxyError(UNREADABLE, reason))
 
     return Rendering(tell, refuse)
 
@@ -161,7 +162,7 @@ def _part(
 
 
 def _refused(data: bytes | None, reason: str) -> Part | None:
-    return None if data is None else Part("BINARY", data, error_code=_UNREADABLE, message=reason)
+    return None if data is None else Part("BINARY", data, error_code=UNREADABLE, message=reason)
 
 
 def _unreadable(record: IncomingRecord, error: ProxyError, key: Decoder, value: Decoder) -> RecordV2:
@@ -186,7 +187,8 @@ def _with_error(told: RecordV2, record: IncomingRecord, error: ProxyError) -> Re
     return told
 
 
-def _add_attributes(told: RecordV2, record: IncomingRecord) -> None:
+def add_attributes(told: RecordV2, record: IncomingRecord) -> None:
+    """Tell what Confluent's API v2 does not: the time, and headers, if there are any."""
     told.timestamp = record.timestamp_ms if record.timestamp_type else None
     if record.headers:
         told.headers = [NamedHeader(*header) for header in record.headers]

@@ -3,31 +3,13 @@
 from collections.abc import Sequence
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
-from core_broker.client.records import Header, IncomingRecord
+from core_broker.client.records import IncomingRecord
+from rest_proxy.consume.rendering import UNREADABLE, UNWRITABLE, RecordV2, add_attributes
 from rest_proxy.errors import ProxyError
-from rest_proxy.formats.binary import to_base64
 from rest_proxy.formats.decoding import Decoder
 
 _encode = msgspec.json.Encoder().encode
-
-
-class _Header(msgspec.Struct, frozen=True, gc=False):
-    name: str
-    value: str | None
-
-
-class _Record(msgspec.Struct, frozen=True):
-    """Confluent's fields in its order, then ours: the time, and headers, if any, as Karapace writes them."""
-
-    topic: str
-    key: object
-    value: object
-    partition: int
-    offset: int
-    timestamp: int | UnsetType | None = UNSET
-    headers: list[_Header] | UnsetType = UNSET
 
 
 def size(record: IncomingRecord) -> int:
@@ -41,7 +23,7 @@ def encoded(records: Sequence[IncomingRecord], decoder: Decoder, *, is_plain: bo
 
     Raises ProxyError if that is the very first. The decoder must have been prepared for them.
     """
-    page: list[_Record] = []
+    page: list[RecordV2] = []
     for record in records:
         try:
             page.append(_told(record, decoder, is_plain=is_plain))
@@ -49,24 +31,32 @@ def encoded(records: Sequence[IncomingRecord], decoder: Decoder, *, is_plain: bo
             if not page:
                 raise _with_advice(error, record) from error
             break
-    return _encode(page), len(page)
+    try:
+        return _encode(page), len(page)
+    except UNWRITABLE:
+        return _one_by_one(page, records)
 
 
-def _told(record: IncomingRecord, decoder: Decoder, *, is_plain: bool) -> _Record:
-    return _Record(
-        record.topic,
-        decoder.key_or_base64(record),
-        decoder.value(record),
-        record.partition,
-        record.offset,
-        UNSET if is_plain else (record.timestamp_ms if record.timestamp_type else None),
-        UNSET if is_plain or not record.headers else [_header(header) for header in record.headers],
-    )
+def _told(record: IncomingRecord, decoder: Decoder, *, is_plain: bool) -> RecordV2:
+    key, value = decoder.key_or_base64(record), decoder.value(record)
+    told = RecordV2(record.topic, key, value, record.partition, record.offset)
+    if not is_plain:
+        add_attributes(told, record)
+    return told
 
 
-def _header(header: Header) -> _Header:
-    name, value = header
-    return _Header(name, None if value is None else to_base64(value))
+def _one_by_one(page: Sequence[RecordV2], records: Sequence[IncomingRecord]) -> tuple[bytes, int]:
+    """The same for a page that holds what JSON cannot tell."""
+    texts: list[bytes] = []
+    for told, record in zip(page, records, strict=False):
+        try:
+            texts.append(_encode(told))
+        except UNWRITABLE as error:
+            if not texts:
+                reason = f"Offset {record.offset} cannot be told as JSON: {error}"
+                raise _with_advice(ProxyError(UNREADABLE, reason), record) from error
+            break
+    return b"[" + b",".join(texts) + b"]", len(texts)
 
 
 def _with_advice(error: ProxyError, record: IncomingRecord) -> ProxyError:

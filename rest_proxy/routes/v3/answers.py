@@ -1,12 +1,14 @@
 """How routes of API v3 know where they are, and how they answer."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 from pydantic import BaseModel
 
 from rest_proxy.admin.cluster import KafkaCluster
 from rest_proxy.errors import ProxyError
+from rest_proxy.models.errors import errors
 from rest_proxy.models.v3.resources import Links, ResourceCollection
 from rest_proxy.routes.addresses import base_url
 from rest_proxy.routes.parameters import ClusterId
@@ -23,6 +25,16 @@ def in_cluster(cluster: KafkaCluster, advertised: Sequence[str]) -> InCluster:
         return Links(base=base_url(request, advertised), cluster_id=cluster_id)
 
     return links
+
+
+def changing(here: InCluster, *statuses: int) -> dict[str, Any]:
+    """What routes have in common that change something in a cluster and tell nothing; `statuses` are their errors."""
+    return {
+        "status_code": 204,
+        "response_class": Response,
+        "responses": errors(*statuses),
+        "dependencies": [Depends(here)],
+    }
 
 
 def told(model: BaseModel, *, status: int = 200) -> Response:

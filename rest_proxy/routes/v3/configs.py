@@ -33,9 +33,9 @@ from rest_proxy.models.v3.configs import (
 )
 from rest_proxy.models.v3.resources import Links
 from rest_proxy.routes.parameters import BrokerConfigName, BrokerId, ConfigName, TopicName
-from rest_proxy.routes.v3.answers import InCluster, body_missing, in_cluster, nothing, told, told_in_parts
+from rest_proxy.routes.v3.answers import InCluster, body_missing, changing, in_cluster, nothing, told, told_in_parts
 
-_WRITE_ERRORS = errors(404, 413, 415, 422)
+_WRITE_ERRORS = (404, 413, 415, 422)
 
 
 def router(cluster: KafkaCluster, advertised: Sequence[str] = ()) -> APIRouter:
@@ -73,7 +73,10 @@ def _add_all_topics(routes: APIRouter, cluster: KafkaCluster, here: InCluster) -
         "/topics/-/configs:alter",
         status_code=204,
         response_class=Response,
-        responses={207: {"model": AlterTopicsConfigsFailures, "description": "Not all were changed."}, **_WRITE_ERRORS},
+        responses={
+            207: {"model": AlterTopicsConfigsFailures, "description": "Not all were changed."},
+            **errors(*_WRITE_ERRORS),
+        },
         dependencies=[Depends(here)],
         operation_id="alterKafkaConfigsOfTopics",
     )
@@ -124,11 +127,8 @@ def _add_topic_reading(routes: APIRouter, cluster: KafkaCluster, here: InCluster
 def _add_topic_writing(routes: APIRouter, cluster: KafkaCluster, here: InCluster) -> None:
     @routes.put(
         "/topics/{topic_name}/configs/{name}",
-        status_code=204,
-        response_class=Response,
-        responses=_WRITE_ERRORS,
-        dependencies=[Depends(here)],
         operation_id="updateKafkaTopicConfig",
+        **changing(here, *_WRITE_ERRORS),
     )
     def update_topic_config(topic_name: TopicName, name: ConfigName, body: UpdateConfigBody | None = None) -> Response:
         """Set one config of a topic."""
@@ -137,11 +137,8 @@ def _add_topic_writing(routes: APIRouter, cluster: KafkaCluster, here: InCluster
 
     @routes.delete(
         "/topics/{topic_name}/configs/{name}",
-        status_code=204,
-        response_class=Response,
-        responses=errors(404),
-        dependencies=[Depends(here)],
         operation_id="resetKafkaTopicConfig",
+        **changing(here, 404),
     )
     def reset_topic_config(topic_name: TopicName, name: ConfigName) -> Response:
         """Return one config of a topic to its default."""
@@ -150,11 +147,8 @@ def _add_topic_writing(routes: APIRouter, cluster: KafkaCluster, here: InCluster
 
     @routes.post(
         "/topics/{topic_name}/configs:alter",
-        status_code=204,
-        response_class=Response,
-        responses=_WRITE_ERRORS,
-        dependencies=[Depends(here)],
         operation_id="alterKafkaTopicConfigs",
+        **changing(here, *_WRITE_ERRORS),
     )
     def alter_topic_configs(topic_name: TopicName, body: AlterConfigsBody | None = None) -> Response:
         """Change configs of a topic, all or none."""
@@ -206,11 +200,8 @@ def _add_broker_reading(routes: APIRouter, cluster: KafkaCluster, here: InCluste
 def _add_broker_writing(routes: APIRouter, cluster: KafkaCluster, here: InCluster) -> None:
     @routes.put(
         "/brokers/{broker_id}/configs/{name}",
-        status_code=204,
-        response_class=Response,
-        responses=_WRITE_ERRORS,
-        dependencies=[Depends(here)],
         operation_id="updateKafkaBrokerConfig",
+        **changing(here, *_WRITE_ERRORS),
     )
     def update_broker_config(
         broker_id: BrokerId, name: BrokerConfigName, body: UpdateBrokerConfigBody | None = None
@@ -221,11 +212,8 @@ def _add_broker_writing(routes: APIRouter, cluster: KafkaCluster, here: InCluste
 
     @routes.delete(
         "/brokers/{broker_id}/configs/{name}",
-        status_code=204,
-        response_class=Response,
-        responses=errors(404),
-        dependencies=[Depends(here)],
         operation_id="resetKafkaBrokerConfig",
+        **changing(here, 404),
     )
     def reset_broker_config(broker_id: BrokerId, name: BrokerConfigName) -> Response:
         """Return one config of a broker to what it was without being set."""
@@ -234,11 +222,8 @@ def _add_broker_writing(routes: APIRouter, cluster: KafkaCluster, here: InCluste
 
     @routes.post(
         "/brokers/{broker_id}/configs:alter",
-        status_code=204,
-        response_class=Response,
-        responses=_WRITE_ERRORS,
-        dependencies=[Depends(here)],
         operation_id="alterKafkaBrokerConfigs",
+        **changing(here, *_WRITE_ERRORS),
     )
     def alter_broker_configs(broker_id: BrokerId, body: AlterBrokerConfigsBody | None = None) -> Response:
         """Change configs of a broker, all or none."""
@@ -276,11 +261,8 @@ def _add_cluster_reading(routes: APIRouter, cluster: KafkaCluster, here: InClust
 def _add_cluster_writing(routes: APIRouter, cluster: KafkaCluster, here: InCluster) -> None:
     @routes.put(
         "/broker-configs/{name}",
-        status_code=204,
-        response_class=Response,
-        responses=_WRITE_ERRORS,
-        dependencies=[Depends(here)],
         operation_id="updateKafkaClusterConfig",
+        **changing(here, *_WRITE_ERRORS),
     )
     def update_cluster_config(name: BrokerConfigName, body: UpdateBrokerConfigBody | None = None) -> Response:
         """Set one config for all brokers."""
@@ -289,11 +271,8 @@ def _add_cluster_writing(routes: APIRouter, cluster: KafkaCluster, here: InClust
 
     @routes.delete(
         "/broker-configs/{name}",
-        status_code=204,
-        response_class=Response,
-        responses=errors(404),
-        dependencies=[Depends(here)],
         operation_id="resetKafkaClusterConfig",
+        **changing(here, 404),
     )
     def reset_cluster_config(name: BrokerConfigName) -> Response:
         """Forget what was set for all brokers."""
@@ -302,11 +281,8 @@ def _add_cluster_writing(routes: APIRouter, cluster: KafkaCluster, here: InClust
 
     @routes.post(
         "/broker-configs:alter",
-        status_code=204,
-        response_class=Response,
-        responses=_WRITE_ERRORS,
-        dependencies=[Depends(here)],
         operation_id="alterKafkaClusterConfigs",
+        **changing(here, *_WRITE_ERRORS),
     )
     def alter_cluster_configs(body: AlterBrokerConfigsBody | None = None) -> Response:
         """Change configs of all brokers, all or none."""

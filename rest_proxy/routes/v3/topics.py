@@ -13,7 +13,7 @@ from rest_proxy.models.errors import errors
 from rest_proxy.models.v3.resources import Links
 from rest_proxy.models.v3.topics import CreateTopicBody, TopicData, TopicDataList, UpdatePartitionsBody
 from rest_proxy.routes.parameters import TopicName
-from rest_proxy.routes.v3.answers import InCluster, body_missing, in_cluster, nothing, told, told_in_parts
+from rest_proxy.routes.v3.answers import InCluster, body_missing, changing, in_cluster, nothing, told, told_in_parts
 
 _ASK_OPERATIONS = "Whether to tell what the proxy's user may do with the topic."
 
@@ -81,11 +81,8 @@ def _add_writing(routes: APIRouter, cluster: KafkaCluster, here: InCluster) -> N
 
     @routes.delete(
         "/{topic_name}",
-        status_code=204,
-        response_class=Response,
-        responses=errors(404),
-        dependencies=[Depends(here)],
         operation_id="deleteKafkaTopic",
+        **changing(here, 404),
     )
     def delete_topic(topic_name: TopicName) -> Response:
         """Delete a topic with all of its records."""

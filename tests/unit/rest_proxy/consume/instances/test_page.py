@@ -3,6 +3,7 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
+from typing_extensions import override
 
 from core_broker.client.records import Header, IncomingRecord
 from rest_proxy.consume.instances.page import encoded, size
@@ -82,3 +83,20 @@ def test_record_without_bytes_counts_for_one() -> None:
 
 def test_headers_count() -> None:
     assert size(record(0, b"12345", headers=(("ab", b"cde"), ("f", None)))) == 14
+
+
+class Halving(Decoder):
+    """Reads texts that UTF-8 does not have."""
+
+    @override
+    def value(self, record: IncomingRecord) -> object:
+        return "\ud800" if record.value == b"half" else 1
+
+
+def test_page_ends_before_a_record_that_json_cannot_tell() -> None:
+    with RegistryClient(RegistryClientSettings.parse({"url": "http://127.0.0.1:1"})) as registry:
+        halving = Halving(Format.JSON, registry)
+        body, count = encoded([record(5, b"1"), record(6, b"half"), record(7, b"1")], halving, is_plain=True)
+        assert (count, [told["offset"] for told in json.loads(body)]) == (1, [5])
+        with pytest.raises(ProxyError, match="cannot be told as JSON.*offset 7"):
+            encoded([record(6, b"half")], halving, is_plain=True)
