@@ -1,5 +1,6 @@
 """What paths carry, as types for the routes' signatures. A value that cannot be meant is answered with 404."""
 
+import re
 from typing import Annotated
 
 from fastapi import Path
@@ -7,6 +8,13 @@ from pydantic import AfterValidator
 
 from core_broker.service.web.paths import Segment
 from rest_proxy.admin.cluster import TEXT_BYTES_MAX
+
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+def is_topic_name(name: str) -> bool:
+    """Whether a topic may be called so; a cluster need not be asked for any other."""
+    return _TOPIC.fullmatch(name) is not None and name not in (".", "..")
 
 
 def _carried(name: str) -> str:

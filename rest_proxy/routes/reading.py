@@ -1,7 +1,6 @@
 """Reads without a consumer instance, as both APIs serve them: pages, and live streams."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -22,9 +21,9 @@ from rest_proxy.errors import ProxyError, topic_not_found
 from rest_proxy.formats.decoding import Decoder
 from rest_proxy.formats.formats import Format
 from rest_proxy.metrics import ProxyMetrics
+from rest_proxy.routes.parameters import is_topic_name
 from rest_proxy.settings import ProxySettings
 
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _MAX_TIMESTAMP_MS = 253_402_300_799_999
 """The end of the year 9999: what ISO 8601 can tell."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -218,7 +217,7 @@ async def _gone(receive: Receive) -> None:
 
 def known_topic(name: str) -> str:
     """A name that a topic may have, or 404."""
-    if not _TOPIC.fullmatch(name) or name in (".", ".."):
+    if not is_topic_name(name):
         raise topic_not_found(name.encode(errors="replace").decode()[:249])
     return name
 

@@ -27,13 +27,13 @@ from rest_proxy.produce.v2.records import RecordWriter
 from rest_proxy.produce.v2.request import parse
 from rest_proxy.routes.bytes_routes import answered_by, refused_body
 from rest_proxy.routes.media_types import EMBEDDED, V2
+from rest_proxy.routes.parameters import is_topic_name
 from rest_proxy.settings import ProxySettings
 
 _ANSWERS = (*V2, *EMBEDDED)
 _BODIES = re.compile(rb"application/vnd\.kafka(?:\.(binary|json|avro|protobuf|jsonschema))?(?:\.v[12])?\+json")
 """Confluent's names of version 2, and those of version 1 and without one that Karapace takes still."""
 _BODIES_OF_BYTES = (b"", b"application/json", b"application/octet-stream")
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _MAX_PARTITION = 2**31 - 1
 _encode = msgspec.json.Encoder().encode
 
@@ -180,7 +180,7 @@ def _place(request: Request) -> tuple[str, int | None]:
     """The topic and the partition that the path names; raises ProxyError for what no cluster can have."""
     parts = request.path_params
     topic = unquote(parts["topic"])
-    if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+    if not is_topic_name(topic):
         raise topic_not_found(topic[:249])
     number = parts.get("partition")
     if number is None:

@@ -27,13 +27,12 @@ from rest_proxy.produce.v3.results import encode, failure
 from rest_proxy.produce.v3.stream import NextChunk, RecordStream, RecordStreams, StreamLimits
 from rest_proxy.routes.bytes_routes import answered_by, refused_body
 from rest_proxy.routes.media_types import JSON
-from rest_proxy.routes.parameters import ClusterId, TopicName
+from rest_proxy.routes.parameters import ClusterId, TopicName, is_topic_name
 from rest_proxy.settings import ProxySettings
 
 _JSON = JSON.decode()
 _CHARSET = re.compile(rb""";\s*charset="?([^\s;"]+)""", re.IGNORECASE)
 _PATH = re.compile(rb"/v3/clusters/[^/]+/topics/[^/]+/records/?")
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _MULTI_STATUS = 207
 _TOLD_BY_STATUS = (429, 503)
 """What concerns the proxy as a whole, and whoever retries or balances load: told by the status, not within."""
@@ -117,7 +116,7 @@ class V3Records:
         if cluster_id != self._cluster_id:
             await asyncio.to_thread(self._cluster.check, cluster_id)
             self._cluster_id = cluster_id
-        if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+        if not is_topic_name(topic):
             raise unknown_topic_or_partition()
         return Destination(cluster_id, topic, guarantees)
 
