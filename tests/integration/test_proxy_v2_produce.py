@@ -63,8 +63,8 @@ def api(proxy: ProxyProcess) -> Iterator[Api]:
 
 @pytest.fixture
 def topic(broker: BrokerProcess, name: str) -> str:
-    """A topic with three partitions."""
-    create_topic(broker, name, partitions=3)
+    """A topic with three partitions that keeps records of any age."""
+    create_topic(broker, name, partitions=3, configs={"retention.ms": "-1"})
     return name
 
 

@@ -141,7 +141,7 @@ def _cluster_id(broker: BrokerProcess) -> str:
 @pytest.fixture
 def api(client: httpx2.Client, broker: BrokerProcess, cluster_id: str, name: str) -> Api:
     """The API for a topic with three partitions."""
-    create_topic(broker, name, partitions=3)
+    create_topic(broker, name, partitions=3, configs={"retention.ms": "-1"})
     return Api(client, cluster_id, name)
 
 

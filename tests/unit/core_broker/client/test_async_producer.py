@@ -9,6 +9,7 @@ from core_broker.client.async_producer import AsyncProducer
 from core_broker.client.errors import ClientError, NotFound, Rejected, Retriable, Unreachable
 from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import ClientSettings, Configuration
+from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 
 IDEMPOTENT: Configuration = {"enable.idempotence": True, "topic.metadata.propagation.max.ms": 1000}
@@ -45,6 +46,7 @@ async def test_a_record_that_cannot_be_sent_leaves_the_others_alone(producer: As
 
 
 async def test_headers_times_and_tombstones_arrive(producer: AsyncProducer, broker: BrokerProcess, name: str) -> None:
+    create_topic(broker, name, configs={"retention.ms": "-1"})
     headers = (("a", b"\x00\xff"), ("a", None), ("é", b""))
     record = OutgoingRecord(topic=name, value=None, key=b"k", headers=headers, timestamp_ms=1_600_000_000_000)
     (outcome,) = await producer.send_all([record])
