@@ -147,7 +147,8 @@ def test_a_broker_that_forgot_what_it_had_acknowledged_is_written_to_again(
         world.broker.kill()
         shutil.rmtree(world.broker.data)
         shutil.copytree(tmp_path / "older", world.broker.data)
-        # Those that were asked for by then and were acknowledged before.
+        load.wait_for_refusals()
+        # With the broker gone, no more are acknowledged, and all that were are told by now.
         before = set(load.notes.acknowledged)
         world.broker.start()
         load.wait_for_acknowledgements(300)

@@ -84,6 +84,7 @@ class ProxyLoad:
         self._numbers = itertools.count()
         self._pause_s = pause_s
         self._stop = threading.Event()
+        self._refused_by: Counter[int | None] = Counter()
         self._threads = [threading.Thread(target=self._run, args=(kind,), name=kind) for kind in kinds]
 
     def __enter__(self) -> Self:
@@ -104,6 +105,13 @@ class ProxyLoad:
             assert time.monotonic() - began < timeout_s, f"nothing gets through any more: {self.notes.summary()}"
             time.sleep(0.02)
         return time.monotonic() - began
+
+    def wait_for_refusals(self, *, timeout_s: float = 40.0) -> None:
+        """Wait until each client was refused once more: then it has also got all acknowledgements from before."""
+        began, before = time.monotonic(), self._refused_by.copy()
+        while any(self._refused_by[thread.ident] == before[thread.ident] for thread in self._threads):
+            assert time.monotonic() - began < timeout_s, f"not every client is refused: {self.notes.summary()}"
+            time.sleep(0.02)
 
     def _run(self, kind: str) -> None:
         clients: dict[str, Callable[[], None]] = {
@@ -204,6 +212,7 @@ class ProxyLoad:
 
     def _note(self, number: int, told: Told) -> None:
         self.notes.outcomes[number] = told
+        self._refused_by[threading.get_ident()] += isinstance(told, Refused)
 
     def _lose(self, numbers: Iterable[int], error: BaseException) -> None:
         for number in numbers:
