@@ -16,6 +16,8 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
+from core_broker.errors import ErrorCode
+
 _UNREACHABLE = (
     KafkaError._TRANSPORT,
     KafkaError._ALL_BROKERS_DOWN,
@@ -55,6 +57,7 @@ _PLAINER = {
     KafkaError._MSG_TIMED_OUT: "the record was not acknowledged in time: whether it was written is not known",
 }
 """What the library says in words that only those understand who wrote it."""
+_PASSING = frozenset(int(code) for code in ErrorCode if code.retriable)
 
 
 class ClientError(Exception):
@@ -118,7 +121,8 @@ def _kind(error: KafkaError) -> type[ClientError]:
     for codes, kind in groups:
         if code in codes:
             return kind
-    return Retriable if error.retriable() else Rejected
+    # The library forgets in answers to administration what the protocol calls passing.
+    return Retriable if error.retriable() or code in _PASSING else Rejected
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Records of Avro from JSON by straight-line code, made for each schema: less than half the time of one call per field.
+"""Records of Avro from JSON by straight-line code, made for each schema: half the time of a call per field.
 
 It takes what is as usual: every field is there, none beside them, each of the type that JSON has for it. It never
 writes anything else, and raises one of `LEFT_OVER` for all that `avro_writing` must look at: defaults, whole numbers

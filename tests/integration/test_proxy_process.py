@@ -60,8 +60,8 @@ def test_it_starts_and_stops_without_cluster_and_registry(tmp_path: Path) -> Non
 )
 def test_what_cannot_be_is_refused_at_the_start_by_name(tmp_path: Path, settings: dict[str, str], words: str) -> None:
     proxy = ProxyProcess(tmp_path, bootstrap=NOBODY, registry="http://127.0.0.1:1", settings=settings)
-    with pytest.raises(ServiceFailed, match="ended before it was ready"):
-        proxy.start()
+    with pytest.raises(ServiceFailed, match="ended before it was ready"), proxy:
+        pass
     assert words in proxy.log_text()
     assert "Traceback" not in proxy.log_text()
 

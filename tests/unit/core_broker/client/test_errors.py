@@ -16,6 +16,9 @@ from core_broker.errors import ErrorCode
         (KafkaError.TOPIC_ALREADY_EXISTS, errors.AlreadyExists),
         (KafkaError.TOPIC_AUTHORIZATION_FAILED, errors.NotAllowed),
         (KafkaError.INVALID_CONFIG, errors.Rejected),
+        (KafkaError.NOT_LEADER_FOR_PARTITION, errors.Retriable),
+        (KafkaError.NOT_ENOUGH_REPLICAS, errors.Retriable),
+        (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, errors.Retriable),
     ],
 )
 def test_error_is_grouped_by_what_the_caller_does(code: int, kind: type[ClientError]) -> None:
