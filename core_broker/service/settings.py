@@ -246,7 +246,7 @@ class Settings:
     def help_of(cls, key: str) -> str:
         """The help of a key: the docstring under its definition. Empty when there is none."""
         if "_help" not in vars(cls):
-            cls._help = _docstrings(cls)
+            cls._help = docstrings_of(cls)
         return cls._help.get(cls.DEFINITIONS[key].name, "")
 
     @classmethod
@@ -302,8 +302,8 @@ def _unknown(key: str, known: Iterable[str]) -> str:
     return f"unknown setting; did you mean {close[0]}?" if close else "unknown setting"
 
 
-def _docstrings(settings: type[Settings]) -> dict[str, str]:
-    """Help by attribute, read from the source when first asked for: it costs nothing at start."""
+def docstrings_of(settings: type) -> dict[str, str]:
+    """What is written under the attributes of a class, read from its source: costs nothing until it is asked for."""
     import ast
     import inspect
     import textwrap

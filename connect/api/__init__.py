@@ -1,0 +1,1 @@
+"""All that an author of connectors, converters and transforms imports."""

@@ -1,0 +1,246 @@
+"""Options of connectors, converters and transforms: declared once, checked, documented and shown by the REST API.
+
+    class FileConfig(Config):
+        file: str = option(STRING, importance=Importance.HIGH)
+        '''The file to read.'''
+        batch_size: int = option(INT, default=2000, check=at_least(1))
+        '''Most lines that are read at once.'''
+
+The key of `batch_size` is `batch.size`. An option without a default must be given. The docstring is its help.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar, cast
+
+import msgspec
+from typing_extensions import dataclass_transform, override
+
+from connect.api.errors import ConfigError
+from core_broker.service.settings import (
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    LIST,
+    LONG,
+    PASSWORD,
+    SHORT,
+    STRING,
+    Check,
+    Kind,
+    at_least,
+    between,
+    docstrings_of,
+    not_empty,
+    one_of,
+    optional,
+    some_of,
+)
+
+__all__ = [
+    "BOOLEAN",
+    "CLASS",
+    "DOUBLE",
+    "INT",
+    "LIST",
+    "LONG",
+    "PASSWORD",
+    "REQUIRED",
+    "SHORT",
+    "STRING",
+    "Check",
+    "Config",
+    "Importance",
+    "Kind",
+    "Option",
+    "Problem",
+    "Width",
+    "at_least",
+    "between",
+    "not_empty",
+    "one_of",
+    "option",
+    "optional",
+    "some_of",
+]
+
+T = TypeVar("T")
+CLASS: Final = Kind(name="class", wire=8, read=str, write=str, allowed="the name of a class")
+HIDDEN: Final = "[hidden]"
+
+
+class _Required:
+    @override
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED: Final = _Required()
+
+
+class Importance(StrEnum):
+    """How much somebody who sets up a connector should care."""
+
+    HIGH = "HIGH"
+    MEDIUM = "MEDIUM"
+    LOW = "LOW"
+
+
+class Width(StrEnum):
+    """How wide a field in a form should be."""
+
+    NONE = "NONE"
+    SHORT = "SHORT"
+    MEDIUM = "MEDIUM"
+    LONG = "LONG"
+
+
+class Problem(NamedTuple):
+    """What is wrong with one key."""
+
+    key: str
+    message: str
+
+
+class Option(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything known about one key, except its help (`Config.help_of`)."""
+
+    name: str = ""
+    key: str = ""
+    kind: Kind[Any]
+    default: Any
+    check: Check | None = None
+    aliases: tuple[str, ...] = ()
+    importance: Importance = Importance.MEDIUM
+    group: str = ""
+    width: Width = Width.NONE
+    display_name: str = ""
+    dependents: tuple[str, ...] = ()
+    recommended: tuple[str, ...] = ()
+
+    @property
+    def is_required(self) -> bool:
+        """Whether the key must be given."""
+        return self.default is REQUIRED
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether the value is never shown."""
+        return self.kind.name == PASSWORD.name
+
+    @property
+    def default_text(self) -> str | None:
+        """The default as it would stand in a configuration."""
+        return None if self.is_required or self.default is None else self.kind.write(self.default)
+
+    def parse(self, text: str) -> Any:
+        """Read one value, or raise ConfigError with key, value and what is allowed."""
+        try:
+            value = self.kind.read(text.strip())
+        except ValueError as error:
+            raise self._refusal(text, str(error) or f"must be {self.kind.allowed}") from None
+        if value is not None and self.check and not self.check.accepts(value):
+            raise self._refusal(text, f"must be {self.check.allowed}")
+        return value
+
+    def _refusal(self, text: str, reason: str) -> ConfigError:
+        shown = HIDDEN if self.is_secret else text
+        return ConfigError(f"Invalid value {shown} for configuration {self.key}: {reason}")
+
+
+def option(
+    kind: Kind[T],
+    *,
+    default: T | _Required = REQUIRED,
+    key: str = "",
+    check: Check | None = None,
+    aliases: tuple[str, ...] = (),
+    importance: Importance = Importance.MEDIUM,
+    group: str = "",
+    width: Width = Width.NONE,
+    display_name: str = "",
+    dependents: tuple[str, ...] = (),
+    recommended: tuple[str, ...] = (),
+) -> T:
+    """Declare a key: its name is the attribute's with dots for underscores, unless `key` says otherwise."""
+    declared = Option(
+        key=key,
+        kind=kind,
+        default=default,
+        check=check,
+        aliases=aliases,
+        importance=importance,
+        group=group,
+        width=width,
+        display_name=display_name,
+        dependents=dependents,
+        recommended=recommended,
+    )
+    return cast("T", declared)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(option,))
+class Config:
+    """Checked options as attributes, and all that was given, unknown keys too, in `given`."""
+
+    OPTIONS: ClassVar[dict[str, Option]] = {}
+    """Every option by its key, in the order of declaration."""
+    given: Mapping[str, str]
+
+    @override
+    def __init_subclass__(cls) -> None:
+        own = {name: value for name, value in vars(cls).items() if isinstance(value, Option)}
+        named = [msgspec.structs.replace(o, name=n, key=o.key or n.replace("_", ".")) for n, o in own.items()]
+        inherited = [getattr(ancestor, "OPTIONS", {}) for ancestor in reversed(cls.__mro__[1:])]
+        cls.OPTIONS = {key: item for options in inherited for key, item in options.items()}
+        cls.OPTIONS.update({item.key: item for item in named})
+        for item in named:
+            setattr(cls, item.name, None if item.is_required else item.default)
+
+    @classmethod
+    def parse(cls, values: Mapping[str, str]) -> Self:
+        """The options among these values; ConfigError tells everything that is wrong at once."""
+        config, problems = cls.read(values)
+        wrong = problems or list(config.problems())
+        if wrong:
+            raise ConfigError("; ".join(problem.message for problem in wrong))
+        return config
+
+    @classmethod
+    def read(cls, values: Mapping[str, str]) -> tuple[Self, list[Problem]]:
+        """The options that can be read, and what is wrong with the others, each by itself."""
+        config = cls()
+        config.__dict__["given"] = values
+        problems = []
+        for key, item in cls.OPTIONS.items():
+            text = next((values[name] for name in (key, *item.aliases) if values.get(name) is not None), None)
+            if text is not None:
+                try:
+                    config.__dict__[item.name] = item.parse(text)
+                except ConfigError as error:
+                    problems.append(Problem(key, str(error)))
+            elif item.is_required:
+                told = f'Missing required configuration "{key}" which has no default value.'
+                problems.append(Problem(key, told))
+        return config, problems
+
+    def problems(self) -> Iterable[Problem]:
+        """What is wrong with these values taken together; asked only when each is right by itself."""
+        return ()
+
+    def below(self, prefix: str) -> dict[str, str]:
+        """What was given below a prefix, without it."""
+        return {key.removeprefix(prefix): value for key, value in self.given.items() if key.startswith(prefix)}
+
+    @classmethod
+    def help_of(cls, key: str) -> str:
+        """The help of a key: the docstring under its declaration. Empty when there is none."""
+        if "_help" not in vars(cls):
+            cls._help = docstrings_of(cls)
+        return cls._help.get(cls.OPTIONS[key].name, "")
+
+    _help: ClassVar[Mapping[str, str]] = {}
+
+    @override
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a configuration does not change: {name}")

@@ -1,0 +1,1 @@
+"""Composition: stores, supervisor, executors and the REST API become one running worker."""

@@ -1,0 +1,1 @@
+"""Bytes of a topic to data, and back."""

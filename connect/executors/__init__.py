@@ -1,0 +1,1 @@
+"""Where tasks run: in this process and its children, or on Celery workers."""

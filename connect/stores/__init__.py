@@ -1,0 +1,1 @@
+"""What Connect remembers, in compacted topics."""

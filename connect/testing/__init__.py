@@ -1,0 +1,1 @@
+"""Standard suites that every connector must pass."""

@@ -1,0 +1,1 @@
+"""Small changes to single records, and predicates that choose the records."""
