@@ -196,6 +196,16 @@ class GroupConsumer:
             with mapped():
                 self._consumer.resume([TopicPartition(*place) for place in self.assigned])
 
+    def hold(self, places: Iterable[Place]) -> None:
+        """Fetch nothing more of these partitions."""
+        with mapped():
+            self._consumer.pause([TopicPartition(*place) for place in places])
+
+    def release(self, places: Iterable[Place]) -> None:
+        """Fetch them again."""
+        with mapped():
+            self._consumer.resume([TopicPartition(*place) for place in places])
+
     # --- what is asked ---
 
     def topics(self) -> list[str]:

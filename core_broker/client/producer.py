@@ -47,7 +47,7 @@ class Producer:
 
     def send(self, record: OutgoingRecord, on_delivery: OnDelivery | None = None) -> None:
         """Queue a record; waits while the queue is full, for as long as the time-out allows."""
-        arguments = _arguments(record)
+        arguments = arguments_of(record)
         if on_delivery:
             arguments["on_delivery"] = lambda error, message: on_delivery(_outcome(error, message))
         for _ in range(max(1, int(self._timeout / _QUEUE_POLL_SECONDS))):
@@ -71,7 +71,8 @@ class Producer:
             raise Unreachable(f"{left} records could not be delivered in time")
 
 
-def _arguments(record: OutgoingRecord) -> dict[str, Any]:
+def arguments_of(record: OutgoingRecord) -> dict[str, Any]:
+    """A record as the library takes it, beside its topic."""
     arguments: dict[str, Any] = {"value": record.value, "key": record.key}
     if record.headers:
         arguments["headers"] = list(record.headers)
