@@ -1,42 +1,25 @@
 """What the worker tells of connectors and tasks; the REST API shows these as they are."""
 
-from enum import StrEnum
 from typing import Literal
 
 import msgspec
 
+from connect.stores.states import State, Target, TaskId
+
+__all__ = [
+    "ConnectorInfo",
+    "ConnectorState",
+    "ConnectorStatus",
+    "ConnectorType",
+    "State",
+    "Target",
+    "TaskId",
+    "TaskInfo",
+    "TaskPlan",
+    "TaskState",
+]
+
 ConnectorType = Literal["source", "sink", "unknown"]
-
-
-class State(StrEnum):
-    """How a connector or a task fares."""
-
-    UNASSIGNED = "UNASSIGNED"
-    RUNNING = "RUNNING"
-    PAUSED = "PAUSED"
-    FAILED = "FAILED"
-    RESTARTING = "RESTARTING"
-    STOPPED = "STOPPED"
-    DESTROYED = "DESTROYED"
-    """Never shown: what was deleted."""
-
-
-class Target(StrEnum):
-    """What the user wants of a connector."""
-
-    STARTED = "STARTED"
-    PAUSED = "PAUSED"
-    STOPPED = "STOPPED"
-
-
-class TaskId(msgspec.Struct, frozen=True, order=True):
-    """One task of a connector."""
-
-    connector: str
-    task: int
-
-    def __str__(self) -> str:
-        return f"{self.connector}-{self.task}"
 
 
 class TaskInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,36 @@
+"""Words that the topics of a worker speak in: tasks, what is wanted of them, and how they fare."""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class State(StrEnum):
+    """How a connector or a task fares."""
+
+    UNASSIGNED = "UNASSIGNED"
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    FAILED = "FAILED"
+    RESTARTING = "RESTARTING"
+    STOPPED = "STOPPED"
+    DESTROYED = "DESTROYED"
+    """Never shown: what was deleted."""
+
+
+class Target(StrEnum):
+    """What the user wants of a connector."""
+
+    STARTED = "STARTED"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+
+
+class TaskId(msgspec.Struct, frozen=True, order=True):
+    """One task of a connector."""
+
+    connector: str
+    task: int
+
+    def __str__(self) -> str:
+        return f"{self.connector}-{self.task}"
