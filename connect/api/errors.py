@@ -3,6 +3,7 @@
 ConnectError          stop the task; a human looks
 ├── ConfigError       the operator must change something; the connector fails
 ├── RetriableError    try the same call again after a pause
+│   └── Unavailable   a server does not answer: no record is to blame, so none is ever given up for it
 └── DataError         this record is bad: skip it or send it to the dead-letter topic, if the operator allows
 """
 
@@ -26,6 +27,10 @@ class RetriableError(ConnectError):
     """The other side does not answer, or not now: the same call may succeed later. Never a dead letter."""
 
     java_name = "org.apache.kafka.connect.errors.RetriableException"
+
+
+class Unavailable(RetriableError):
+    """A server that every record needs does not answer, the schema registry for instance."""
 
 
 class DataError(ConnectError):

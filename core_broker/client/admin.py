@@ -336,6 +336,12 @@ class Admin:
             if item.error is not None:
                 raise from_kafka(item.error)
 
+    def remove_member(self, group_id: str, instance_id: str) -> None:
+        """Let a member with a name of its own (`group.instance.id`) leave at once, not when it is missed."""
+        coordinator = self.group(group_id).coordinator
+        if coordinator is not None:
+            self._direct.remove_member(coordinator, group_id, instance_id)
+
     def delete_groups(self, group_ids: Iterable[str]) -> Outcome:
         """Delete groups that have no members."""
         with self._coordinators() as client:

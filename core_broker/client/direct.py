@@ -1,5 +1,5 @@
 """Requests that the library cannot send: configs of the whole cluster, replicas on the move, a new topic's configs;
-and one whose errors it keeps to itself: DescribeAcls.
+members that leave for others; and one whose errors it keeps to itself: DescribeAcls.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,6 +30,7 @@ from core_broker.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from core_broker.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 from core_broker.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
@@ -99,6 +100,12 @@ class DirectAdmin:
             _raise_error(result.error_code, result.error_message)
             configs += [_config(entry) for entry in result.configs or ()]
         return sorted(configs, key=lambda config: config.key)
+
+    def remove_member(self, coordinator: Broker, group_id: str, instance_id: str) -> None:
+        """Let a member that has a name of its own leave its group; nothing happens when it is not there."""
+        request = LeaveGroupRequest(group_id, members=[MemberIdentity(group_instance_id=instance_id)])
+        answer = self._ask(coordinator, request, 3, LeaveGroupResponse)
+        _raise_error(answer.error_code, None)
 
     def check_acls(self, broker: Broker) -> None:
         """Raise what the cluster says when it is asked for ACLs; asked for few, so that the answer is short."""
