@@ -1,0 +1,199 @@
+"""Fills in `${provider:path:key}`: values that stand in files and variables of the machine, not in configurations.
+
+What was filled in is handed to connectors and tasks when they start, and is never stored, shown or logged.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from typing_extensions import override
+
+from connect.api.config_provider import ConfigProvider
+from connect.api.errors import ConfigError
+from connect.settings import ConnectSettings
+from core_broker.service.properties import parse_properties
+
+_MAX_BYTES: Final = 1024 * 1024
+_GROUP: Final = "caudal.config_providers"
+
+
+class ConfigProviders:
+    """The providers of one worker, by the names that its settings give them (`config.providers`)."""
+
+    def __init__(self, settings: ConnectSettings) -> None:
+        options = dict(settings.config_provider_properties)
+        self._providers = {name: _provider(name, options) for name in settings.config_providers}
+
+    def resolve(self, config: Mapping[str, str]) -> dict[str, str]:
+        """The same configuration with every placeholder filled in.
+
+        What names no provider of ours, such as `${topic}`, stays as it is: connectors have placeholders of their own.
+        """
+        return {key: self._filled(key, text) if "${" in text else text for key, text in config.items()}
+
+    def close(self) -> None:
+        """Leave nothing open."""
+        for provider in self._providers.values():
+            provider.close()
+
+    def _filled(self, key: str, text: str) -> str:
+        parts, end = [], 0
+        for place in _placeholders(text):
+            provider = self._providers.get(place.provider)
+            if provider is not None:
+                parts += [text[end : place.start], _looked_up(provider, key, place)]
+                end = place.end
+        return "".join([*parts, text[end:]])
+
+
+class FileProvider(ConfigProvider):
+    """`${file:/path/to/some.properties:key}`: values of Java properties files."""
+
+    aliases = ("org.apache.kafka.common.config.provider.FileConfigProvider",)
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        self._allowed = _allowed_paths(config)
+
+    @override
+    def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
+        values = parse_properties(_text(_checked(path, self._allowed)))
+        return {key: values[key] for key in keys if key in values}
+
+
+class DirectoryProvider(ConfigProvider):
+    """`${dir:/path/to/directory:file}`: contents of whole files, as secrets are mounted into containers."""
+
+    aliases = ("org.apache.kafka.common.config.provider.DirectoryConfigProvider",)
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        self._allowed = _allowed_paths(config)
+
+    @override
+    def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
+        folder = _checked(path, self._allowed)
+        if not folder.is_dir():
+            raise ConfigError(f"{path} is no directory")
+        names = [key for key in keys if key not in ("", ".", "..") and "/" not in key and "\0" not in key]
+        return {name: _text(folder / name) for name in names if (folder / name).is_file()}
+
+
+class EnvironmentProvider(ConfigProvider):
+    """`${env:NAME}`: variables of the worker's environment."""
+
+    aliases = ("org.apache.kafka.common.config.provider.EnvVarConfigProvider",)
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        try:
+            self._allowed = re.compile(config.get("allowlist.pattern", ".*"))
+        except re.error as error:
+            raise ConfigError(f"Invalid value for allowlist.pattern: no regular expression: {error}") from None
+
+    @override
+    def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
+        if path:
+            raise ConfigError(f"variables of the environment have no path, but {path} was given: write ${{env:NAME}}")
+        return {key: os.environ[key] for key in keys if key in os.environ and self._allowed.fullmatch(key)}
+
+
+_BUILT_IN: Final[Mapping[str, type[ConfigProvider]]] = {
+    "file": FileProvider,
+    "env": EnvironmentProvider,
+    "dir": DirectoryProvider,
+}
+
+
+class _Placeholder(NamedTuple):
+    start: int
+    end: int
+    provider: str
+    path: str
+    key: str
+
+
+def _placeholders(text: str) -> Iterator[_Placeholder]:
+    """What looks like `${provider:key}` or `${provider:path:key}`; only the key may hold more colons."""
+    end = 0
+    while (start := text.find("${", end)) >= 0 and (last := text.find("}", start)) >= 0:
+        end = last + 1
+        provider, colon, rest = text[start + 2 : last].partition(":")
+        path, second, key = rest.partition(":")
+        if colon:
+            yield _Placeholder(start, end, provider, path if second else "", key if second else path)
+
+
+def _looked_up(provider: ConfigProvider, key: str, place: _Placeholder) -> str:
+    shown = f"${{{place.provider}:{place.path + ':' if place.path else ''}{place.key}}}"
+    try:
+        value = provider.get(place.path, (place.key,)).get(place.key)
+    except ConfigError as error:
+        raise ConfigError(f"Invalid value {shown} for configuration {key}: {error}") from None
+    if value is None:
+        raise ConfigError(
+            f"Invalid value {shown} for configuration {key}: the provider {place.provider} has no such value"
+        )
+    return value
+
+
+def _provider(name: str, options: Mapping[str, str]) -> ConfigProvider:
+    prefix = f"{name}.param."
+    parameters = {key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)}
+    try:
+        return _class_of(name, options.get(f"{name}.class"))(parameters)
+    except ConfigError as error:
+        raise ConfigError(f"config.providers.{name}: {error}") from None
+
+
+def _class_of(name: str, wanted: str | None) -> type[ConfigProvider]:
+    if wanted is None and name in _BUILT_IN:
+        return _BUILT_IN[name]
+    for provider in _BUILT_IN.values():
+        if _is_called(provider, wanted or name):
+            return provider
+    points = entry_points(group=_GROUP)
+    likely = [point for point in points if point.name == (wanted or name)] or points
+    for point in likely:
+        loaded: type[ConfigProvider] = point.load()
+        if point.name == (wanted or name) or _is_called(loaded, wanted or name):
+            return loaded
+    known = sorted([*_BUILT_IN, *(point.name for point in points)])
+    raise ConfigError(f"there is no provider {wanted or name}; known are {', '.join(known)}")
+
+
+def _is_called(provider: type[ConfigProvider], name: str) -> bool:
+    full = (*provider.aliases, f"{provider.__module__}.{provider.__qualname__}")
+    return name in full or name in {alias.rpartition(".")[2] for alias in full}
+
+
+def _allowed_paths(config: Mapping[str, str]) -> tuple[Path, ...] | None:
+    """The directories below which may be read; None when all may."""
+    listed = [Path(part.strip()) for part in config.get("allowed.paths", "").split(",") if part.strip()]
+    for path in listed:
+        if not path.is_absolute() or not path.exists():
+            raise ConfigError(f"Invalid value {path} for allowed.paths: must be absolute paths that exist")
+    return tuple(path.resolve() for path in listed) or None
+
+
+def _checked(path: str, allowed: tuple[Path, ...] | None) -> Path:
+    if not path or "\0" in path:
+        raise ConfigError("a path must be given, as in ${provider:/path:key}")
+    resolved = Path(path).resolve()
+    if allowed is not None and not any(resolved == below or below in resolved.parents for below in allowed):
+        raise ConfigError(f"{path} is not below allowed.paths")
+    return resolved
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            raise ConfigError(f"{path} is longer than {_MAX_BYTES} bytes")
+        return content.decode()
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path} is no text in UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None

@@ -1,0 +1,221 @@
+"""Finds the classes that configurations name: built-in ones, and those that installed packages bring."""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points, version
+from threading import RLock
+from typing import Any, Generic, Self, TypeVar, cast
+
+import msgspec
+
+from connect.api.connector import Connector
+from connect.api.converter import Converter, HeaderConverter
+from connect.api.errors import ConfigError
+from connect.api.sink import SinkConnector
+from connect.api.source import SourceConnector
+from connect.api.transform import Predicate, Transform
+
+log = logging.getLogger(__name__)
+
+P = TypeVar("P")
+
+
+class PluginInfo(msgspec.Struct, frozen=True, kw_only=True, rename={"name": "class"}):
+    """A plugin as the REST API lists it."""
+
+    name: str
+    type: str
+    version: str
+
+
+def name_of(plugin: type) -> str:
+    """The name that a plugin is shown under: Kafka Connect's where it has one, else that of the Python class."""
+    aliases: tuple[str, ...] = getattr(plugin, "aliases", ())
+    return aliases[0] if aliases else _python_name(plugin)
+
+
+def type_of(plugin: type) -> str:
+    """The word that the REST API has for what a plugin is."""
+    kinds: tuple[tuple[type, str], ...] = (
+        (SinkConnector, "sink"),
+        (SourceConnector, "source"),
+        (Transform, "transformation"),
+        (Predicate, "predicate"),
+        (Converter, "converter"),
+        (HeaderConverter, "header_converter"),
+    )
+    return next((word for kind, word in kinds if issubclass(plugin, kind)), "unknown")
+
+
+class Family(Generic[P]):
+    """All plugins of one kind. What packages bring is imported when it is asked for, since it may be large."""
+
+    def __init__(self, kind: type[P], *, suffix: str, built_in: Iterable[type[P]] = (), group: str) -> None:
+        self._kind = kind
+        self._suffix = suffix
+        self._loaded = list(built_in)
+        self._not_loaded = list(entry_points(group=group))
+        self._broken: dict[str, str] = {}
+        self._lock = RLock()
+
+    def find(self, name: str) -> type[P]:
+        """The class of that name: in full, its last part, or that without the suffix; ConfigError when unknown."""
+        with self._lock:
+            found = self._by_full_name(name)
+            if found is None:
+                self._load(self._likely(name))
+                found = self._by_full_name(name)
+            if found is None:
+                self._load(list(self._not_loaded))
+                found = self._by_full_name(name) or self._by_short_name(name)
+            if found is None:
+                raise ConfigError(self._unknown(name))
+            return found
+
+    def all(self) -> list[type[P]]:
+        """Every class, in the order of the names that they are shown under."""
+        with self._lock:
+            self._load(list(self._not_loaded))
+            return sorted(self._loaded, key=name_of)
+
+    def _by_full_name(self, name: str) -> type[P] | None:
+        return next((plugin for plugin in self._loaded if name in _full_names(plugin)), None)
+
+    def _by_short_name(self, name: str) -> type[P] | None:
+        found = [plugin for plugin in self._loaded if any(self._is_short(name, full) for full in _full_names(plugin))]
+        if len(found) > 1:
+            preferred = [plugin for plugin in found if self._is_short(name, name_of(plugin))]
+            found = preferred or found
+        if len(found) > 1:
+            raise ConfigError(
+                f"More than one {self._kind.__name__.lower()} matches alias {name}. Please use full package and class "
+                f"name instead. Classes found: {', '.join(map(name_of, found))}"
+            )
+        return found[0] if found else None
+
+    def _is_short(self, name: str, full: str) -> bool:
+        return name in (simple := _simple(full), simple.removesuffix(self._suffix))
+
+    def _likely(self, name: str) -> list[EntryPoint]:
+        """Those whose class is probably the one of that full name, so that others need not be imported."""
+        short = _simple(name).removesuffix(self._suffix)
+        return [
+            point
+            for point in self._not_loaded
+            if short in (point.name.removesuffix(self._suffix), _simple(point.attr).removesuffix(self._suffix))
+        ]
+
+    def _load(self, points: Sequence[EntryPoint]) -> None:
+        for point in points:
+            self._not_loaded.remove(point)
+            try:
+                loaded = point.load()
+                if not (isinstance(loaded, type) and issubclass(loaded, self._kind)):
+                    raise TypeError(f"{point.value} is no {self._kind.__name__}")
+            except Exception as error:  # noqa: BLE001 - one package that is broken must not take the others with it
+                self._broken[point.name] = reason = f"{type(error).__name__}: {error}"
+                log.warning("plugin cannot be loaded", extra={"plugin": point.value, "reason": reason})
+            else:
+                self._loaded.append(loaded)
+
+    def _unknown(self, name: str) -> str:
+        kind = self._kind.__name__
+        known = ", ".join(sorted(map(name_of, self._loaded)))
+        broken = "".join(f"; {point} cannot be loaded: {reason}" for point, reason in self._broken.items())
+        return (
+            f"Failed to find any class that implements {kind} and which name matches {name}, "
+            f"available {kind.lower()}s are: {known}{broken}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugins:
+    """Every connector, converter, transform and predicate that this worker knows."""
+
+    connectors: Family[Connector]
+    converters: Family[Converter]
+    header_converters: Family[HeaderConverter]
+    transforms: Family[Transform]
+    predicates: Family[Predicate]
+    own_version: str = field(default="")
+
+    @classmethod
+    def load(cls) -> Self:
+        """The built-in ones, and the entry points of installed packages."""
+        from connect.converters.table import CONVERTERS, HEADER_CONVERTERS
+        from connect.transforms.table import PREDICATES, TRANSFORMS
+
+        return cls.of(
+            converters=CONVERTERS, header_converters=HEADER_CONVERTERS, transforms=TRANSFORMS, predicates=PREDICATES
+        )
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        connectors: Iterable[type[Connector]] = (),
+        converters: Iterable[type[Converter]] = (),
+        header_converters: Iterable[type[HeaderConverter]] = (),
+        transforms: Iterable[type[Transform]] = (),
+        predicates: Iterable[type[Predicate]] = (),
+    ) -> Self:
+        """These classes, and the entry points of installed packages."""
+        abstract = cast("tuple[type[Any], ...]", (Connector, Converter, HeaderConverter, Transform, Predicate))
+        connector, converter, header_converter, transform, predicate = abstract
+        return cls(
+            connectors=Family(connector, suffix="Connector", built_in=connectors, group="caudal.connectors"),
+            converters=Family(converter, suffix="Converter", built_in=converters, group="caudal.converters"),
+            header_converters=Family(
+                header_converter, suffix="Converter", built_in=header_converters, group="caudal.header_converters"
+            ),
+            transforms=Family(transform, suffix="Transformation", built_in=transforms, group="caudal.transforms"),
+            predicates=Family(predicate, suffix="Predicate", built_in=predicates, group="caudal.predicates"),
+            own_version=version("caudal"),
+        )
+
+    def connector(self, name: str) -> type[Connector]:
+        """The connector of that name."""
+        return self.connectors.find(name)
+
+    def converter(self, name: str) -> type[Converter]:
+        """The converter of that name."""
+        return self.converters.find(name)
+
+    def header_converter(self, name: str) -> type[HeaderConverter]:
+        """The header converter of that name."""
+        return self.header_converters.find(name)
+
+    def transform(self, name: str) -> type[Transform]:
+        """The transform of that name."""
+        return self.transforms.find(name)
+
+    def predicate(self, name: str) -> type[Predicate]:
+        """The predicate of that name."""
+        return self.predicates.find(name)
+
+    def listed(self, *, connectors_only: bool) -> list[PluginInfo]:
+        """Plugins in the order of Kafka Connect: sinks, sources, then transforms, predicates and converters."""
+        connectors = self.connectors.all()
+        listed: list[type] = [plugin for plugin in connectors if issubclass(plugin, SinkConnector)]
+        listed += [plugin for plugin in connectors if not issubclass(plugin, SinkConnector)]
+        if not connectors_only:
+            for family in (self.transforms, self.predicates, self.converters, self.header_converters):
+                listed += cast("Family[Any]", family).all()
+        return [self._info(plugin) for plugin in listed]
+
+    def _info(self, plugin: type) -> PluginInfo:
+        told = getattr(plugin, "version", None) or self.own_version
+        return PluginInfo(name=name_of(plugin), type=type_of(plugin), version=told)
+
+
+def _full_names(plugin: type) -> tuple[str, ...]:
+    return (*getattr(plugin, "aliases", ()), _python_name(plugin))
+
+
+def _python_name(plugin: type) -> str:
+    return f"{plugin.__module__}.{plugin.__qualname__}"
+
+
+def _simple(full: str) -> str:
+    return full.rpartition(".")[2]
