@@ -1,0 +1,213 @@
+"""A compacted topic as a table: whoever starts reads it to the end, and then follows it."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from connect.api.errors import ConfigError, RetriableError
+from connect.stores.writer import Pair, TopicWriter, told_as_connect_errors
+from core_broker.client.admin import Admin
+from core_broker.client.consumer import Place
+from core_broker.client.errors import AlreadyExists, ClientError, Fatal, NotFound, Retriable, Unreachable
+from core_broker.client.reader import OffsetOutOfRange, Reader
+from core_broker.client.records import IncomingRecord
+from core_broker.client.settings import ClientSettings
+
+log = logging.getLogger(__name__)
+
+_BATCH: Final = 2_000
+_WAIT_MS: Final = 250
+_PAUSE_SECONDS: Final = 0.5
+_CREATION_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPlan:
+    """What a topic is for, and how it is created where it is missing."""
+
+    name: str
+    key: str
+    """The setting that names it; told when something is wrong with it."""
+    partitions: int
+    replication_factor: int = -1
+    is_single: bool = False
+    """Whether it may have one partition only."""
+
+
+class CompactedTopic:
+    """Reads a topic from its beginning, for ever, in a thread of its own; sees what is committed only.
+
+    `on_record` is called from that thread, one record after the other.
+    """
+
+    def __init__(self, settings: ClientSettings, plan: TopicPlan, on_record: Callable[[IncomingRecord], None]) -> None:
+        self.plan = plan
+        self._settings = settings
+        self._on_record = on_record
+        self._writer = TopicWriter(settings, plan.name)
+        self._passed = threading.Condition()
+        self._positions: dict[Place, int] = {}
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._admin: Admin | None = None
+
+    def start(self, timeout_seconds: float = 60.0) -> None:
+        """Create the topic where it is missing, read all that it holds, and go on reading.
+
+        ConfigError when the topic is not fit for its purpose.
+        """
+        with told_as_connect_errors(self.plan.name):
+            self._admin = Admin(self._settings)
+            partitions = ensured(self._admin, self.plan)
+            places = [(self.plan.name, number) for number in range(partitions)]
+            self._positions = self._admin.offsets(places, "earliest")
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._follow, name=f"follow-{self.plan.name}", daemon=True)
+        self._thread.start()
+        try:
+            self.read_to_end(timeout_seconds)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Read no more."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(10)
+            self._thread = None
+        self._writer.close()
+        self._admin = None
+
+    def send(self, pairs: Sequence[Pair]) -> None:
+        """Write records; returns when they are safe, which may be before they are read back."""
+        self._writer.send(pairs)
+
+    def read_to_end(self, timeout_seconds: float = 30.0) -> None:
+        """Wait until all that is committed by now has been given to `on_record`; RetriableError when time is up."""
+        ends_at = time.monotonic() + timeout_seconds
+        ends = self._ends(ends_at)
+        with self._passed:
+            while not self._is_past(ends):
+                left = ends_at - time.monotonic()
+                if left <= 0 or self._stopping.is_set():
+                    raise RetriableError(f"Topic {self.plan.name} could not be read to its end in time")
+                self._passed.wait(min(left, 1.0))
+
+    @property
+    def position(self) -> int:
+        """The next offset of the first partition."""
+        return self._positions.get((self.plan.name, 0), 0)
+
+    def _is_past(self, ends: Mapping[Place, int]) -> bool:
+        return all(self._positions.get(place, 0) >= end for place, end in ends.items())
+
+    def _ends(self, ends_at: float) -> dict[Place, int]:
+        admin = self._admin
+        if admin is None:
+            raise RetriableError(f"Topic {self.plan.name} is not being read")
+        while True:
+            try:
+                return admin.committed_ends(list(self._positions))
+            except (Unreachable, Retriable) as error:
+                if time.monotonic() >= ends_at or self._stopping.wait(_PAUSE_SECONDS):
+                    raise RetriableError(f"Topic {self.plan.name}: {error}") from error
+
+    # --- the thread ---
+
+    def _follow(self) -> None:
+        reader: Reader | None = None
+        while not self._stopping.is_set():
+            try:
+                if reader is None:
+                    reader = Reader(self._settings, isolation_level="read_committed")
+                    reader.start(self._positions)
+                self._take(reader.read(_BATCH, timeout_ms=_WAIT_MS), reader.positions)
+            except OffsetOutOfRange as error:
+                log.warning("a topic lost records, and is read again", extra={"topic": self.plan.name})
+                self._begin_again(error.place)
+                _close(reader)
+                reader = None
+            except ClientError as error:
+                log.warning("a topic cannot be read", extra={"topic": self.plan.name, "error": str(error)})
+                if isinstance(error, Fatal):
+                    _close(reader)
+                    reader = None
+                self._stopping.wait(_PAUSE_SECONDS)
+        _close(reader)
+
+    def _take(self, records: Sequence[IncomingRecord], positions: Mapping[Place, int]) -> None:
+        for record in records:
+            try:
+                self._on_record(record)
+            except Exception:
+                # One record that nobody understands must not hide those after it.
+                place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
+                log.exception("a record could not be understood, and is passed over", extra=place)
+        if positions != self._positions:
+            with self._passed:
+                self._positions = dict(positions)
+                self._passed.notify_all()
+
+    def _begin_again(self, place: Place) -> None:
+        assert self._admin is not None, "a topic is followed only once it was asked about"
+        try:
+            self._positions |= self._admin.offsets([place], "earliest")
+        except ClientError:
+            self._stopping.wait(_PAUSE_SECONDS)
+
+
+def ensured(admin: Admin, plan: TopicPlan) -> int:
+    """How many partitions the topic has, created where it is missing; ConfigError when it is not fit."""
+    try:
+        admin.create_topic(
+            plan.name,
+            partitions=plan.partitions,
+            replication_factor=plan.replication_factor,
+            configs={"cleanup.policy": "compact"},
+        )
+        log.info("topic created", extra={"topic": plan.name, "partitions": plan.partitions})
+    except AlreadyExists:
+        pass
+    partitions = _awaited_partitions(admin, plan.name)
+    _check_policy(admin, plan)
+    if plan.is_single and partitions != 1:
+        raise ConfigError(
+            f"Topic '{plan.name}' supplied via the '{plan.key}' property is required to have a single partition in "
+            f"order to guarantee consistency of connector configurations, but found {partitions} partitions."
+        )
+    return partitions
+
+
+def _awaited_partitions(admin: Admin, name: str) -> int:
+    """How many partitions a topic has, once all of them have a leader."""
+    ends_at = time.monotonic() + _CREATION_SECONDS
+    while True:
+        try:
+            (topic,) = admin.topics([name])
+            if all(partition.leader >= 0 for partition in topic.partitions):
+                return len(topic.partitions)
+        except NotFound:
+            pass
+        if time.monotonic() > ends_at:
+            raise Unreachable("the topic has no leader")
+        time.sleep(0.05)
+
+
+def _check_policy(admin: Admin, plan: TopicPlan) -> None:
+    policy = next((config.value for config in admin.configs(plan.name) if config.key == "cleanup.policy"), None)
+    if policy != "compact":
+        raise ConfigError(
+            f"Topic '{plan.name}' supplied via the '{plan.key}' property is required to have 'cleanup.policy=compact' "
+            f"to guarantee consistency and durability, but found the topic currently has 'cleanup.policy={policy}'. "
+            f"Continuing would lose what it keeps. Change the '{plan.key}' property to name a topic with "
+            "'cleanup.policy=compact'."
+        )
+
+
+def _close(reader: Reader | None) -> None:
+    if reader is not None:
+        reader.close()

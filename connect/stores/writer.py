@@ -1,0 +1,78 @@
+"""Writes to the topics that keep what a worker knows, and waits until it is safe there."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
+
+from connect.api.errors import ConfigError, ConnectError, RetriableError
+from core_broker.client.errors import ClientError, Fatal, NotAllowed, Retriable, Unreachable
+from core_broker.client.producer import Producer
+from core_broker.client.records import Delivery, OutgoingRecord
+from core_broker.client.settings import ClientSettings
+
+Pair = tuple[bytes, bytes | None]
+"""Key and value of a record; no value deletes what the key stood for."""
+
+WRITER_PROPERTIES: Final = {"partitioner": "murmur2_random", "acks": "all", "linger.ms": "1"}
+"""A key must come to the partition that Kafka Connect would choose: in two partitions it would have two values."""
+_POLL_SECONDS: Final = 0.05
+
+
+@contextmanager
+def told_as_connect_errors(topic: str) -> Iterator[None]:
+    """Turn errors of the client into those that tasks and workers understand."""
+    try:
+        yield
+    except (Unreachable, Retriable) as error:
+        raise RetriableError(f"Topic {topic}: {error}") from error
+    except NotAllowed as error:
+        raise ConfigError(f"Topic {topic}: {error}") from error
+    except ClientError as error:
+        raise ConnectError(f"Topic {topic}: {error}") from error
+
+
+class TopicWriter:
+    """Writes records and waits for the acknowledgement. Safe for any number of threads."""
+
+    def __init__(self, settings: ClientSettings, topic: str) -> None:
+        self.topic = topic
+        self._settings = replace(settings, properties={**WRITER_PROPERTIES, **settings.properties})
+        self._lock = threading.Lock()
+        self._producer: Producer | None = None
+
+    def send(self, pairs: Sequence[Pair]) -> None:
+        """Write all; returns when all are safe. RetriableError when some may not be: the same may be sent again."""
+        with told_as_connect_errors(self.topic):
+            try:
+                self._sent(self._open(), pairs)
+            except Fatal:
+                self.close()
+                self._sent(self._open(), pairs)
+
+    def close(self) -> None:
+        """Leave nothing open."""
+        with self._lock:
+            self._producer = None
+
+    def _open(self) -> Producer:
+        with self._lock:
+            if self._producer is None:
+                self._producer = Producer(self._settings)
+            return self._producer
+
+    def _sent(self, producer: Producer, pairs: Sequence[Pair]) -> None:
+        outcomes: list[Delivery | ClientError] = []
+        for key, value in pairs:
+            producer.send(OutgoingRecord(topic=self.topic, key=key, value=value), outcomes.append)
+        # Another thread that polls may be the one to whom our outcome is told: hence short waits.
+        ends_at = time.monotonic() + self._settings.timeout_seconds + 1
+        while len(outcomes) < len(pairs):
+            if time.monotonic() > ends_at:
+                raise Unreachable("records were not acknowledged in time")
+            producer.poll(_POLL_SECONDS)
+        for outcome in outcomes:
+            if isinstance(outcome, ClientError):
+                raise outcome
