@@ -47,8 +47,8 @@ def base64_text(data: bytes | bytearray | memoryview) -> str:
 def number_text(schema: Schema | None, value: float) -> str:
     """A FLOAT32 or FLOAT64 as Java writes it: `1.0`, `1.0E10`, `NaN`, `-Infinity`."""
     if not math.isfinite(value):
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-    digits = _shortest_float32(value) if schema and schema.type is Type.FLOAT32 else repr(value)
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    digits = _shortest_float32(value) if schema and schema.type is Type.FLOAT32 else _shortest(value)
     if value == 0 or _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
         return _plain(digits)
     return _scientific(digits)
