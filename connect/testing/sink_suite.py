@@ -97,22 +97,22 @@ class SinkSuite(ConnectorSuite):
 
     def test_records_that_come_again_after_a_crash_before_the_flush_are_not_lost(self) -> None:
         records = self.records(0, 20)
-        with self.abandoned() as (task, _):
-            task.put(records)
-        with self.running() as (task, _):
-            task.put(records)
-            self.commit(task, records)
-        assert self.is_there(records, at_least_once=True)
+        with self.abandoned() as (crashed, _):
+            crashed.put(records)
+            with self.running() as (task, _):
+                task.put(records)
+                self.commit(task, records)
+            assert self.is_there(records, at_least_once=True)
 
     def test_records_that_come_again_because_their_offsets_were_not_committed_are_not_lost(self) -> None:
         records = self.records(0, 20)
-        with self.abandoned() as (task, _):
-            task.put(records)
-            self.commit(task, records)
-        with self.running() as (task, _):
-            task.put(records)
-            self.commit(task, records)
-        assert self.is_there(records, at_least_once=True)
+        with self.abandoned() as (crashed, _):
+            crashed.put(records)
+            self.commit(crashed, records)
+            with self.running() as (task, _):
+                task.put(records)
+                self.commit(task, records)
+            assert self.is_there(records, at_least_once=True)
 
     def test_after_a_clean_end_it_goes_on_behind_what_was_committed(self) -> None:
         records = self.records(0, 20)
@@ -211,21 +211,21 @@ class SinkSuite(ConnectorSuite):
     def running(self, *, changes: Mapping[str, str] | None = None) -> Iterator[tuple[SinkTask, FakeSinkContext]]:
         """A started task with partition 0 of the suite's topic, and its context; closed and stopped at the end."""
         with self.abandoned(changes=changes) as (task, context):
-            try:
-                yield task, context
-                task.close(context.assignment)
-            finally:
-                context.stop()
-                task.stop()
+            yield task, context
+            task.close(context.assignment)
 
     @contextmanager
     def abandoned(self, *, changes: Mapping[str, str] | None = None) -> Iterator[tuple[SinkTask, FakeSinkContext]]:
-        """The same, but left as a crash leaves it: neither closed nor stopped."""
+        """The same, but never closed: inside of this block it is as a crash has left it."""
         context = FakeSinkContext([(TOPIC, 0)])
         task = self._task(context, changes)
-        task.start()
-        task.open(context.assignment)
-        yield task, context
+        try:
+            task.start()
+            task.open(context.assignment)
+            yield task, context
+        finally:
+            context.stop()
+            task.stop()
 
     def records(self, first: int, count: int) -> list[SinkRecord]:
         """So many good records."""

@@ -1,0 +1,96 @@
+"""FileStreamSink: each record becomes a line at the end of a file; offsets are committed when the disk has them."""
+
+import io
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import BinaryIO, ClassVar, cast
+
+from typing_extensions import override
+
+from connect.api.errors import RetriableError
+from connect.api.record import SinkRecord
+from connect.api.sink import Place, SinkConnector, SinkTask
+from connect.api.values import text_of
+from connectors.file.config import FileStreamSinkConfig
+
+
+class FileStreamSinkTask(SinkTask):
+    """Adds lines to one file, or to the standard output. At least once: a crash may repeat lines, never lose any."""
+
+    config: FileStreamSinkConfig
+    _stream: BinaryIO | None = None
+
+    @override
+    def start(self) -> None:
+        """Open the file."""
+        self._open()
+
+    @override
+    def put(self, records: Sequence[SinkRecord]) -> None:
+        """Write all lines at once; a batch that fails leaves nothing behind."""
+        if not records:
+            return
+        lines = [
+            record.value if type(record.value) is str else text_of(record.value_schema, record.value)
+            for record in records
+        ]
+        lines.append("")
+        data = "\n".join(lines).encode("utf-8", "surrogatepass")
+        try:
+            self._write(self._stream or self._open(), data)
+        except OSError as error:
+            self.stop()
+            raise RetriableError(f"{self.config.file or 'the standard output'} cannot be written: {error}") from error
+
+    @override
+    def flush(self, offsets: Mapping[Place, int]) -> None:
+        """Make the lines durable."""
+        if self._stream is None or self.config.file is None:
+            return
+        try:
+            os.fsync(self._stream.fileno())
+        except OSError as error:
+            raise RetriableError(f"{self.config.file} cannot be made durable: {error}") from error
+
+    @override
+    def stop(self) -> None:
+        """Close the file."""
+        if self._stream is not None and self.config.file is not None:
+            self._stream.close()
+        self._stream = None
+
+    def _open(self) -> BinaryIO:
+        if self.config.file is None:
+            self._stream = sys.stdout.buffer
+            return self._stream
+        try:
+            stream = cast("BinaryIO", io.FileIO(self.config.file, "ab"))
+        except OSError as error:
+            raise RetriableError(f"{self.config.file} cannot be opened: {error}") from error
+        self._stream = stream
+        return stream
+
+    def _write(self, stream: BinaryIO, data: bytes) -> None:
+        if self.config.file is None:
+            stream.write(data)
+            stream.flush()
+            return
+        before = os.fstat(stream.fileno()).st_size
+        written = 0
+        try:
+            while written < len(data):
+                written += stream.write(data[written:])
+        except OSError:
+            # Half a batch, on a full disk for instance, would stay in front of the same records when they come again.
+            os.ftruncate(stream.fileno(), before)
+            raise
+
+
+class FileStreamSinkConnector(SinkConnector):
+    """Records of topics as lines of one file, each value as text."""
+
+    config_class = FileStreamSinkConfig
+    task_class: ClassVar[type[SinkTask]] = FileStreamSinkTask
+    tasks_limit = 1
+    aliases = ("org.apache.kafka.connect.file.FileStreamSinkConnector", "FileStreamSink")
