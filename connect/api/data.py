@@ -72,7 +72,7 @@ class Schema:
     """Of a STRUCT its full name; of other types the logical type, such as DATE."""
     version: int | None = field(default=None, kw_only=True)
     doc: str | None = field(default=None, kw_only=True)
-    parameters: Mapping[str, str] = field(default=_NO_PARAMETERS, kw_only=True)
+    parameters: Mapping[str, str] = field(default_factory=lambda: _NO_PARAMETERS, kw_only=True)
     fields: tuple[Field, ...] = field(default=(), kw_only=True)
     key_schema: "Schema | None" = field(default=None, kw_only=True)
     """Of the keys of a MAP."""
