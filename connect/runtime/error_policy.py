@@ -93,7 +93,7 @@ class ErrorPolicy:
 
     def _delay_seconds(self, error: Exception, attempts: int, elapsed_seconds: float) -> float | None:
         """How long to wait before the next attempt; None when there is none."""
-        grown = _FIRST_DELAY_MS * 2 ** min(attempts - 1, 32)
+        grown = _FIRST_DELAY_MS << min(attempts - 1, 32)
         if isinstance(error, Unavailable):
             return min(grown, _OUTAGE_DELAY_MAX_MS) / 1000
         allowed_ms = self._config.errors_retry_timeout

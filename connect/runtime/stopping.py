@@ -3,7 +3,7 @@
 import threading
 
 
-class Stopped(Exception):  # noqa: N818 - it is no error
+class Stopped(Exception):
     """The task was told to stop while it waited: what it was about to do is left undone."""
 
 

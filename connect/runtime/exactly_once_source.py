@@ -1,0 +1,174 @@
+"""Runs the task of a source, exactly once: records and offsets become visible in one transaction, or not at all."""
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from typing_extensions import override
+
+from connect.api.errors import ConnectError
+from connect.api.record import SourceRecord
+from connect.runtime.client_overrides import producer_properties
+from connect.runtime.source_context import RequestedTransaction
+from connect.runtime.source_work import SourceWork, last_offsets
+from connect.runtime.work import Ground
+from connect.stores.offsets import offset_key, offset_value
+from core_broker.client.errors import ClientError, Fatal, Retriable, Unreachable
+from core_broker.client.records import OutgoingRecord
+from core_broker.client.transactional_producer import AbortNeeded, TransactionalProducer
+
+log = logging.getLogger(__name__)
+
+_DEFAULTS: Final = {"message.max.bytes": 100_000_000, "reconnect.backoff.max.ms": 1_000}
+_PAUSE_SECONDS: Final = 0.5
+_TRANSACTION_RECORDS_MAX: Final = 100_000
+"""A transaction that grows beyond this is committed before its time: it is kept in memory until it is safe."""
+
+
+def transactional_id(group_id: str, connector: str, task: int) -> str:
+    """Whose transactions a task's are: whoever begins last with an id has it alone."""
+    return f"{group_id}-{connector}-{task}"
+
+
+class ExactlyOnceSource(SourceWork):
+    """Gathers what was polled, and commits it with its offsets where `transaction.boundary` says."""
+
+    _producer: TransactionalProducer | None = None
+
+    def __init__(self, ground: Ground) -> None:
+        self._requested = RequestedTransaction()
+        is_requested = ground.config.given.get("transaction.boundary", "").strip() == "connector"
+        super().__init__(ground, transaction=self._requested if is_requested else None)
+        self._gathered: list[SourceRecord] = []
+        """What is polled and not yet visible, with what transforms will drop."""
+
+    @override
+    def open(self) -> None:
+        settings, plan = self.ground.world.settings, self.ground.plan
+        self._boundary = self.config.transaction_boundary
+        interval_ms = self.config.transaction_boundary_interval_ms or settings.offset_flush_interval_ms
+        self._interval = interval_ms / 1000
+        self._next_commit = time.monotonic() + self._interval
+        properties = producer_properties(settings, self.config.given)
+        self._producer = TransactionalProducer(
+            self.ground.kafka(properties, role="producer"),
+            transactional_id=transactional_id(settings.group_id, plan.id.connector, plan.id.task),
+            defaults=_DEFAULTS,
+        )
+        try:
+            self._producer.init()
+        except ClientError as error:
+            raise ConnectError(f"The task could not begin its transactions: {error}") from error
+        # What another owner of this id had under way is settled now: its offsets are the last ones.
+        self.offsets.refresh()
+
+    @override
+    def turn(self) -> None:
+        records = self.poll()
+        if self._boundary == "connector":
+            self._as_requested(records)
+        else:
+            self._gathered += records
+        if self._is_due(records):
+            self._commit()
+
+    def _is_due(self, records: Sequence[SourceRecord]) -> bool:
+        if len(self._gathered) >= _TRANSACTION_RECORDS_MAX and self._boundary != "connector":
+            return True
+        match self._boundary:
+            case "poll":
+                return bool(records)
+            case "interval":
+                return bool(self._gathered) and time.monotonic() >= self._next_commit
+            case _:
+                return False
+
+    def _as_requested(self, records: Sequence[SourceRecord]) -> None:
+        """End transactions where the source says so."""
+        for record in records:
+            self._gathered.append(record)
+            self._end(commits=self._requested.end_after(record))
+        self._end(commits=self._requested.polled())
+
+    def _end(self, *, commits: bool | None) -> None:
+        if commits:
+            self._commit()
+        elif commits is False:
+            # What is aborted is not sent at all; its offsets count, as the source has moved on.
+            self._write((), self._gathered)
+            self._gathered = []
+
+    @override
+    def rest(self) -> None:
+        if self._gathered and self._boundary != "connector":
+            self._commit()
+        self.stopping.wait(0.1)
+
+    @override
+    def finish(self) -> None:
+        if self._gathered and self._boundary != "connector":
+            self._commit()
+
+    @override
+    def close(self) -> None:
+        if self._producer is not None:
+            self._producer.close()
+        super().close()
+
+    def _commit(self) -> None:
+        self._next_commit = time.monotonic() + self._interval
+        if not self._gathered:
+            return
+        sent, origins = self.prepared(self._gathered)
+        self.settle_letters()
+        self._write(sent, self._gathered)
+        self.counters.source_record_write += len(origins)
+        if self.tells_records:
+            for record in self._gathered:
+                self.task.commit_record(record)
+        self._gathered = []
+        self.task.commit()
+
+    def _write(self, sent: Sequence[OutgoingRecord], records: Sequence[SourceRecord]) -> None:
+        """One transaction; the same again while the cluster aborts it for reasons that pass."""
+        offsets = [
+            OutgoingRecord(
+                topic=self.offsets.topic,
+                key=offset_key(self.ground.plan.id.connector, partition),
+                value=offset_value(offset),
+            )
+            for partition, offset in last_offsets(records)
+        ]
+        while True:
+            if self.stopping.is_cancelled:
+                raise ConnectError("the task was cancelled before its transaction")
+            try:
+                self._attempt([*sent, *offsets])
+                self.counters.offset_commit_completion += 1
+                return
+            except (AbortNeeded, Retriable, Unreachable) as error:
+                self.counters.offset_commit_failures += 1
+                extra = {"task": str(self.ground.plan.id), "reason": str(error)}
+                log.warning("a transaction was aborted: it is tried again", extra=extra)
+                self._abort()
+                self.stopping.wait_or_raise(_PAUSE_SECONDS)
+            except ClientError as error:
+                raise ConnectError(f"The transaction failed: {error}") from error
+
+    def _attempt(self, records: Sequence[OutgoingRecord]) -> None:
+        producer = self._producer
+        assert producer is not None, "open comes first"
+        producer.begin()
+        for record in records:
+            producer.send(record)
+        producer.commit()
+
+    def _abort(self) -> None:
+        assert self._producer is not None
+        try:
+            self._producer.abort()
+        except Fatal as error:
+            raise ConnectError(f"The transaction failed: {error}") from error
+        except ClientError as error:
+            log.warning("a transaction could not be aborted yet", extra={"reason": str(error)})

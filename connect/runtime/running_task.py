@@ -1,0 +1,151 @@
+"""A task on a thread of its own: its life from the first state to the last, written to the status topic."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from connect.api.sink import SinkConnector
+from connect.runtime.connector_config import SourceConnectorConfig
+from connect.runtime.counters import TaskCounters
+from connect.runtime.dead_letter import stack_trace
+from connect.runtime.exactly_once_source import ExactlyOnceSource
+from connect.runtime.models import State, Target, TaskPlan
+from connect.runtime.sink_task import SinkWork
+from connect.runtime.source_task import AtLeastOnceSource
+from connect.runtime.stopping import Stopped, Stopping
+from connect.runtime.work import Ground, Work, ground_of
+from connect.runtime.world import World
+from connect.settings import ConnectSettings
+
+log = logging.getLogger(__name__)
+
+
+class RunningTask:
+    """Runs until it is stopped, cancelled, or fails."""
+
+    def __init__(self, plan: TaskPlan, world: World, *, on_end: Callable[["RunningTask"], None] | None = None) -> None:
+        self.plan = plan
+        self.counters = TaskCounters()
+        self.state = State.UNASSIGNED
+        self._world = world
+        self._on_end = on_end
+        self._target = plan.target
+        self._stopping = Stopping()
+        self._thread = threading.Thread(target=self._run, name=f"task-{plan.id}", daemon=True)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def set_target(self, target: Target) -> None:
+        """Carry records, or pause."""
+        self._target = target
+
+    def stop(self) -> None:
+        """End soon, with a last commit."""
+        self._stopping.ask()
+
+    def cancel(self) -> None:
+        """End without committing: others may own the task already."""
+        self._stopping.cancel()
+
+    def join(self, timeout_seconds: float) -> bool:
+        """Wait for the end; False when it did not come in time."""
+        self._thread.join(timeout_seconds)
+        return not self._thread.is_alive()
+
+    # --- the thread ---
+
+    def _run(self) -> None:
+        try:
+            self._live()
+        except Stopped:
+            self._tell(State.UNASSIGNED)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the status tells it
+            self._fail(error)
+        finally:
+            if self._on_end is not None:
+                self._on_end(self)
+
+    def _live(self) -> None:
+        work: Work | None = None
+        ground: Ground | None = None
+        try:
+            if self._wait_while_paused():
+                ground = ground_of(self.plan, self._world, self._stopping, self.counters)
+                work = _work(ground)
+                work.start()
+                self._carry(work)
+                if not self._stopping.is_cancelled:
+                    work.finish()
+        finally:
+            if work is not None:
+                work.close()
+            elif ground is not None:
+                ground.close()
+        self._tell(State.UNASSIGNED)
+
+    def _wait_while_paused(self) -> bool:
+        """Nothing is opened for a task that is paused from the start; False when it is stopped meanwhile."""
+        if self._target is Target.PAUSED:
+            self._tell(State.PAUSED)
+        while self._target is Target.PAUSED and not self._stopping.wait(0.1):
+            pass
+        return not self._stopping.is_asked
+
+    def _carry(self, work: Work) -> None:
+        self._tell(State.RUNNING)
+        while not self._stopping.is_asked:
+            if self._target is Target.PAUSED:
+                if self.state is not State.PAUSED:
+                    self._tell(State.PAUSED)
+                work.rest()
+                continue
+            if self.state is State.PAUSED:
+                if isinstance(work, SinkWork):
+                    work.resume()
+                self._tell(State.RUNNING)
+            work.turn()
+            self.counters.cpu_seconds = time.thread_time()
+
+    def _fail(self, error: BaseException) -> None:
+        if self._stopping.is_asked:
+            log.warning("a task failed while it stopped", extra={"task": str(self.plan.id)}, exc_info=error)
+            self._tell(State.UNASSIGNED)
+            return
+        log.error("a task failed", extra={"task": str(self.plan.id)}, exc_info=error)
+        self._tell(State.FAILED, stack_trace(error))
+
+    def _tell(self, state: State, trace: str | None = None) -> None:
+        self.state = state
+        if self._stopping.is_cancelled:
+            return  # whoever has the task now tells how it fares
+        self._world.statuses.put_task(
+            self.plan.id, state, worker_id=self.plan.worker_id, generation=self.plan.generation, trace=trace
+        )
+
+
+def _work(ground: Ground) -> Work:
+    if issubclass(ground.connector, SinkConnector):
+        return SinkWork(ground)
+    assert isinstance(ground.config, SourceConnectorConfig)
+    if is_exactly_once(ground.config, ground.world.settings):
+        return ExactlyOnceSource(ground)
+    return AtLeastOnceSource(ground)
+
+
+def is_exactly_once(config: SourceConnectorConfig, settings: ConnectSettings) -> bool:
+    """Whether a source writes in transactions: when it must, or all do."""
+    match settings.exactly_once_source_support:
+        case "enabled":
+            return True
+        case "requested":
+            return config.exactly_once_support == "required"
+        case _:
+            return False
