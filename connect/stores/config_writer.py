@@ -1,0 +1,151 @@
+"""Writes the config topic, as long as this worker leads: a leader that was replaced cannot write any more."""
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from connect.api.errors import ConnectError
+from connect.settings import ConnectSettings
+from connect.stores import config_records as records
+from connect.stores.config_records import Leader, Restart
+from connect.stores.configs import ConfigStore
+from connect.stores.states import Target, TaskId
+from connect.stores.writer import WRITER_PROPERTIES, Pair, TopicWriter, told_as_connect_errors
+from core_broker.client.errors import ClientError, Fatal, NotAllowed, Rejected
+from core_broker.client.records import OutgoingRecord
+from core_broker.client.transactional_producer import AbortNeeded, TransactionalProducer
+
+log = logging.getLogger(__name__)
+
+_ATTEMPTS: Final = 3
+_DEFAULTS: Final = {**WRITER_PROPERTIES, "linger.ms": "0"}
+
+
+class Deposed(ConnectError):
+    """Another worker leads now: nothing was written."""
+
+
+class ConfigWriter:
+    """Every call returns when what it wrote is committed and read back. Safe for any number of threads."""
+
+    def __init__(self, settings: ConnectSettings, store: ConfigStore) -> None:
+        self._settings = settings
+        self._store = store
+        self._plain: TopicWriter | None = None
+        self._producer: TransactionalProducer | None = None
+        self._lock = threading.Lock()
+        self._is_deposed = False
+
+    def start(self) -> None:
+        """Take the topic over: whoever led before can write no more."""
+        with self._lock, told_as_connect_errors(self._store.topic):
+            self._open()
+
+    def close(self) -> None:
+        """Write no more."""
+        self._is_deposed = True
+        with self._lock:
+            self._drop()
+
+    def put_leader(self, leader: Leader) -> None:
+        """Tell all workers who leads."""
+        self._write([records.leader_record(leader)])
+
+    def put_connector(self, name: str, config: Mapping[str, str], *, target: Target | None = None) -> None:
+        """Configure a connector; `target` is what is wanted of it from now on, unless that stays as it was."""
+        wanted = [records.target_record(name, target)] if target is not None else []
+        self._write([*wanted, records.connector_record(name, config)])
+
+    def put_tasks(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
+        """Configure all tasks of a connector."""
+        pairs = [records.task_record(TaskId(name, number), config) for number, config in enumerate(configs)]
+        self._write([*pairs, records.commit_record(name, len(configs))])
+
+    def put_target(self, name: str, target: Target, *, without_tasks: bool = False) -> None:
+        """Say what is wanted of a connector, and whether it has no tasks any more."""
+        emptied = [records.commit_record(name, 0)] if without_tasks else []
+        self._write([records.target_record(name, target), *emptied])
+
+    def remove(self, name: str) -> None:
+        """Forget a connector and its tasks."""
+        self._write(records.removal_records(name, self._store.task_numbers(name)))
+
+    def put_fencing(self, name: str, tasks: int) -> None:
+        """Note how many tasks must be fenced before others may start."""
+        self._write([records.fencing_record(name, tasks)])
+
+    def put_restart(self, name: str, restart: Restart) -> None:
+        """Note that somebody asked for a restart."""
+        self._write([records.restart_record(name, restart)])
+
+    def put_logger_level(self, logger: str, level: str) -> None:
+        """Set a logger's level on every worker."""
+        self._write([records.logger_record(logger, level)])
+
+    def put_redrive(self, name: str, mark: str, value: Mapping[str, object] | None) -> None:
+        """Note how far a redrive of dead letters is; None forgets it."""
+        self._write([records.redrive_record(name, mark, value)])
+
+    def _write(self, pairs: Sequence[Pair]) -> None:
+        with self._lock:
+            if self._is_deposed:
+                raise Deposed("This worker does not lead any more")
+            try:
+                with told_as_connect_errors(self._store.topic):
+                    self._written(pairs)
+            except ConnectError as error:
+                if isinstance(error.__cause__, Fatal):
+                    self._is_deposed = True
+                    raise Deposed("Another worker leads: this one was fenced") from error
+                raise
+        self._store.refresh()
+
+    def _written(self, pairs: Sequence[Pair]) -> None:
+        producer = self._open()
+        if producer is None:
+            assert self._plain is not None, "without transactions there is a plain writer"
+            self._plain.send(pairs)
+            return
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._commit(producer, pairs)
+                return
+            except AbortNeeded as error:
+                log.warning("a change was not written yet", extra={"error": str(error), "attempt": attempt})
+                producer.abort()
+                if attempt == _ATTEMPTS:
+                    raise
+            except ClientError:
+                # Whether it was written is not known: this producer cannot tell, the next one clears it up.
+                self._drop()
+                raise
+
+    def _commit(self, producer: TransactionalProducer, pairs: Sequence[Pair]) -> None:
+        producer.begin()
+        for key, value in pairs:
+            producer.send(OutgoingRecord(topic=self._store.topic, key=key, value=value, partition=0))
+        producer.commit()
+
+    def _open(self) -> TransactionalProducer | None:
+        """The producer; None where the cluster does not let us have transactions."""
+        if self._producer is not None or self._plain is not None:
+            return self._producer
+        kafka = self._settings.kafka(client_id=f"caudal-connect-leader-{self._settings.group_id}")
+        transactional_id = f"connect-cluster-{self._settings.group_id}"
+        producer = TransactionalProducer(kafka, transactional_id=transactional_id, defaults=_DEFAULTS)
+        try:
+            producer.init()
+        except (NotAllowed, Rejected) as error:
+            told = {"transactional_id": transactional_id, "error": str(error)}
+            log.warning("no transactions: a leader that was replaced could still write", extra=told)
+            self._plain = TopicWriter(kafka, self._store.topic)
+            return None
+        self._producer = producer
+        return producer
+
+    def _drop(self) -> None:
+        if self._producer is not None:
+            self._producer.close()
+        self._producer = None
+        self._plain = None
