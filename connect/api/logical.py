@@ -52,7 +52,7 @@ def time_of(milliseconds: int) -> dt.time:
 def milliseconds_of(value: Value) -> int:
     """Milliseconds since 1970 of a Timestamp."""
     try:
-        since = value - EPOCH
+        since: dt.timedelta = value - EPOCH
     except TypeError:
         told = "one without a time zone" if isinstance(value, dt.datetime) else type(value).__name__
         raise DataError(f"Invalid type for Timestamp, expected a datetime in UTC but was {told}") from None
@@ -92,6 +92,15 @@ def unscaled(value: Value, scale: int) -> int:
         told = f"Schema has scale {scale}, value has scale {has}."
         raise DataError(f"Decimal value has mismatching scale for given Decimal schema. {told}")
     return int(_EXACT.scaleb(value, scale))
+
+
+def rescaled(value: Decimal, scale: int) -> Decimal:
+    """The same number with this many digits after the point; as it is when it would not be the same."""
+    quantum = _quantum(scale)
+    if value.same_quantum(quantum):
+        return value
+    changed = value.quantize(quantum, context=_EXACT)
+    return changed if changed == value else value
 
 
 def decimal_bytes(value: Value, scale: int) -> bytes:

@@ -1,0 +1,231 @@
+"""JSON text read as what a schema says: msgspec reads and checks, what it has no word for is changed afterwards.
+
+A schema becomes a type for msgspec, which makes dicts and lists and checks types and limits on its way. The result is
+looked at again only where there are dates, decimals, defaults or maps with keys that are no text.
+"""
+
+import base64
+import copy
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Annotated, Any, Final, Required, TypedDict
+
+import msgspec
+
+from connect.api.data import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, Schema, Type, Value
+from connect.api.errors import DataError
+from connect.api.logical import date_of, decimal_of, rescaled, scale_of, time_of, timestamp_of
+
+Reader = Callable[[bytes], Value]
+"""Reads the JSON text of one value."""
+_Change = Callable[[Any], Value]
+
+_BROKEN: Final = "Converting byte[] to Kafka Connect data failed due to serialization error: "
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
+_NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
+_INT64: Final = 1 << 63
+_INTEGER_BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
+_PLAIN: Final = {
+    Type.FLOAT32: float,
+    Type.FLOAT64: float,
+    Type.BOOLEAN: bool,
+    Type.STRING: str,
+    Type.BYTES: bytes,
+}
+_LOGICAL: Final[dict[str | None, _Change]] = {DATE_NAME: date_of, TIME_NAME: time_of, TIMESTAMP_NAME: timestamp_of}
+_any = msgspec.json.Decoder()
+
+
+def read_any(data: bytes) -> Value:
+    """JSON text without a schema."""
+    value = decoded(_any, data)
+    if _LONG_NUMBER.search(data):
+        _refuse_long_numbers(value)
+    return value
+
+
+def decoded(decoder: msgspec.json.Decoder[Any], data: bytes) -> Any:
+    """What a decoder makes of a text; whatever is wrong with it is a DataError."""
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError as error:
+        raise DataError(_told(str(error))) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{_BROKEN}{error}") from None
+    except RecursionError:
+        raise DataError(f"{_BROKEN}it is nested too deep") from None
+
+
+def _told(error: str) -> str:
+    if "got `null`" in error or "missing required field" in error:
+        return f"Invalid null value for required field: {error}"
+    return f"The JSON does not fit its schema: {error}"
+
+
+def _refuse_long_numbers(value: Value) -> None:
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if type(item) is int and not -_INT64 <= item < _INT64:
+            raise DataError("A whole number of JSON does not fit into 64 bits")
+        if isinstance(item, (dict, list)):
+            waiting.extend(item.values() if isinstance(item, dict) else item)
+
+
+class Readers:
+    """Makes readers for schemas."""
+
+    def __init__(self, *, nulls_become_defaults: bool) -> None:
+        self._nulls_become_defaults = nulls_become_defaults
+
+    def of(self, schema: Schema | None) -> Reader:
+        """The reader of one schema."""
+        if schema is None:
+            return read_any
+        decoder = msgspec.json.Decoder(self._type(schema))
+        change = self._change(schema)
+        if change is None:
+            return lambda data: decoded(decoder, data)
+        return lambda data: change(decoded(decoder, data))
+
+    def value_of(self, schema: Schema, json: Any) -> Value:
+        """The value of JSON that was read without its schema: a default for instance."""
+        return self.of(schema)(msgspec.json.encode(json))
+
+    def _may_be_null(self, schema: Schema) -> bool:
+        return schema.optional or self._has_default(schema)
+
+    def _has_default(self, schema: Schema) -> bool:
+        return schema.default is not None and self._nulls_become_defaults
+
+    def _is_missed(self, schema: Schema) -> bool:
+        """Whether there is something to do when a field is missing."""
+        is_required = schema.name == DECIMAL_NAME and not schema.optional
+        return is_required or self._has_default(schema)
+
+    def _type(self, schema: Schema) -> Any:
+        if schema.name == DECIMAL_NAME:
+            return msgspec.Raw
+        plain = self._present_type(schema)
+        return plain | None if self._may_be_null(schema) else plain
+
+    def _present_type(self, schema: Schema) -> Any:
+        if schema.type in _INTEGER_BITS:
+            limit = 1 << (_INTEGER_BITS[schema.type] - 1)
+            return Annotated[int, msgspec.Meta(ge=-limit, le=limit - 1)]
+        if schema.type in _PLAIN:
+            return _PLAIN[schema.type]
+        if schema.type is Type.STRUCT:
+            return self._struct_type(schema)
+        values = self._type(_known(schema.value_schema))
+        if schema.type is Type.ARRAY:
+            return list[values]  # type: ignore[valid-type]
+        if _known(schema.key_schema).type is Type.STRING:
+            return dict[str, values]  # type: ignore[valid-type]
+        return list[tuple[self._type(_known(schema.key_schema)), values]]  # type: ignore[misc]
+
+    def _struct_type(self, schema: Schema) -> Any:
+        fields = {}
+        for field in schema.fields:
+            kind = self._type(field.schema)
+            # msgspec reads no Required[Raw]: that a decimal is there is seen when it is changed.
+            may_be_missing = kind is msgspec.Raw or self._may_be_null(field.schema)
+            fields[field.name] = kind if may_be_missing else Required[kind]
+        return TypedDict(schema.name or "Struct", fields, total=False)  # type: ignore[operator]
+
+    def _change(self, schema: Schema) -> _Change | None:
+        """What is left to do, None when nothing is."""
+        change = self._present_change(schema)
+        if self._has_default(schema):
+            return _or_default(schema.default, change)
+        if change is None or schema.name == DECIMAL_NAME or not schema.optional:
+            return change
+        return lambda value: None if value is None else change(value)
+
+    def _present_change(self, schema: Schema) -> _Change | None:
+        if schema.name in _LOGICAL:
+            return _LOGICAL[schema.name]
+        if schema.name == DECIMAL_NAME:
+            return _decimal_reader(scale_of(schema), may_be_null=self._may_be_null(schema))
+        made = {Type.ARRAY: self._array, Type.MAP: self._map, Type.STRUCT: self._struct}.get(schema.type)
+        return made(schema) if made else None
+
+    def _array(self, schema: Schema) -> _Change | None:
+        inner = self._change(_known(schema.value_schema))
+        return None if inner is None else lambda items: [inner(item) for item in items]
+
+    def _map(self, schema: Schema) -> _Change | None:
+        values = self._change(_known(schema.value_schema))
+        key_schema = _known(schema.key_schema)
+        if key_schema.type is Type.STRING:
+            return None if values is None else lambda found: {key: values(item) for key, item in found.items()}
+        keys = self._change(key_schema)
+
+        def made_map(pairs: list[tuple[Any, Any]]) -> Value:
+            try:
+                return {keys(k) if keys else k: values(v) if values else v for k, v in pairs}
+            except TypeError:
+                raise DataError(f"A map cannot have keys of type {key_schema.type.name}") from None
+
+        return made_map
+
+    def _struct(self, schema: Schema) -> _Change | None:
+        changes = [(field.name, change) for field in schema.fields if (change := self._change(field.schema))]
+        if not changes:
+            return None
+        always = frozenset(field.name for field in schema.fields if self._is_missed(field.schema))
+
+        def changed_struct(found: dict[str, Any]) -> Value:
+            for name, change in changes:
+                if name in found or name in always:
+                    found[name] = change(found.get(name))
+            return found
+
+        return changed_struct
+
+
+def _known(schema: Schema | None) -> Schema:
+    if schema is None:
+        raise DataError("the schema of an array or a map does not tell what is in it")
+    return schema
+
+
+def _or_default(default: Value, change: _Change | None) -> _Change:
+    is_shared = not isinstance(default, (dict, list))
+
+    def value_or_default(value: Any) -> Value:
+        found = change(value) if change is not None and value is not None else value
+        if found is not None:
+            return found
+        return default if is_shared else copy.deepcopy(default)
+
+    return value_or_default
+
+
+def _decimal_reader(scale: int, *, may_be_null: bool) -> _Change:
+    def read_decimal(raw: msgspec.Raw | None) -> Decimal | None:
+        text = "null" if raw is None else bytes(raw).decode("utf-8", "replace")
+        if text == "null":
+            if may_be_null:
+                return None
+            raise DataError("Invalid null value for required BYTES field")
+        if text.startswith('"'):
+            return _decimal_from_base64(text[1:-1], scale)
+        if _NUMBER.fullmatch(text):
+            return rescaled(Decimal(text), scale)
+        told = {"t": "BOOLEAN", "f": "BOOLEAN", "[": "ARRAY", "{": "OBJECT"}.get(text[0], "NUMBER")
+        representation = "underlying representation should be numeric or bytes"
+        raise DataError(f"Invalid type for Decimal, {representation} but was {told}")
+
+    return read_decimal
+
+
+def _decimal_from_base64(text: str, scale: int) -> Decimal:
+    try:
+        data = base64.b64decode(text.replace("\\/", "/"), validate=True)
+    except ValueError:
+        raise DataError("Invalid bytes for Decimal field") from None
+    if not data:
+        raise DataError("Invalid bytes for Decimal field")
+    return decimal_of(data, scale)
