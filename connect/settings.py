@@ -103,6 +103,9 @@ class ConnectSettings(WebSettings):
     status_storage_replication_factor: int = setting(SHORT, default=-1, check=_FACTOR)
     """How many copies of it, when this worker creates it."""
 
+    redrive_storage_topic: str = setting(STRING, default="connect-redriven", check=not_empty())
+    """The topic that keeps which dead letters were sent again, so that none is twice."""
+
     key_converter: str = setting(STRING, default=_JSON)
     """How keys of records are read and written, unless a connector says otherwise."""
     key_converter_properties: Properties = gathered("key.converter.", default=())
@@ -183,6 +186,7 @@ class ConnectSettings(WebSettings):
         """A topic keeps one thing alone."""
         yield from super().problems()
         topics = [self.config_storage_topic, self.offset_storage_topic, self.status_storage_topic]
+        topics.append(self.redrive_storage_topic)
         if len(set(topics)) < len(topics):
-            reason = "config.storage.topic, offset.storage.topic and status.storage.topic must be three topics"
+            reason = "the topics of configs, offsets, status and redriven letters must be four"
             yield Problem(key="config.storage.topic", value=self.config_storage_topic, reason=reason)

@@ -20,7 +20,11 @@ from core_broker.client.transactional_producer import AbortNeeded, Transactional
 
 log = logging.getLogger(__name__)
 
-_DEFAULTS: Final = {"message.max.bytes": 100_000_000, "reconnect.backoff.max.ms": 1_000}
+_DEFAULTS: Final = {
+    "message.max.bytes": 100_000_000,
+    "partitioner": "murmur2_random",  # as Java's producers do, and as the offsets' topic needs it
+    "reconnect.backoff.max.ms": 1_000,
+}
 _PAUSE_SECONDS: Final = 0.5
 _TRANSACTION_RECORDS_MAX: Final = 100_000
 """A transaction that grows beyond this is committed before its time: it is kept in memory until it is safe."""

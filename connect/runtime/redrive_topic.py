@@ -1,11 +1,58 @@
 """The topic by which dead letters come back to their sink, and what its records say of themselves."""
 
+from collections.abc import Sequence
 from typing import Final
 
-REDRIVE_PREFIX: Final = "__connect.redrive."
-COUNT, TOPIC = REDRIVE_PREFIX + "count", REDRIVE_PREFIX + "topic"
+from core_broker.client.records import Header, IncomingRecord
+
+PREFIX: Final = "__connect.redrive."
+_COUNT, _TOPIC, _PARTITION, _OFFSET = (PREFIX + name for name in ("count", "topic", "partition", "offset"))
 
 
 def redrive_topic(connector: str) -> str:
     """The topic of a connector; its sink reads it beside its own topics."""
     return f"connect-redrive-{connector}"
+
+
+def redriven_headers(
+    headers: Sequence[Header], *, topic: str, partition: int | None, offset: int | None
+) -> list[Header]:
+    """The headers of a record that is sent again, with the place where it was first read and how often it came back."""
+    told: dict[str, str | None] = {
+        _COUNT: str(redrive_count(headers) + 1),
+        _TOPIC: topic,
+        _PARTITION: None if partition is None else str(partition),
+        _OFFSET: None if offset is None else str(offset),
+    }
+    own = [header for header in headers if not header[0].startswith(PREFIX)]
+    return own + [(name, text.encode()) for name, text in told.items() if text is not None]
+
+
+def redrive_count(headers: Sequence[Header]) -> int:
+    """How often a record has come back."""
+    text = _last(headers, _COUNT)
+    return int(text) if text is not None and text.isdigit() else 0
+
+
+def first_topic(raw: IncomingRecord) -> str:
+    """The topic that a record which came back was first read from."""
+    return _last(raw.headers, _TOPIC) or raw.topic
+
+
+def first_place(raw: IncomingRecord) -> tuple[str, int | None, int | None]:
+    """Where a record was first read, should it have come back."""
+    topic = _last(raw.headers, _TOPIC)
+    if topic is None:
+        return raw.topic, raw.partition, raw.offset
+    return topic, _number(_last(raw.headers, _PARTITION)), _number(_last(raw.headers, _OFFSET))
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdigit() else None
+
+
+def _last(headers: Sequence[Header], name: str) -> str | None:
+    for key, value in reversed(headers):
+        if key == name and value is not None:
+            return value.decode(errors="replace")
+    return None

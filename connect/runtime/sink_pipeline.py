@@ -10,6 +10,7 @@ from connect.runtime.conversion import Conversion, class_name_of
 from connect.runtime.counters import TaskCounters
 from connect.runtime.dead_letter import DeadLetters, Letter
 from connect.runtime.error_policy import ErrorPolicy, Failure, GaveUp, Stage
+from connect.runtime.redrive_topic import first_place, first_topic
 from core_broker.client.records import IncomingRecord
 
 T = TypeVar("T")
@@ -27,7 +28,10 @@ class SinkPipeline:
         *,
         counters: TaskCounters,
         dead_letters: DeadLetters | None,
+        redriven: str = "",
     ) -> None:
+        """`redriven` is the topic by which dead letters come back: its records belong to other topics."""
+        self._redriven = redriven
         self._conversion = conversion
         self._policy = policy
         self._counters = counters
@@ -37,18 +41,20 @@ class SinkPipeline:
     def records(self, batch: Sequence[IncomingRecord]) -> list[SinkRecord]:
         """What of a batch is to be put: without what transforms drop, and what failed and may."""
         to_key, to_value, steps = self._conversion.key.to_connect, self._conversion.value.to_connect, self._steps
+        redriven = self._redriven
         records: list[SinkRecord] = []
         append = records.append
         for raw in batch:
             at = _KEY
             record: SinkRecord | None
+            topic = raw.topic if raw.topic != redriven else first_topic(raw)
             try:
-                key_schema, key = to_key(raw.topic, raw.key, raw.headers)
+                key_schema, key = to_key(topic, raw.key, raw.headers)
                 at = _VALUE
-                value_schema, value = to_value(raw.topic, raw.value, raw.headers)
+                value_schema, value = to_value(topic, raw.value, raw.headers)
                 at = _HEADERS
                 headers = self._headers(raw) if raw.headers else ()
-                record = _sink_record(raw, key_schema, key, value_schema, value, headers)
+                record = _sink_record(raw, topic, key_schema, key, value_schema, value, headers)
                 for at, apply in steps:  # noqa: B007 - tells which step failed
                     record = apply(record)
                     if record is None:
@@ -69,12 +75,13 @@ class SinkPipeline:
 
         given = self._conversion
         try:
-            to_key = partial(given.key.to_connect, raw.topic, raw.key, raw.headers)
+            topic = raw.topic if raw.topic != self._redriven else first_topic(raw)
+            to_key = partial(given.key.to_connect, topic, raw.key, raw.headers)
             key = attempt(_KEY, Stage.KEY_CONVERTER, given.key, to_key)
-            to_value = partial(given.value.to_connect, raw.topic, raw.value, raw.headers)
+            to_value = partial(given.value.to_connect, topic, raw.value, raw.headers)
             value = attempt(_VALUE, Stage.VALUE_CONVERTER, given.value, to_value)
             headers = attempt(_HEADERS, Stage.HEADER_CONVERTER, given.headers, partial(self._headers, raw))
-            record = _sink_record(raw, *key, *value, headers)
+            record = _sink_record(raw, topic, *key, *value, headers)
             for at, step in enumerate(given.chain.steps, _FIRST_TRANSFORM):
                 changed = attempt(at, Stage.TRANSFORMATION, step.class_name, partial(step.apply, record))
                 if changed is None:
@@ -126,10 +133,11 @@ class SinkPipeline:
 
 def letter_of(raw: IncomingRecord) -> Letter:
     """A record as it was read, for the dead letters."""
+    topic, partition, offset = first_place(raw)
     return Letter(
-        topic=raw.topic,
-        partition=raw.partition,
-        offset=raw.offset,
+        topic=topic,
+        partition=partition,
+        offset=offset,
         key=raw.key,
         value=raw.value,
         headers=raw.headers,
@@ -139,6 +147,7 @@ def letter_of(raw: IncomingRecord) -> Letter:
 
 def _sink_record(
     raw: IncomingRecord,
+    topic: str,
     key_schema: Schema | None,
     key: Value,
     value_schema: Schema | None,
@@ -146,7 +155,7 @@ def _sink_record(
     headers: tuple[Header, ...],
 ) -> SinkRecord:
     return SinkRecord(
-        topic=raw.topic,
+        topic=topic,
         partition=raw.partition,
         key_schema=key_schema,
         key=key,

@@ -13,6 +13,7 @@ from connect.api.sink import Place, SinkTask
 from connect.runtime.bisection import isolate
 from connect.runtime.client_overrides import consumer_properties, max_poll_records
 from connect.runtime.connector_config import SinkConnectorConfig
+from connect.runtime.redrive_topic import redrive_topic
 from connect.runtime.sink_context import TaskSinkContext
 from connect.runtime.sink_pipeline import SinkPipeline
 from connect.runtime.sink_topics import REFRESH_SECONDS, SinkTopics
@@ -53,7 +54,11 @@ class SinkWork(Work):
         self._stopping = ground.stopping
         self._consumer: GroupConsumer | None = None
         self._pipeline = SinkPipeline(
-            ground.conversion, ground.policy, counters=ground.counters, dead_letters=ground.dead_letters
+            ground.conversion,
+            ground.policy,
+            counters=ground.counters,
+            dead_letters=ground.dead_letters,
+            redriven=redrive_topic(ground.plan.id.connector),
         )
         self._context = TaskSinkContext(
             ground.plan.id, stopping=ground.stopping, consumer=lambda: self._client, report=self.report

@@ -22,6 +22,7 @@ _IN_FLIGHT_MAX: Final = 100_000
 _DEFAULTS: Final = {
     "message.timeout.ms": 0,  # a cluster that is away comes back: nothing is given up meanwhile
     "message.max.bytes": 100_000_000,  # the cluster decides how large a record may be
+    "partitioner": "murmur2_random",  # a key comes to the partition that Java's producers would choose
     "queue.buffering.max.messages": _IN_FLIGHT_MAX,
     "queue.buffering.max.kbytes": 131_072,
     "reconnect.backoff.max.ms": 1_000,
