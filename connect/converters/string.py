@@ -1,0 +1,60 @@
+"""Text: what a value looks like in Java, in an encoding."""
+
+import codecs
+from collections.abc import Mapping, Sequence
+
+from typing_extensions import override
+
+from connect.api.config import STRING, Config, Importance, option
+from connect.api.converter import Converter, HeaderConverter, RawHeader, SchemaAndValue
+from connect.api.data import OPTIONAL_STRING, Schema, Value
+from connect.api.errors import ConfigError, DataError
+from connect.api.values import text_of
+
+
+class StringConverterConfig(Config):
+    """What can be told to the converter of text."""
+
+    converter_encoding: str = option(STRING, default="UTF-8", importance=Importance.HIGH)
+    """The name of the encoding, such as UTF-8 or ISO-8859-1."""
+    converter_type: str = option(STRING, default="", importance=Importance.LOW)
+    """What is converted: `key`, `value` or `header`. It makes no difference."""
+
+
+class StringConverter(Converter, HeaderConverter):
+    """Reads bytes as text, and writes anything as the text that Java has for it."""
+
+    config_class = StringConverterConfig
+    aliases = ("org.apache.kafka.connect.storage.StringConverter",)
+
+    @override
+    def __init__(self, config: Mapping[str, str], *, is_key: bool = False) -> None:
+        name = StringConverterConfig.parse(config).converter_encoding
+        try:
+            self._encoding = codecs.lookup(name).name
+            "".encode(self._encoding)  # some codecs are not about text
+        except (LookupError, ValueError):
+            told = "must be an encoding, such as UTF-8"
+            raise ConfigError(f"Invalid value {name} for configuration converter.encoding: {told}") from None
+
+    @override
+    def to_connect(self, topic: str, data: bytes | None, headers: Sequence[RawHeader] = ()) -> SchemaAndValue:
+        """As Kafka Connect does, bytes that are no text become U+FFFD."""
+        return OPTIONAL_STRING, None if data is None else data.decode(self._encoding, "replace")
+
+    @override
+    def from_connect(self, topic: str, schema: Schema | None, value: Value) -> bytes | None:
+        if value is None:
+            return None
+        try:
+            return text_of(schema, value).encode(self._encoding)
+        except UnicodeEncodeError as error:
+            raise DataError(f"Failed to serialize to a string: {error}") from None
+
+    @override
+    def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue:
+        return self.to_connect(topic, data)
+
+    @override
+    def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Value) -> bytes | None:
+        return self.from_connect(topic, schema, value)

@@ -1,0 +1,44 @@
+"""The converters that come with Connect."""
+
+from typing import Final
+
+from connect.api.converter import Converter, HeaderConverter
+from connect.converters.byte_array import ByteArrayConverter
+from connect.converters.json_converter import JsonConverter
+from connect.converters.numbers import (
+    BooleanConverter,
+    DoubleConverter,
+    FloatConverter,
+    IntegerConverter,
+    LongConverter,
+    ShortConverter,
+)
+from connect.converters.simple_header import SimpleHeaderConverter
+from connect.converters.string import StringConverter
+
+CONVERTERS: Final[tuple[type[Converter], ...]] = (
+    BooleanConverter,
+    ByteArrayConverter,
+    DoubleConverter,
+    FloatConverter,
+    IntegerConverter,
+    JsonConverter,
+    LongConverter,
+    ShortConverter,
+    StringConverter,
+)
+"""Converters of keys and values."""
+
+HEADER_CONVERTERS: Final[tuple[type[HeaderConverter], ...]] = (
+    BooleanConverter,
+    ByteArrayConverter,
+    DoubleConverter,
+    FloatConverter,
+    IntegerConverter,
+    JsonConverter,
+    LongConverter,
+    ShortConverter,
+    SimpleHeaderConverter,
+    StringConverter,
+)
+"""Converters of headers."""
