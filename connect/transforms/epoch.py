@@ -1,0 +1,44 @@
+"""Points in time as numbers since 1970, and back."""
+
+import datetime as dt
+from typing import Final
+
+from connect.api.errors import DataError
+
+EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+DAY_MS: Final = 86_400_000
+_FIRST_DAY: Final = dt.date(1970, 1, 1).toordinal()
+_MILLISECOND: Final = dt.timedelta(milliseconds=1)
+_MIDNIGHT: Final = dt.time()
+
+
+def ms_of(value: dt.date | dt.time) -> int:
+    """Milliseconds of a Timestamp, of the midnight that begins a Date, or of a Time since midnight."""
+    if isinstance(value, dt.datetime):
+        return (value - EPOCH) // _MILLISECOND
+    if isinstance(value, dt.date):
+        return days_of(value) * DAY_MS
+    return ((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + value.microsecond // 1000
+
+
+def days_of(value: dt.date) -> int:
+    """Days of a Date."""
+    return value.toordinal() - _FIRST_DAY
+
+
+def timestamp_at(ms: int) -> dt.datetime:
+    """The Timestamp of so many milliseconds."""
+    try:
+        return EPOCH + dt.timedelta(milliseconds=ms)
+    except OverflowError:
+        raise DataError(f"a time of {ms} ms since 1970 lies outside of the years 1 to 9999") from None
+
+
+def date_at(ms: int) -> dt.date:
+    """The day in UTC on which so many milliseconds lie."""
+    return timestamp_at(ms).date()
+
+
+def time_at(ms: int) -> dt.time:
+    """The time of day in UTC of so many milliseconds."""
+    return (EPOCH + dt.timedelta(milliseconds=ms % DAY_MS)).time() if ms % DAY_MS else _MIDNIGHT

@@ -1,0 +1,73 @@
+"""Predicates: which records a transform sees."""
+
+from collections.abc import Iterable, Mapping
+
+from typing_extensions import override
+
+from connect.api.config import STRING, Config, Problem, not_empty, option
+from connect.api.errors import ConfigError
+from connect.api.record import Record
+from connect.api.transform import Predicate
+from connect.transforms.java_regex import compile_pattern
+
+
+class HasHeaderKeyConfig(Config):
+    """Options of HasHeaderKey."""
+
+    name: str = option(STRING, check=not_empty())
+    """The name of the header."""
+
+
+class HasHeaderKey(Predicate):
+    """True for records with at least one header of a name."""
+
+    config_class = HasHeaderKeyConfig
+    aliases = ("org.apache.kafka.connect.transforms.predicates.HasHeaderKey",)
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        super().__init__(config)
+        self._name = HasHeaderKeyConfig.parse(config).name
+
+    @override
+    def test(self, record: Record) -> bool:
+        return any(header.key == self._name for header in record.headers)
+
+
+class RecordIsTombstone(Predicate):
+    """True for records whose value is null."""
+
+    aliases = ("org.apache.kafka.connect.transforms.predicates.RecordIsTombstone",)
+
+    @override
+    def test(self, record: Record) -> bool:
+        return record.value is None
+
+
+class TopicNameMatchesConfig(Config):
+    """Options of TopicNameMatches."""
+
+    pattern: str = option(STRING, check=not_empty())
+    """The regular expression (Java's) that must match the whole topic."""
+
+    @override
+    def problems(self) -> Iterable[Problem]:
+        """A pattern that is one."""
+        try:
+            compile_pattern(self.pattern, "pattern")
+        except ConfigError as error:
+            yield Problem("pattern", str(error))
+
+
+class TopicNameMatches(Predicate):
+    """True for records of topics that a pattern matches."""
+
+    config_class = TopicNameMatchesConfig
+    aliases = ("org.apache.kafka.connect.transforms.predicates.TopicNameMatches",)
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        super().__init__(config)
+        self._pattern = compile_pattern(TopicNameMatchesConfig.parse(config).pattern, "pattern")
+
+    @override
+    def test(self, record: Record) -> bool:
+        return self._pattern.fullmatch(record.topic) is not None
