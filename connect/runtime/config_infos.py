@@ -176,7 +176,9 @@ def _refusal(option: Option, value: Any) -> str:
         return f"Value must be {allowed}"
     if allowed.startswith("one of "):
         return f"String must be one of: {allowed.removeprefix('one of ')}"
-    return f"String must be {'non-empty' if allowed == 'not empty' else allowed}"
+    if allowed == "not empty":
+        return "String may not be empty" if option.key == "name" else "String must be non-empty"
+    return f"Value must be {allowed}"
 
 
 def _at_most(limit: str) -> str:

@@ -1,0 +1,73 @@
+"""The HTTP application: every route of the REST API around one worker."""
+
+from collections.abc import Iterable
+
+from fastapi import FastAPI
+
+from connect.rest import document
+from connect.rest.forwarding import Leader, led_route
+from connect.rest.routes import connectors, offsets, states, worker
+from connect.rest.routes import dead_letters as letter_routes
+from connect.rest.routes import plugins as plugin_routes
+from connect.rest.supervising import DeadLetters, Supervising
+from connect.runtime.config_providers import ConfigProviders
+from connect.runtime.errors import WorkerError
+from connect.runtime.loggers import Loggers
+from connect.runtime.plugins import Plugins
+from connect.runtime.validation import validate
+from connect.settings import ConnectSettings
+from core_broker.service.metrics import Collect, Family
+from core_broker.service.web.app import create_app, guarded
+from core_broker.service.web.asgi import Application
+from core_broker.service.web.counts import RequestCounts
+from core_broker.service.web.paths import RawPaths
+
+_DESCRIPTION = """Runs connectors between Kafka and other systems: the REST API of Kafka Connect, and more.
+
+A connector is a configuration: its class, its options, converters and transforms. Workers that have the same
+`group.id` share the work; any of them may be asked. Failures are told as
+`{"error_code": 404, "message": "Connector orders not found"}`: the code is the HTTP status. Names in paths are
+percent-encoded.
+"""
+
+
+def application(
+    supervisor: Supervising,
+    *,
+    settings: ConnectSettings,
+    plugins: Plugins,
+    providers: ConfigProviders,
+    collect: Collect,
+    loggers: Loggers | None = None,
+    dead_letters: DeadLetters | None = None,
+) -> Application:
+    """The whole HTTP application; to be made inside the event loop that serves it."""
+    counts = RequestCounts("caudal_connect")
+
+    def collect_all() -> Iterable[Family]:
+        yield from collect()
+        yield from counts.families()
+
+    app = create_app(title="Caudal Connect", description=_DESCRIPTION, error_type=WorkerError, collect=collect_all)
+    _remove(app, "/health")  # Kafka Connect has words of its own for it
+    route_class = led_route(Leader(settings), timeout_seconds=settings.rest_request_timeout_ms / 1000)
+
+    def check(config: dict[str, str | None]) -> None:
+        validate(config, plugins=plugins, providers=providers, settings=settings).require()
+
+    for router in (
+        worker.router(supervisor, route_class=route_class, loggers=loggers or Loggers()),
+        connectors.router(supervisor, route_class=route_class, check=check),
+        states.router(supervisor, route_class=route_class),
+        offsets.router(supervisor, route_class=route_class, settings=settings),
+        plugin_routes.router(plugins, route_class=route_class, providers=providers, settings=settings),
+    ):
+        app.include_router(router)
+    if dead_letters is not None:
+        app.include_router(letter_routes.router(dead_letters, route_class=route_class))
+    document.describe(app)
+    return guarded(RawPaths(app), settings, counts)
+
+
+def _remove(app: FastAPI, path: str) -> None:
+    app.router.routes[:] = [route for route in app.router.routes if getattr(route, "path", None) != path]

@@ -1,0 +1,124 @@
+"""Requests that another worker must decide are handed on to it, and none takes for ever."""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+import httpx2
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from typing_extensions import override
+
+from connect.runtime.errors import Conflict, Failed, NotLeader, Timeout
+from connect.settings import ConnectSettings
+from core_broker.service.web.asgi import Message, Receive
+from core_broker.service.web.limits import BoundedRoute
+
+log = logging.getLogger(__name__)
+
+_SENT: Final = ("content-type", "accept", "authorization")
+_RETURNED: Final = ("content-type", "location", "retry-after")
+_NEXT_HOP: Final = {None: "true", "true": "false"}
+"""What the query parameter `forward` becomes: two hops at most, since leaders may change on the way."""
+
+
+class Leader:
+    """The worker that decides, as seen from one that does not."""
+
+    def __init__(self, settings: ConnectSettings) -> None:
+        self._settings = settings
+        self._http: httpx2.Client | None = None
+
+    def send(self, request: Request, body: bytes, *, error: NotLeader) -> Response:
+        """Ask the leader instead, and answer what it answers."""
+        hop = request.query_params.get("forward")
+        if error.url is None:
+            raise error
+        if hop not in _NEXT_HOP:
+            raise Conflict(error.message)
+        query = [(key, value) for key, value in request.query_params.multi_items() if key != "forward"]
+        headers = {name: request.headers[name] for name in _SENT if name in request.headers}
+        try:
+            answer = self._client().request(
+                request.method,
+                f"{error.url.rstrip('/')}{request.scope['path']}",
+                params=[*query, ("forward", _NEXT_HOP[hop])],
+                content=body or None,
+                headers=headers,
+            )
+        except httpx2.HTTPError as failure:
+            log.warning("request could not be handed on", extra={"leader": error.url, "reason": str(failure)})
+            raise Failed(f"IO Error trying to forward REST request: {failure}") from failure
+        returned = {name: answer.headers[name] for name in _RETURNED if name in answer.headers}
+        return Response(answer.content, status_code=answer.status_code, headers=returned)
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._http:
+            self._http.close()
+
+    def _client(self) -> httpx2.Client:
+        if self._http is None:
+            settings = self._settings
+            self._http = httpx2.Client(
+                verify=_tls(settings), timeout=settings.rest_request_timeout_ms / 1000, trust_env=False
+            )
+        return self._http
+
+
+def led_route(leader: Leader, *, timeout_seconds: float) -> type[APIRoute]:
+    """Routes that end in time, and that hand on to the leader what ended with NotLeader."""
+
+    class LedRoute(BoundedRoute):
+        @override
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            handle = super().get_route_handler()
+
+            async def handle_led(request: Request) -> Response:
+                body = await request.body()
+                replayed = Request(request.scope, _replay(body, request.receive))
+                try:
+                    return await in_time(handle(replayed), timeout_seconds)
+                except NotLeader as error:
+                    return await asyncio.to_thread(leader.send, request, body, error=error)
+
+            return handle_led
+
+    return LedRoute
+
+
+async def in_time(work: Coroutine[Any, Any, Response], seconds: float) -> Response:
+    """The answer, or Timeout. What blocks a thread cannot be stopped: it goes on, and nobody hears of it."""
+    task = asyncio.ensure_future(work)
+    done, _ = await asyncio.wait({task}, timeout=seconds)
+    if not done:
+        task.add_done_callback(_forget)
+        raise Timeout
+    return task.result()
+
+
+def _forget(task: asyncio.Future[Response]) -> None:
+    if not task.cancelled() and (error := task.exception()):
+        log.warning("a request failed after its time was over", extra={"reason": str(error)})
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """A body that was read, to be read again."""
+    unread = [body]
+
+    async def again() -> Message:
+        if unread:
+            return {"type": "http.request", "body": unread.pop(), "more_body": False}
+        return await receive()
+
+    return again
+
+
+def _tls(settings: ConnectSettings) -> ssl.SSLContext:
+    """As the listeners have it: workers of a cluster are set up alike."""
+    context = ssl.create_default_context(cafile=settings.ssl_ca_location)
+    if settings.ssl_ca_location and settings.ssl_certificate_location:
+        context.load_cert_chain(settings.ssl_certificate_location, settings.ssl_key_location, settings.ssl_key_password)
+    return context

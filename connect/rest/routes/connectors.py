@@ -1,0 +1,174 @@
+"""`/connectors`: what connectors there are, and how they are configured."""
+
+from collections.abc import Callable
+from typing import Annotated, Final
+from urllib.parse import quote
+
+from fastapi import APIRouter, Body, Query, Response
+from fastapi.routing import APIRoute
+
+from connect.rest.answers import ConnectorName, empty, told
+from connect.rest.models import (
+    ConfigBody,
+    ConnectorInfoView,
+    CreateConnectorBody,
+    ExpandedConnector,
+    TaskInfoView,
+    errors,
+    texts,
+)
+from connect.rest.supervising import Supervising
+from connect.runtime.errors import BadRequest, NotFound
+from connect.runtime.models import ConnectorInfo, ConnectorStatus
+
+Check = Callable[[dict[str, str | None]], None]
+"""Raises BadRequest with all that is wrong with a configuration."""
+Answer = dict[str, ConnectorInfo | ConnectorStatus]
+
+_EXPANSIONS: Final = ("status", "info")
+_CREATED: Final = {
+    "model": ConnectorInfoView,
+    "description": "It is new.",
+    "headers": {"Location": {"description": "Where it is.", "schema": {"type": "string"}}},
+}
+Expand = Annotated[
+    list[str],
+    Query(
+        description="status, info, or both (`expand=status&expand=info`); others are ignored.", examples=[["status"]]
+    ),
+]
+
+
+def router(supervisor: Supervising, *, route_class: type[APIRoute], check: Check) -> APIRouter:
+    """The routes, answering for one worker."""
+    routes = APIRouter(prefix="/connectors", tags=["connectors"], route_class=route_class)
+    _add_list(routes, supervisor)
+    _add_create(routes, supervisor, check)
+    _add_reads(routes, supervisor)
+    _add_changes(routes, supervisor, check)
+    return routes
+
+
+def _add_list(routes: APIRouter, supervisor: Supervising) -> None:
+    @routes.get(
+        "", response_model=list[str] | dict[str, ExpandedConnector], responses=errors(), operation_id="listConnectors"
+    )
+    def list_connectors(expand: Expand = []) -> Response:  # noqa: B006 - never changed
+        """The names of all connectors, or what is asked for of each."""
+        names = supervisor.connectors()
+        if not expand:
+            return told(list(names))
+        expanded = {name: _expanded(supervisor, name, expand) for name in names}
+        return told({name: parts for name, parts in expanded.items() if parts is not None})
+
+
+def _expanded(supervisor: Supervising, name: str, expand: list[str]) -> Answer | None:
+    """None for a connector that was deleted meanwhile, or of which nothing is known yet."""
+    parts: Answer = {}
+    try:
+        if "status" in expand:
+            parts["status"] = supervisor.status(name)
+        if "info" in expand:
+            parts["info"] = supervisor.info(name)
+    except NotFound:
+        return None
+    return parts
+
+
+def _add_create(routes: APIRouter, supervisor: Supervising, check: Check) -> None:
+    @routes.post(
+        "",
+        status_code=201,
+        response_model=ConnectorInfoView,
+        responses={**errors(409), 201: _CREATED},
+        operation_id="createConnector",
+    )
+    def create_connector(body: CreateConnectorBody) -> Response:
+        """Create a connector; it starts at once, unless `initial_state` says otherwise."""
+        name = (body.name or "").strip()
+        config = _named(name, texts(body.config), check)
+        offsets = body.initial_offsets
+        info = supervisor.create(
+            name,
+            config,
+            initial_state=body.target,
+            initial_offsets=None if offsets is None else [offset.model_dump() for offset in offsets],
+        )
+        return told(info, status=201, headers=_location(name))
+
+
+def _add_reads(routes: APIRouter, supervisor: Supervising) -> None:
+    @routes.get("/{connector}", response_model=ConnectorInfoView, responses=errors(404), operation_id="getConnector")
+    def get_connector(connector: ConnectorName) -> Response:
+        """A connector as it was configured, and its tasks."""
+        return told(supervisor.info(connector))
+
+    @routes.get(
+        "/{connector}/config", response_model=dict[str, str], responses=errors(404), operation_id="getConnectorConfig"
+    )
+    def get_connector_config(connector: ConnectorName) -> Response:
+        """The configuration of a connector, with placeholders such as `${file:…}` as they were given."""
+        return told(dict(supervisor.config(connector)))
+
+    @routes.get(
+        "/{connector}/tasks", response_model=list[TaskInfoView], responses=errors(404), operation_id="listTasks"
+    )
+    def list_tasks(connector: ConnectorName) -> Response:
+        """The tasks of a connector and their configurations."""
+        return told(list(supervisor.tasks(connector)))
+
+    @routes.get(
+        "/{connector}/tasks-config",
+        response_model=dict[str, dict[str, str]],
+        responses=errors(404),
+        operation_id="getTasksConfig",
+        deprecated=True,
+    )
+    def get_tasks_config(connector: ConnectorName) -> Response:
+        """The configurations of the tasks of a connector, by task; Kafka Connect 4 has `/tasks` alone."""
+        return told({str(task.id): task.config for task in supervisor.tasks(connector)})
+
+
+def _add_changes(routes: APIRouter, supervisor: Supervising, check: Check) -> None:
+    @routes.put(
+        "/{connector}/config",
+        response_model=ConnectorInfoView,
+        responses={**errors(409), 201: _CREATED},
+        operation_id="putConnectorConfig",
+    )
+    def put_connector_config(connector: ConnectorName, config: Annotated[ConfigBody, Body()]) -> Response:
+        """Create a connector, or give it a whole new configuration; its tasks start again with it."""
+        is_new, info = supervisor.put(connector, _named(connector, texts(config), check))
+        return told(info, status=201, headers=_location(connector)) if is_new else told(info)
+
+    @routes.patch(
+        "/{connector}/config",
+        response_model=ConnectorInfoView,
+        responses=errors(404, 409),
+        operation_id="patchConnectorConfig",
+    )
+    def patch_connector_config(connector: ConnectorName, changes: Annotated[ConfigBody, Body()]) -> Response:
+        """Change some keys of a configuration; null removes a key."""
+        return told(supervisor.patch(connector, texts(changes)))
+
+    @routes.delete("/{connector}", status_code=204, responses=errors(404, 409), operation_id="deleteConnector")
+    def delete_connector(connector: ConnectorName) -> Response:
+        """Stop a connector and its tasks, and forget its configuration; its offsets stay."""
+        supervisor.delete(connector)
+        return empty(204)
+
+
+def _named(name: str, config: dict[str, str | None], check: Check) -> dict[str, str]:
+    """The configuration with the connector's name in it."""
+    included = config.get("name")
+    if included is None:
+        config = {**config, "name": name}
+    elif included != name:
+        raise BadRequest(f"Connector name configuration ({included}) doesn't match connector name in the URL ({name})")
+    if None in config.values():
+        check(config)
+    return {key: value for key, value in config.items() if value is not None}
+
+
+def _location(name: str) -> dict[str, str]:
+    return {"location": f"/connectors/{quote(name, safe='')}"}

@@ -1,0 +1,78 @@
+"""How connectors and tasks fare, and what they are to do: pause, resume, stop, restart."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from fastapi.routing import APIRoute
+
+from connect.rest.answers import ConnectorName, TaskNumber, empty, told
+from connect.rest.models import ConnectorStatusView, TaskStateView, errors
+from connect.rest.supervising import Supervising
+
+IncludeTasks = Annotated[bool, Query(alias="includeTasks", description="Whether its tasks are restarted, too.")]
+OnlyFailed = Annotated[bool, Query(alias="onlyFailed", description="Whether only what has failed is restarted.")]
+
+
+def router(supervisor: Supervising, *, route_class: type[APIRoute]) -> APIRouter:
+    """The routes, answering for one worker."""
+    routes = APIRouter(prefix="/connectors/{connector}", tags=["states"], route_class=route_class)
+    _add_reads(routes, supervisor)
+    _add_targets(routes, supervisor)
+    _add_restarts(routes, supervisor)
+    return routes
+
+
+def _add_reads(routes: APIRouter, supervisor: Supervising) -> None:
+    @routes.get("/status", response_model=ConnectorStatusView, responses=errors(404), operation_id="getConnectorStatus")
+    def get_connector_status(connector: ConnectorName) -> Response:
+        """How a connector and its tasks fare, and why they failed if they did."""
+        return told(supervisor.status(connector))
+
+    @routes.get(
+        "/tasks/{task}/status", response_model=TaskStateView, responses=errors(404), operation_id="getTaskStatus"
+    )
+    def get_task_status(connector: ConnectorName, task: TaskNumber) -> Response:
+        """How one task fares."""
+        return told(supervisor.task_status(connector, task))
+
+
+def _add_targets(routes: APIRouter, supervisor: Supervising) -> None:
+    @routes.put("/pause", status_code=202, responses=errors(404), operation_id="pauseConnector")
+    def pause_connector(connector: ConnectorName) -> Response:
+        """Let the tasks rest; they keep what they hold."""
+        supervisor.pause(connector)
+        return empty(202)
+
+    @routes.put("/resume", status_code=202, responses=errors(404), operation_id="resumeConnector")
+    def resume_connector(connector: ConnectorName) -> Response:
+        """Let a connector work that was paused or stopped."""
+        supervisor.resume(connector)
+        return empty(202)
+
+    @routes.put("/stop", status_code=204, responses=errors(404, 409), operation_id="stopConnector")
+    def stop_connector(connector: ConnectorName) -> Response:
+        """End the tasks and keep the configuration; offsets can be changed then."""
+        supervisor.stop(connector)
+        return empty(204)
+
+
+def _add_restarts(routes: APIRouter, supervisor: Supervising) -> None:
+    @routes.post(
+        "/restart",
+        status_code=202,
+        response_model=ConnectorStatusView,
+        responses={**errors(404, 409), 204: {"description": "The connector alone is restarted."}},
+        operation_id="restartConnector",
+    )
+    def restart_connector(
+        connector: ConnectorName, include_tasks: IncludeTasks = False, only_failed: OnlyFailed = False
+    ) -> Response:
+        """Start a connector again, and its tasks if wanted; answers which ones."""
+        status = supervisor.restart(connector, include_tasks=include_tasks, only_failed=only_failed)
+        return empty(204) if status is None else told(status, status=202)
+
+    @routes.post("/tasks/{task}/restart", status_code=204, responses=errors(404, 409), operation_id="restartTask")
+    def restart_task(connector: ConnectorName, task: TaskNumber) -> Response:
+        """Start one task again."""
+        supervisor.restart_task(connector, task)
+        return empty(204)

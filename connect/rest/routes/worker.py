@@ -1,0 +1,126 @@
+"""The worker itself: what it is, whether it can do its work, and how much its loggers tell."""
+
+import asyncio
+import logging
+from importlib.metadata import version
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Path, Query, Response
+from fastapi.routing import APIRoute
+
+from connect.rest.answers import empty, told
+from connect.rest.models import HealthView, LevelBody, LoggerView, ServerView, errors
+from connect.rest.supervising import Supervising
+from connect.runtime.errors import BadRequest, WorkerError
+from connect.runtime.loggers import Loggers, checked_level
+from core_broker.service.web.paths import Segment
+
+log = logging.getLogger(__name__)
+
+API_VERSION: Final = "4.1.0"
+"""Tools ask which release of Kafka Connect they speak to, to know which endpoints it has."""
+_HEALTH_SECONDS: Final = 10.0
+_STATUSES: Final = {"healthy": 200, "starting": 503, "unhealthy": 500}
+_WORDS: Final = {
+    "healthy": "Worker has completed startup and is ready to handle requests.",
+    "starting": "Worker is still starting up.",
+    "unhealthy": "Worker was unable to handle this request and may be unable to handle other requests.",
+}
+LoggerName = Annotated[Segment, Path(description="The logger's name; root for all.", examples=["connect.runtime"])]
+Scope = Annotated[str | None, Query(description="worker: this one alone, which is the default; cluster: all of them.")]
+
+
+def router(supervisor: Supervising, *, route_class: type[APIRoute], loggers: Loggers) -> APIRouter:
+    """The routes, answering for one worker."""
+    routes = APIRouter(route_class=route_class)
+    _add_root(routes, supervisor)
+    _add_health(routes, supervisor)
+    _add_loggers(routes, loggers)
+    _add_levels(routes, supervisor, loggers)
+    return routes
+
+
+def _add_root(routes: APIRouter, supervisor: Supervising) -> None:
+    commit = f"caudal-{version('caudal')}"
+
+    @routes.get("/", response_model=ServerView, responses=errors(), tags=["worker"], operation_id="getServer")
+    def get_server() -> Response:
+        """What this worker is, and which cluster it works with."""
+        return told({"version": API_VERSION, "commit": commit, "kafka_cluster_id": supervisor.cluster_id()})
+
+
+def _add_health(routes: APIRouter, supervisor: Supervising) -> None:
+    @routes.get(
+        "/health",
+        response_model=HealthView,
+        responses={
+            500: {"model": HealthView, "description": "It cannot."},
+            503: {"model": HealthView, "description": "Not yet."},
+        },
+        tags=["operation"],
+        operation_id="getHealth",
+    )
+    async def get_health() -> Response:
+        """Whether this worker can do its work; waits ten seconds for that at most."""
+        asked = asyncio.ensure_future(asyncio.to_thread(_health, supervisor))
+        done, _ = await asyncio.wait({asked}, timeout=_HEALTH_SECONDS)
+        state, details = asked.result() if done else ("unhealthy", "")
+        words = _WORDS[state]
+        message = words if not details or details == words else f"{words} {details}"
+        return told({"status": state, "message": message}, status=_STATUSES[state])
+
+
+def _health(supervisor: Supervising) -> tuple[str, str]:
+    try:
+        state, details = supervisor.health()
+    except WorkerError as error:
+        return "unhealthy", error.message
+    return (state, details) if state in _STATUSES else ("unhealthy", f"{state} {details}".strip())
+
+
+def _add_loggers(routes: APIRouter, loggers: Loggers) -> None:
+    @routes.get(
+        "/admin/loggers",
+        response_model=dict[str, LoggerView],
+        responses=errors(),
+        tags=["loggers"],
+        operation_id="listLoggers",
+    )
+    def list_loggers() -> Response:
+        """The loggers of this worker that have a level of their own."""
+        return told(loggers.listed())
+
+    @routes.get(
+        "/admin/loggers/{logger}",
+        response_model=LoggerView,
+        responses=errors(404),
+        tags=["loggers"],
+        operation_id="getLogger",
+    )
+    def get_logger(logger: LoggerName) -> Response:
+        """How much a logger of this worker tells."""
+        return told(loggers.level(logger))
+
+
+def _add_levels(routes: APIRouter, supervisor: Supervising, loggers: Loggers) -> None:
+    @routes.put(
+        "/admin/loggers/{logger}",
+        response_model=list[str],
+        responses={**errors(404), 204: {"description": "All workers were told."}},
+        tags=["loggers"],
+        operation_id="setLoggerLevel",
+    )
+    def set_logger_level(logger: LoggerName, body: LevelBody, scope: Scope = None) -> Response:
+        """Change how much a logger and those below it tell, until the worker stops; answers their names."""
+        if body.level is None:
+            raise BadRequest("Desired 'level' parameter was not specified in request.")
+        level = checked_level(body.level)
+        match (scope or "worker").lower():
+            case "cluster":
+                supervisor.set_logger_level(logger, level)
+                return empty(204)
+            case "worker":
+                pass
+            case _:
+                log.warning("unknown scope, only this worker's loggers are changed", extra={"scope": scope})
+        return told(loggers.set_level(logger, level))
