@@ -1,6 +1,6 @@
 """Bodies of requests about dead letters, and what the answers look like in the API's description."""
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -27,6 +27,7 @@ class SelectionBody(BaseModel):
     )
 
     offsets: list[PlaceBody] = Field(default=[], max_length=_MAX_CHOSEN, description="These ones.")
+    partition: int | None = Field(default=None, ge=0, le=2**31 - 1, description="Those of this partition.")
     stage: str | None = Field(default=None, description="Those that failed at this stage.", examples=["TASK_PUT"])
     exception: str | None = Field(
         default=None, description="Those that failed with this: the whole name of the exception, or its last part."
@@ -37,7 +38,7 @@ class SelectionBody(BaseModel):
 
     @model_validator(mode="after")
     def _chooses(self) -> Self:
-        narrowed = (self.stage, self.exception, self.from_offset, self.to_offset)
+        narrowed = (self.partition, self.stage, self.exception, self.from_offset, self.to_offset)
         if not (self.all or self.offsets or any(part is not None for part in narrowed)):
             raise ValueError("say which dead letters are meant, or all: true")
         return self
@@ -46,6 +47,7 @@ class SelectionBody(BaseModel):
         """The same, for the worker."""
         return Selection(
             offsets=[LetterPlace(partition=place.partition, offset=place.offset) for place in self.offsets],
+            partition=self.partition,
             stage=self.stage,
             exception=self.exception,
             from_offset=self.from_offset,
@@ -79,14 +81,6 @@ class LetterErrorView(BaseModel):
     task: int | None = Field(description="The task that failed with it.")
 
 
-class LetterHeaderView(BaseModel):
-    """A header of the record."""
-
-    key: str = Field(description="Its name.")
-    value: str | None = Field(description="Its value.")
-    is_base64: bool = Field(description="Whether the value is no text, and told in base64.")
-
-
 class LetterViewBody(BaseModel):
     """A dead letter."""
 
@@ -95,12 +89,13 @@ class LetterViewBody(BaseModel):
     timestamp: int | None = Field(description="When it was written, in milliseconds since 1970.")
     key: str | None = Field(description="The record's key.")
     value: str | None = Field(description="The record's value.")
-    key_is_base64: bool = Field(description="Whether the key is no text, and told in base64.")
-    value_is_base64: bool = Field(description="Whether the value is no text, and told in base64.")
-    headers: list[LetterHeaderView] = Field(description="The record's own headers.")
+    headers: list[tuple[str, str | None]] = Field(
+        description="The record's own headers.", examples=[[["trace-id", "4bf92f35"]]]
+    )
     error: LetterErrorView = Field(description="Why it failed.")
     redriven: bool = Field(description="Whether it was given to the sink again.")
     redrive_count: int = Field(description="How often the record had come back before it failed this time.")
+    encoding: Literal["utf-8", "base64"] = Field(description="Of key and value: base64 when they are no text.")
 
 
 class LetterPageView(BaseModel):
@@ -114,5 +109,6 @@ class RedrivenView(BaseModel):
     """What was given again, or would be."""
 
     redriven: int = Field(description="How many.")
-    skipped: int = Field(description="How many fit, but were given again before.")
+    skipped: int = Field(description="How many were meant, but given again before, or too often.")
     records: list[PlaceBody] = Field(description="Which ones.")
+    failed: list[str] = Field(description="Those that could not be given again, and why.")

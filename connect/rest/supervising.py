@@ -103,7 +103,7 @@ class DeadLetters(Protocol):
         stage: str | None = None,
         exception: str | None = None,
     ) -> LetterPage:
-        """Some dead letters of a connector, the newest last."""
+        """The first dead letters that are meant, by partition and offset."""
 
     def redrive(self, name: str, selection: Selection, *, max_records: int, dry_run: bool) -> Redriven:
         """Give those that are meant to the sink again; `dry_run` only tells which."""

@@ -25,14 +25,6 @@ class LetterPlace(msgspec.Struct, frozen=True, kw_only=True):
     offset: int
 
 
-class LetterHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """A header of the record that failed; those that tell of the failure are left out."""
-
-    key: str
-    value: str | None
-    is_base64: bool = False
-
-
 class LetterView(msgspec.Struct, frozen=True, kw_only=True):
     """A dead letter: the record that failed, and why. Bytes that are no text are told in base64."""
 
@@ -41,9 +33,7 @@ class LetterView(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: int | None
     key: str | None
     value: str | None
-    key_is_base64: bool = False
-    value_is_base64: bool = False
-    headers: list[LetterHeader]
+    headers: list[tuple[str, str | None]]
     error: LetterError
     redriven: bool
     redrive_count: int

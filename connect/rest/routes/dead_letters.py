@@ -12,9 +12,7 @@ from connect.rest.supervising import DeadLetters
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="Most dead letters in the answer.")]
 Partition = Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Only those of this partition.")]
-Offset = Annotated[
-    int | None, Query(ge=0, le=2**63 - 1, description="Only those from this offset on; left out: the newest.")
-]
+Offset = Annotated[int | None, Query(ge=0, le=2**63 - 1, description="Only those from this offset on.")]
 Stage = Annotated[str | None, Query(description="Only those that failed at this stage.", examples=["VALUE_CONVERTER"])]
 Exception_ = Annotated[
     str | None,
