@@ -26,6 +26,8 @@ _UNSETTLED_MAX = 10_000
 _DEFAULTS = {"message.timeout.ms": 60_000, "message.max.bytes": 100_000_000}
 """The cluster decides how large a record may be, not this client."""
 _SETTLE_SECONDS = 65.0
+_UNTIL_SOMEBODY_LOOKS = {"retention.ms": "-1"}
+"""A dead letter has the time of its record, which may be long ago: retention by time would delete it at once."""
 
 
 class Letter(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +65,7 @@ class DeadLetters:
                     self.topic,
                     partitions=self._config.errors_deadletterqueue_topic_partitions,
                     replication_factor=self._config.errors_deadletterqueue_topic_replication_factor,
+                    configs=_UNTIL_SOMEBODY_LOOKS,
                 )
         except AlreadyExists:
             pass

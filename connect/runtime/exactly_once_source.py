@@ -16,11 +16,12 @@ from connect.runtime.work import Ground
 from connect.stores.offsets import offset_key, offset_value
 from core_broker.client.errors import ClientError, Fatal, Retriable, Unreachable
 from core_broker.client.records import OutgoingRecord
+from core_broker.client.settings import Configuration
 from core_broker.client.transactional_producer import AbortNeeded, TransactionalProducer
 
 log = logging.getLogger(__name__)
 
-_DEFAULTS: Final = {
+_DEFAULTS: Final[Configuration] = {
     "message.max.bytes": 100_000_000,
     "partitioner": "murmur2_random",  # as Java's producers do, and as the offsets' topic needs it
     "reconnect.backoff.max.ms": 1_000,
@@ -154,8 +155,10 @@ class ExactlyOnceSource(SourceWork):
             except (AbortNeeded, Retriable, Unreachable) as error:
                 self.counters.offset_commit_failures += 1
                 extra = {"task": str(self.ground.plan.id), "reason": str(error)}
-                log.warning("a transaction was aborted: it is tried again", extra=extra)
                 self._abort()
+                if isinstance(error, AbortNeeded) and error.is_refusal:
+                    raise ConnectError(f"The transaction failed: {error}") from error
+                log.warning("a transaction was aborted: it is tried again", extra=extra)
                 self.stopping.wait_or_raise(_PAUSE_SECONDS)
             except ClientError as error:
                 raise ConnectError(f"The transaction failed: {error}") from error

@@ -15,11 +15,15 @@ from connect.api.record import SourceRecord
 from connect.runtime.client_overrides import producer_properties
 from connect.runtime.source_work import SourceWork, last_offsets
 from core_broker.client.batch_producer import Batch, BatchProducer
+from core_broker.client.errors import ClientError
+from core_broker.client.records import OutgoingRecord
+from core_broker.client.settings import Configuration
+from core_broker.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
 _IN_FLIGHT_MAX: Final = 100_000
-_DEFAULTS: Final = {
+_DEFAULTS: Final[Configuration] = {
     "message.timeout.ms": 0,  # a cluster that is away comes back: nothing is given up meanwhile
     "message.max.bytes": 100_000_000,  # the cluster decides how large a record may be
     "partitioner": "murmur2_random",  # a key comes to the partition that Java's producers would choose
@@ -35,8 +39,9 @@ class _Polled:
     """What came with one poll, and how far that goes."""
 
     batch: Batch
+    sent: Sequence[OutgoingRecord]
     records: Sequence[SourceRecord]
-    """Those that were sent, one for each of the batch."""
+    """What was sent comes from, one for each."""
     dropped: Sequence[SourceRecord]
     offsets: Offsets
 
@@ -100,7 +105,7 @@ class AtLeastOnceSource(SourceWork):
         if self.tells_records and len(origins) < len(records):
             kept = set(map(id, origins))
             dropped = [record for record in records if id(record) not in kept]
-        self._under_way.append(_Polled(batch, origins, dropped, last_offsets(records)))
+        self._under_way.append(_Polled(batch, sent, origins, dropped, last_offsets(records)))
         self.counters.source_record_active += len(sent)
 
     def _collect(self, timeout_seconds: float = 0.0) -> None:
@@ -109,15 +114,30 @@ class AtLeastOnceSource(SourceWork):
         while self._under_way and self._under_way[0].batch.is_complete:
             polled = self._under_way.popleft()
             self.counters.source_record_active -= len(polled.records)
-            for index, error in polled.batch.failures:
+            failures = self._not_even_alone(polled) if polled.batch.failures else ()
+            for index, error in failures:
                 self.not_written(polled.records[index], error)
-            self.counters.source_record_write += len(polled.records) - len(polled.batch.failures)
+            self.counters.source_record_write += len(polled.records) - len(failures)
             if self.tells_records:
                 for record in (*polled.records, *polled.dropped):
                     self.task.commit_record(record)
                     self._has_told = True
             for partition, offset in polled.offsets:
                 self._unwritten[repr(sorted(partition.items()))] = (partition, offset)
+
+    def _not_even_alone(self, polled: _Polled) -> list[tuple[int, ClientError]]:
+        """What of a batch cannot be written: a topic that takes small batches only refuses good records with bad ones,
+        so those go once more, one by one."""
+        failures = []
+        for index, error in polled.batch.failures:
+            if error.code == ErrorCode.MESSAGE_TOO_LARGE and len(polled.sent) > 1:
+                alone = self._sender.send([polled.sent[index]], give_up=lambda: self.stopping.is_cancelled)
+                while not self._sender.finish([alone], self._flush_seconds):
+                    self.stopping.wait_or_raise(0)
+                failures += [(index, refusal) for _, refusal in alone.failures]
+            else:
+                failures.append((index, error))
+        return failures
 
     def _flush(self) -> None:
         """Write how far the source is; what fails is written with the next."""

@@ -336,6 +336,12 @@ class Admin:
             if item.error is not None:
                 raise from_kafka(item.error)
 
+    def delete_group_offsets(self, group_id: str, places: Iterable[Place]) -> None:
+        """Forget what a group has committed for some partitions; nobody in the group may read their topics."""
+        coordinator = self.group(group_id).coordinator
+        if coordinator is not None:
+            self._direct.delete_offsets(coordinator, group_id, places)
+
     def remove_member(self, group_id: str, instance_id: str) -> None:
         """Let a member with a name of its own (`group.instance.id`) leave at once, not when it is missed."""
         coordinator = self.group(group_id).coordinator

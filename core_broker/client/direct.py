@@ -35,6 +35,12 @@ from core_broker.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from core_broker.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
 
 R = TypeVar("R", bound=Message)
 _BROKER, _EVERY_BROKER = 4, ""
@@ -106,6 +112,18 @@ class DirectAdmin:
         request = LeaveGroupRequest(group_id, members=[MemberIdentity(group_instance_id=instance_id)])
         answer = self._ask(coordinator, request, 3, LeaveGroupResponse)
         _raise_error(answer.error_code, None)
+
+    def delete_offsets(self, coordinator: Broker, group_id: str, places: Iterable[tuple[str, int]]) -> None:
+        """Forget what a group has committed for some partitions; those without a commit stay as they are."""
+        numbers: dict[str, list[OffsetDeleteRequestPartition]] = {}
+        for topic, partition in places:
+            numbers.setdefault(topic, []).append(OffsetDeleteRequestPartition(partition))
+        topics = [OffsetDeleteRequestTopic(topic, partitions) for topic, partitions in numbers.items()]
+        answer = self._ask(coordinator, OffsetDeleteRequest(group_id, topics), 0, OffsetDeleteResponse)
+        _raise_error(answer.error_code, None)
+        for topic in answer.topics:
+            for partition in topic.partitions:
+                _raise_error(partition.error_code, None)
 
     def check_acls(self, broker: Broker) -> None:
         """Raise what the cluster says when it is asked for ACLs; asked for few, so that the answer is short."""

@@ -8,7 +8,17 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException
 
-from core_broker.client.errors import ClientError, Fatal, Retriable, Unreachable, from_kafka, mapped
+from core_broker.client.errors import (
+    ClientError,
+    Fatal,
+    NotAllowed,
+    NotFound,
+    Rejected,
+    Retriable,
+    Unreachable,
+    from_kafka,
+    mapped,
+)
 from core_broker.client.producer import arguments_of
 from core_broker.client.records import OutgoingRecord
 from core_broker.client.settings import ClientSettings, Configuration
@@ -17,7 +27,12 @@ _PAUSE_SECONDS = 0.1
 
 
 class AbortNeeded(ClientError):
-    """This transaction cannot be committed any more; after `abort` the same records may be sent in another one."""
+    """This transaction cannot be committed any more; after `abort` the same records may be sent in another one, unless
+    one of them is refused (`is_refusal`)."""
+
+    def __init__(self, message: str, *, code: int = -1, cause: ClientError | None = None) -> None:
+        super().__init__(message, code=code)
+        self.is_refusal = isinstance(cause, NotAllowed | NotFound | Rejected)
 
 
 class TransactionalProducer:
@@ -66,7 +81,7 @@ class TransactionalProducer:
         """Wait for all records of the transaction, and make them visible."""
         self._flush()
         if self._failed is not None:
-            raise AbortNeeded(str(self._failed), code=self._failed.code)
+            raise AbortNeeded(str(self._failed), code=self._failed.code, cause=self._failed)
         self._until_done(lambda: self._producer.commit_transaction(self._timeout))
 
     def abort(self) -> None:
