@@ -11,8 +11,10 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from typing_extensions import override
 
-from connect.runtime.errors import Conflict, Failed, NotLeader, Timeout
+from connect.api.errors import ConfigError, ConnectError
+from connect.runtime.errors import BadRequest, Conflict, Failed, NotLeader, Timeout
 from connect.settings import ConnectSettings
+from core_broker.client.errors import ClientError
 from core_broker.service.web.asgi import Message, Receive
 from core_broker.service.web.limits import BoundedRoute
 
@@ -69,7 +71,7 @@ class Leader:
 
 
 def led_route(leader: Leader, *, timeout_seconds: float) -> type[APIRoute]:
-    """Routes that end in time, and that hand on to the leader what ended with NotLeader."""
+    """Routes that end in time, that hand on to the leader what ended with NotLeader, and that tell what failed."""
 
     class LedRoute(BoundedRoute):
         @override
@@ -83,6 +85,10 @@ def led_route(leader: Leader, *, timeout_seconds: float) -> type[APIRoute]:
                     return await in_time(handle(replayed), timeout_seconds)
                 except NotLeader as error:
                     return await asyncio.to_thread(leader.send, request, body, error=error)
+                except ConfigError as error:
+                    raise BadRequest(str(error)) from error
+                except (ConnectError, ClientError) as error:
+                    raise Failed(str(error)) from error
 
             return handle_led
 

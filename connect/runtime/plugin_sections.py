@@ -65,9 +65,10 @@ def converter_sections(config: Mapping[str, str], plugins: Plugins) -> Iterable[
 
 
 def topic_creation_section(config: Mapping[str, str], settings: ConnectSettings) -> Section | None:
-    """The options of topics that a source creates; None when it creates none."""
+    """The options of topics that a source creates; None when it creates none, or when its groups are wrong."""
     uses = any(key.startswith("topic.creation.") for key in config)
-    if not (uses and settings.topic_creation_enable):
+    named = [part for part in config.get("topic.creation.groups", "").split(",") if part.strip()]
+    if not (uses and settings.topic_creation_enable) or len(named) > len(_listed(config, "topic.creation.groups")):
         return None
     options = dict(_numbers("default", is_required=True))
     for group in _listed(config, "topic.creation.groups"):
