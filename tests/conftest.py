@@ -11,6 +11,7 @@ from tests.support.broker import BrokerProcess
 from tests.support.kafka import start_class
 from tests.support.postgres import PostgresServer, running_server
 from tests.support.proxy import ProxyProcess
+from tests.support.redis_server import RedisServer, running_redis
 from tests.support.registry import RegistryProcess
 from tests.support.service import ServiceProcess
 
@@ -51,6 +52,13 @@ def proxy(
 def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server for all tests, each in a database of its own."""
     with running_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """A Redis for all tests that leave it as they found it; keys of a test begin with its name."""
+    with running_redis() as server:
         yield server
 
 

@@ -36,7 +36,7 @@ class LocalTask:
         self._task: Task | None = None
         self._target = plan.target
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"task-{plan.id}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"life-of-{plan.id}", daemon=True)
 
     @property
     def is_alive(self) -> bool:

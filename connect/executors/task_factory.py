@@ -14,7 +14,7 @@ from connect.stores.states import Target
 log = logging.getLogger(__name__)
 
 RUNNING_TASK: Final = "connect.runtime.running_task:RunningTask"
-OPEN_WORLD: Final = "connect.executors.world:open_world"
+OPEN_WORLD: Final = "connect.runtime.world:open_world"
 
 
 class Task(Protocol):

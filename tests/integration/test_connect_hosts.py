@@ -16,7 +16,7 @@ from connect.executors.task_factory import TaskFactory
 from connect.runtime.models import Target, TaskId, TaskPlan
 from connect.settings import ConnectSettings
 from tests.support.admin import eventually
-from tests.support.line_task import TASK_TYPE, WORLD, assert_never_twice, lines_of
+from tests.support.line_task import TASK_TYPE, WORLD, assert_never_twice, is_running, lines_of
 from tests.support.service import REPOSITORY
 
 
@@ -137,7 +137,7 @@ def test_a_host_whose_task_hangs_is_killed_and_its_other_tasks_begin_again(tmp_p
         eventually(lambda: len({line.task for line in lines_of(path)}) == 2)
         (pid,) = _pids(path)
         executor.stop([TaskId("c", 0)])
-        assert not psutil.pid_exists(pid)
+        assert not is_running(pid)
         eventually(lambda: any(line.pid != pid for line in lines_of(path, "c-1")))
         assert executor.owned() == {TaskId("c", 1)}
     assert_never_twice(path)
@@ -160,7 +160,7 @@ with _executor(2) as executor:
     finally:
         worker.kill()
         worker.wait()
-    eventually(lambda: not any(psutil.pid_exists(pid) for pid in pids), timeout_s=5)
+    eventually(lambda: not any(is_running(pid) for pid in pids), timeout_s=5)
 
 
 def test_no_secret_is_seen_in_the_arguments_of_a_host(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_stopped_executor_leaves_no_process(tmp_path: Path) -> None:
         executor.start(_plan(path))
         executor.start(_plan(path, 1))
         eventually(lambda: len(_pids(path)) == 2)
-    assert not any(psutil.pid_exists(pid) for pid in _pids(path))
+    assert not any(is_running(pid) for pid in _pids(path))
 
 
 def test_a_task_whose_thread_hangs_begins_again_only_when_that_has_ended(tmp_path: Path) -> None:

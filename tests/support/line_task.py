@@ -2,11 +2,14 @@
 
 import os
 import secrets
+import signal
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
+
+import psutil
 
 from connect.runtime.counters import TaskCounters
 from connect.runtime.models import Target, TaskPlan
@@ -36,6 +39,18 @@ class LineWorld:
 
     def close(self) -> None:
         """There is nothing to close."""
+
+
+class DeadlyWorld(LineWorld):
+    """Kills its Celery worker the first time: a message has been taken, and nothing was done about it yet."""
+
+    def __init__(self, settings: ConnectSettings) -> None:
+        super().__init__(settings)
+        trap = Path(dict(settings.client_properties)["test.trap"])
+        if trap.exists():
+            trap.unlink()
+            os.kill(os.getppid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 class LineTask:
@@ -125,3 +140,11 @@ def assert_never_twice(path: Path) -> None:
         if line.run not in seen:
             seen.append(line.run)
         assert seen[-1] == line.run, f"{line} was written after the next run had begun"
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process lives; one that has ended and was not looked after yet does not."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
