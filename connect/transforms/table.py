@@ -3,19 +3,37 @@
 from typing import Final
 
 from connect.api.transform import Predicate, Transform
+from connect.transforms.by_logical_table_router import ByLogicalTableRouter
 from connect.transforms.cast import CastKey, CastValue
+from connect.transforms.condition_filter import ConditionFilterKey, ConditionFilterValue
+from connect.transforms.expression_transforms import (
+    ContentBasedRouter,
+    ExpressionFilter,
+    ExpressionMap,
+    ScriptFilter,
+)
 from connect.transforms.extract_field import ExtractFieldKey, ExtractFieldValue
+from connect.transforms.extract_new_record_state import ExtractNewRecordState
+from connect.transforms.extract_topic import (
+    ExtractTimestampKey,
+    ExtractTimestampValue,
+    ExtractTopicHeader,
+    ExtractTopicKey,
+    ExtractTopicValue,
+)
 from connect.transforms.flatten import FlattenKey, FlattenValue
 from connect.transforms.header_from import HeaderFromKey, HeaderFromValue
 from connect.transforms.headers import DropHeaders, InsertHeader
 from connect.transforms.hoist_field import HoistFieldKey, HoistFieldValue
 from connect.transforms.insert_field import InsertFieldKey, InsertFieldValue
 from connect.transforms.mask_field import MaskFieldKey, MaskFieldValue
+from connect.transforms.outbox_event_router import EventRouter
 from connect.transforms.predicates import HasHeaderKey, RecordIsTombstone, TopicNameMatches
 from connect.transforms.replace_field import ReplaceFieldKey, ReplaceFieldValue
 from connect.transforms.routers import Filter, RegexRouter, TimestampRouter
 from connect.transforms.set_schema_metadata import SetSchemaMetadataKey, SetSchemaMetadataValue
 from connect.transforms.timestamp_converter import TimestampConverterKey, TimestampConverterValue
+from connect.transforms.tombstones import DropKey, DropValue, TombstoneHandler
 from connect.transforms.value_to_key import ValueToKey
 
 TRANSFORMS: Final[tuple[type[Transform], ...]] = (
@@ -45,5 +63,22 @@ TRANSFORMS: Final[tuple[type[Transform], ...]] = (
     TimestampConverterValue,
     TimestampRouter,
     ValueToKey,
+    ByLogicalTableRouter,
+    ContentBasedRouter,
+    EventRouter,
+    ExtractNewRecordState,
+    ScriptFilter,
+    ConditionFilterKey,
+    ConditionFilterValue,
+    DropKey,
+    DropValue,
+    ExtractTimestampKey,
+    ExtractTimestampValue,
+    ExtractTopicHeader,
+    ExtractTopicKey,
+    ExtractTopicValue,
+    TombstoneHandler,
+    ExpressionFilter,
+    ExpressionMap,
 )
 PREDICATES: Final[tuple[type[Predicate], ...]] = (HasHeaderKey, RecordIsTombstone, TopicNameMatches)
