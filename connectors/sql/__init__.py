@@ -1,0 +1,1 @@
+"""Tables of SQL databases as a source and as a sink."""

@@ -1,0 +1,208 @@
+"""A database: its engine, connections that come back after an outage, and what its tables look like."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import psycopg
+from psycopg.types.string import TextLoader
+from sqlalchemy import Connection, Engine, create_engine, event, inspect
+from sqlalchemy.exc import NoSuchTableError
+from sqlalchemy.pool import NullPool
+
+from connect.api.errors import RetriableError
+from connectors.sql import errors
+from connectors.sql.column_types import ColumnType, from_reflection
+from connectors.sql.dialect import DIALECTS, Dialect, Table
+from connectors.sql.options import ConnectionConfig
+
+log = logging.getLogger(__name__)
+
+Wait = Callable[[float], bool]
+
+_SYSTEM_SCHEMAS = frozenset(("information_schema", "pg_catalog", "mysql", "performance_schema", "sys"))
+# What records hold as text, though the driver would make objects of it.
+_AS_TEXT = ("json", "jsonb", "uuid", "inet", "cidr", "interval", "timetz")
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """A column as it is in the database."""
+
+    name: str
+    type: ColumnType
+    is_nullable: bool
+    has_default: bool = False
+
+
+class TableDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """A table as it is in the database."""
+
+    table: Table
+    columns: Mapping[str, Column]
+    primary_key: tuple[str, ...]
+    is_view: bool = False
+
+    def column(self, name: str) -> Column | None:
+        """The column of this name; where there is none, the one that differs only in capital letters."""
+        found = self.columns.get(name)
+        if found is None:
+            folded = name.lower()
+            found = next((column for column in self.columns.values() if column.name.lower() == folded), None)
+        return found
+
+
+class Database:
+    """One database and at most one connection to it; for one thread."""
+
+    def __init__(self, config: ConnectionConfig, *, wait: Wait) -> None:
+        self._config = config
+        self._wait = wait
+        self._address = config.address()
+        self._engine = _engine(config)
+        self._connection: Connection | None = None
+        self.dialect: Dialect = DIALECTS[self._address.family](quotes_always=config.quote_sql_identifiers == "always")
+
+    @property
+    def family(self) -> str:
+        """postgresql, mysql or sqlite."""
+        return self._address.family
+
+    def connection(self) -> Connection:
+        """The open connection, or a new one; RetriableError when there is none to be had."""
+        if self._connection is None or self._connection.closed or self._connection.invalidated:
+            self.disconnect()
+            self._connection = self._connect()
+        return self._connection
+
+    def _connect(self) -> Connection:
+        attempts = self._config.connection_attempts
+        failed: Exception | None = None
+        for attempt in range(1, attempts + 1):
+            try:
+                return self._engine.connect()
+            except errors.DRIVER_ERRORS as error:
+                failed = errors.classified(error, doing="cannot connect to the database")
+            if attempt < attempts and self._wait(self._config.connection_backoff_ms / 1000):
+                break
+        # Whatever was wrong, a password that is being changed for instance, was not wrong with a record.
+        raise RetriableError(str(failed)) from None
+
+    def disconnect(self) -> None:
+        """Close the connection, broken or not; the next use makes a new one."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.invalidate()
+                connection.close()
+            except errors.DRIVER_ERRORS as error:
+                log.debug("a broken connection could not be closed", extra={"error": errors.told(error)})
+
+    def close(self) -> None:
+        """Leave nothing open."""
+        self.disconnect()
+        self._engine.dispose()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """A transaction: committed at the end of the block, rolled back when it fails."""
+        connection = self.connection()
+        if connection.in_transaction():
+            connection.rollback()
+        try:
+            yield connection
+            connection.commit()
+        except BaseException:
+            self._roll_back(connection)
+            raise
+
+    def _roll_back(self, connection: Connection) -> None:
+        try:
+            connection.rollback()
+        except errors.DRIVER_ERRORS:
+            self.disconnect()
+
+    # --- tables ---
+
+    def tables(self) -> list[Table]:
+        """Every table that is not the database's own, in the order of names; views too where they are wanted."""
+        with self.transaction() as connection:
+            inspector = inspect(connection)
+            found = [
+                Table(name=name, schema=schema)
+                for schema in self._schemas(connection)
+                for name in (
+                    *inspector.get_table_names(schema),
+                    *(inspector.get_view_names(schema) if self._config.includes_views else ()),
+                )
+            ]
+        return sorted(found, key=str)
+
+    def _schemas(self, connection: Connection) -> list[str | None]:
+        if self.family == "sqlite":
+            return [None]
+        if self.family == "mysql":
+            return [self._address.url.database]
+        return [name for name in inspect(connection).get_schema_names() if name not in _SYSTEM_SCHEMAS]
+
+    def definition(self, table: Table) -> TableDefinition | None:
+        """What a table looks like now; None when there is none."""
+        with self.transaction() as connection:
+            inspector = inspect(connection)
+            try:
+                columns = inspector.get_columns(table.name, schema=table.schema)
+                keys = inspector.get_pk_constraint(table.name, schema=table.schema)
+            except NoSuchTableError:
+                return None
+            is_view = not columns or table.name in inspector.get_view_names(table.schema)
+        if not columns:
+            return None
+        return TableDefinition(
+            table=table,
+            columns={item["name"]: self._column(item) for item in columns},
+            primary_key=tuple(keys["constrained_columns"]),
+            is_view=is_view,
+        )
+
+    def _column(self, found: Mapping[str, Any]) -> Column:
+        automatic = found.get("autoincrement") is True or found.get("identity") or found.get("computed")
+        return Column(
+            name=found["name"],
+            type=from_reflection(found["type"], family=self.family),
+            is_nullable=bool(found["nullable"]),
+            has_default=bool(found.get("default") is not None or automatic),
+        )
+
+
+def _engine(config: ConnectionConfig) -> Engine:
+    address = config.address()
+    arguments = dict(address.arguments)
+    engine = create_engine(address.url, connect_args=arguments, poolclass=NullPool, hide_parameters=True)
+    zone = config.zone().key
+    prepare = {"postgresql": _prepare_postgres, "mysql": _prepare_mysql, "sqlite": _prepare_sqlite}[address.family]
+
+    @event.listens_for(engine, "connect")
+    def on_connect(connection: Any, _: object) -> None:
+        prepare(connection, zone)
+
+    return engine
+
+
+def _prepare_postgres(connection: "psycopg.Connection[Any]", zone: str) -> None:
+    for name in _AS_TEXT:
+        connection.adapters.register_loader(name, TextLoader)
+    connection.execute("SELECT set_config('TimeZone', %s, false)", (zone,))
+    connection.commit()
+
+
+def _prepare_mysql(connection: Any, zone: str) -> None:
+    with connection.cursor() as cursor:
+        # Names of zones are known only where somebody has loaded them; UTC always works.
+        cursor.execute("SET time_zone = %s", ("+00:00" if zone == "UTC" else zone,))
+        # Values that do not fit are errors, never cut off silently; quotes mean what they mean here.
+        cursor.execute("SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO'")
+
+
+def _prepare_sqlite(connection: Any, _: str) -> None:
+    connection.execute("PRAGMA foreign_keys = ON")

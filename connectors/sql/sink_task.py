@@ -1,0 +1,165 @@
+"""The sink's task: each put is one transaction, and leaves nothing behind when it fails."""
+
+import logging
+import re
+from collections.abc import Collection, Sequence
+
+from typing_extensions import override
+
+from connect.api.config import Config
+from connect.api.errors import RetriableError
+from connect.api.record import SinkRecord
+from connect.api.sink import Place, SinkContext, SinkTask
+from connectors.sql import errors
+from connectors.sql.batch import Batcher, TableBatch
+from connectors.sql.changes import Step, parts
+from connectors.sql.copy_writer import CopyWriter
+from connectors.sql.database import Database
+from connectors.sql.dialect import Table
+from connectors.sql.offset_table import OffsetTable
+from connectors.sql.sink_options import SqlSinkConfig
+from connectors.sql.statement_writer import StatementWriter, Writer
+from connectors.sql.structure import Structure
+
+log = logging.getLogger(__name__)
+
+_CONFLICT_PAUSE_MS = 100
+_NAME_PART = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^.]+)')
+
+
+class SqlSinkTask(SinkTask):
+    """Writes records as rows."""
+
+    config: SqlSinkConfig
+
+    def __init__(self, config: Config, context: SinkContext) -> None:
+        assert isinstance(config, SqlSinkConfig)
+        super().__init__(config, context)
+        self.config = config
+        self._tables: dict[str, Table] = {}
+        self._failures = 0
+        self._database = Database(config, wait=context.wait)
+        self._structure = Structure(self._database, config)
+        family = self._database.family
+        self._batcher = Batcher(self._structure, config, family=family, zone=config.zone())
+        dialect = self._database.dialect
+        self._writer: Writer = CopyWriter(dialect) if family == "postgresql" else StatementWriter(dialect)
+        self._offsets: OffsetTable | None = None
+        if config.exactly_once:
+            table = table_named(config.exactly_once_table, family=family)
+            self._offsets = OffsetTable(self._database, table=table, connector=context.connector)
+
+    @override
+    def open(self, places: Collection[Place]) -> None:
+        if self._offsets is None or not places:
+            return
+        try:
+            self.context.rewind(self._offsets.claim(places))
+        except errors.DRIVER_ERRORS as error:
+            raise self._failed(error, doing="cannot read the offsets that are kept in the database") from error
+
+    @override
+    def close(self, places: Collection[Place]) -> None:
+        if self._offsets is not None:
+            self._offsets.release(places)
+
+    @override
+    def put(self, records: Sequence[SinkRecord]) -> None:
+        if not records:
+            return
+        try:
+            self._put(records)
+        except errors.DRIVER_ERRORS as error:
+            if not errors.may_be_stale(error):
+                raise self._failed(error, doing="cannot write to the database") from error
+            self._forget()
+            self._put_again(records)
+        except RetriableError:
+            self._forget()
+            self.context.retry_after(self.config.retry_backoff_ms)
+            raise
+        self._failures = 0
+
+    @override
+    def stop(self) -> None:
+        self._database.close()
+
+    def _put_again(self, records: Sequence[SinkRecord]) -> None:
+        """Once more, with a fresh look at the tables: one may have been changed behind our back."""
+        try:
+            self._put(records)
+        except errors.DRIVER_ERRORS as error:
+            raise self._failed(error, doing="cannot write to the database") from error
+
+    def _put(self, records: Sequence[SinkRecord]) -> None:
+        if self._offsets is not None:
+            records = self._offsets.unwritten(records)
+            if not records:
+                return
+        for topic in {record.topic for record in records} - self._tables.keys():
+            self._tables[topic] = self._table_of(topic)
+        batches = list(self._batcher.batches(records, self._tables))
+        is_written = False
+        try:
+            with self._database.transaction() as connection:
+                for batch in batches:
+                    for step in batch.steps:
+                        self._write(batch, step)
+                if self._offsets is not None:
+                    self._offsets.write(connection, records)
+                is_written = True
+        except BaseException:
+            # When the commit itself fails, nobody knows whether it was done.
+            if is_written and self._offsets is not None:
+                self._offsets.is_unsure()
+            raise
+        if self._offsets is not None:
+            self._offsets.is_committed()
+
+    def _write(self, batch: TableBatch, step: Step) -> None:
+        connection = self._database.connection()
+        for rows in parts(step.rows, self.config.batch_size):
+            if step.is_delete:
+                self._writer.delete(connection, batch.table, keys=batch.keys, rows=rows)
+            elif self.config.insert_mode == "insert":
+                self._writer.insert(connection, batch.table, columns=step.columns, rows=rows)
+            elif self.config.insert_mode == "upsert":
+                self._writer.upsert(connection, batch.table, columns=step.columns, rows=rows, keys=batch.keys)
+            else:
+                self._writer.update(connection, batch.table, columns=step.columns, rows=rows, keys=batch.keys)
+
+    def _failed(self, error: Exception, *, doing: str) -> Exception:
+        raised = errors.classified(error, doing=doing, trimmed=self.config.trim_sensitive_log)
+        self._forget()
+        if not isinstance(raised, RetriableError):
+            return raised
+        self._failures += 1
+        is_conflict = errors.is_conflict(error)
+        if not is_conflict:
+            self._database.disconnect()
+        backoff = self.config.retry_backoff_ms
+        self.context.retry_after(min(_CONFLICT_PAUSE_MS, backoff) if is_conflict else backoff)
+        level = logging.ERROR if self._failures > self.config.max_retries else logging.WARNING
+        log.log(level, "the database cannot be written to", extra={"error": str(raised), "failures": self._failures})
+        return raised
+
+    def _forget(self) -> None:
+        self._structure.forget()
+        self._batcher.forget()
+        self._writer.forget()
+
+    def _table_of(self, topic: str) -> Table:
+        named = self.config.table_name_format.replace("${topic}", topic)
+        if "debezium" in self.config.given.get("connector.class", ""):
+            named = named.replace(".", "_")
+        return table_named(named, family=self._database.family)
+
+
+def table_named(text: str, *, family: str) -> Table:
+    """The table that a name means: quoted or not, with its schema or without."""
+    if family == "sqlite" and not text.startswith(('"', "`")):
+        return Table(name=text)
+    marks = ('""', '"'), ("``", "`")
+    found = [match.groups() for match in _NAME_PART.finditer(text)]
+    names = [(one or "").replace(*marks[0]) or (two or "").replace(*marks[1]) or three for one, two, three in found]
+    return Table(name=names[-1], schema=names[-2] if len(names) > 1 else None)

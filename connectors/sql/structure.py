@@ -1,0 +1,92 @@
+"""Tables that follow their records: created and given new columns where the operator allows it."""
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from connect.api.errors import ConfigError, DataError
+from connectors.sql import errors
+from connectors.sql.database import Database, TableDefinition
+from connectors.sql.dialect import NewColumn, Table
+from connectors.sql.sink_options import SqlSinkConfig
+
+log = logging.getLogger(__name__)
+
+_ATTEMPTS: Final = 5
+"""How often DDL is tried: other tasks do the same at the same time, and all but one fail."""
+
+
+class Structure:
+    """What the tables of a sink look like, as last seen, and how they are changed."""
+
+    def __init__(self, database: Database, config: SqlSinkConfig) -> None:
+        self._database = database
+        self._config = config
+        self._known: dict[Table, TableDefinition] = {}
+
+    def forget(self) -> None:
+        """Look at all tables again: they may have changed."""
+        self._known.clear()
+
+    def definition(self, table: Table) -> TableDefinition | None:
+        """What a table looks like; None when there is none."""
+        found = self._known.get(table)
+        if found is None:
+            found = self._database.definition(table)
+            if found is not None:
+                self._known[table] = found
+        return found
+
+    def ensure(self, table: Table, columns: Sequence[NewColumn]) -> TableDefinition:
+        """The table with these columns, created or changed where that is allowed; DataError or ConfigError else."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            definition = self.definition(table)
+            missing = [] if definition is None else [item for item in columns if definition.column(item.name) is None]
+            if definition is not None and (not missing or self._may_lack(missing)):
+                return definition
+            statements = self._statements(table, definition, columns=columns, missing=missing)
+            try:
+                self._run(statements)
+            except errors.DRIVER_ERRORS as error:
+                # Perhaps another task was faster; the next look will tell.
+                if attempt == _ATTEMPTS:
+                    raise errors.classified(error, doing=f"cannot create or amend table {table}") from error
+                log.info("a table could not be changed", extra={"table": str(table), "error": errors.told(error)})
+            self._known.pop(table, None)
+        raise ConfigError(f"table {table} does not get the columns it needs")
+
+    def _may_lack(self, missing: Sequence[NewColumn]) -> bool:
+        ignores = self._config.unknown_fields == "ignore" and not self._config.evolves
+        return ignores and not any(column.is_key for column in missing)
+
+    def _statements(
+        self,
+        table: Table,
+        definition: TableDefinition | None,
+        *,
+        columns: Sequence[NewColumn],
+        missing: Sequence[NewColumn],
+    ) -> list[str]:
+        dialect = self._database.dialect
+        if definition is None:
+            if not self._config.creates:
+                raise ConfigError(f"Table {table} is missing and auto-creation is disabled")
+            if not columns:
+                raise DataError(f"No fields found using key and value for table {table}")
+            return [dialect.create_table(table, columns)]
+        names = ", ".join(map(str, missing))
+        if definition.is_view:
+            raise DataError(f"View {table} is missing fields ({names}) and ALTER VIEW is unsupported")
+        if not self._config.evolves:
+            raise DataError(f"Table {table} is missing fields ({names}) and auto-evolution is disabled")
+        for column in missing:
+            if not column.is_optional and column.schema.default is None:
+                why = "as the field is not optional and does not have a default value"
+                raise DataError(f"Cannot ALTER TABLE {table} to add missing field {column}, {why}")
+        return dialect.add_columns(table, missing)
+
+    def _run(self, statements: Sequence[str]) -> None:
+        with self._database.transaction() as connection:
+            for statement in statements:
+                log.info("changing a table", extra={"statement": statement})
+                connection.exec_driver_sql(statement)
