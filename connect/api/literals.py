@@ -32,7 +32,7 @@ _Typed = tuple[Schema | None, Value]
 _NULL: Final[_Typed] = (None, None)
 _WORDS: Final[dict[str, _Typed]] = {"null": _NULL, "true": (BOOLEAN, True), "false": (BOOLEAN, False)}
 _TOKEN: Final = re.compile(r'(?:\\(?:.|$)|[^:,{}\[\]"\\])+|[:,{}\[\]"]', re.DOTALL)
-_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?", re.ASCII)
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIME: Final = re.compile(r"\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 _TIMESTAMP: Final = re.compile(rf"{_DATE.pattern}T{_TIME.pattern}", re.ASCII)
@@ -127,6 +127,8 @@ class _Reader:
             keys.append(key)
             values.append(value)
             self._end_item("}")
+        if common_key.schema is None:
+            return Schema(Type.MAP), dict(zip(keys, values, strict=True))
         schema = Schema(Type.MAP, key_schema=common_key.schema, value_schema=common_value.schema)
         return schema, dict(zip(common_key.aligned(keys), common_value.aligned(values), strict=True))
 
@@ -229,6 +231,8 @@ def _number(text: str) -> _Typed | None:
 
 
 def _whole(number: Decimal) -> _Typed | None:
+    if not number:
+        return INT8, 0
     if number.adjusted() >= _MOST_DIGITS_OF_INT64 or number != (integer := int(number)):
         return None
     return next(((schema, integer) for schema, limit in _INTEGERS if -limit <= integer < limit), None)

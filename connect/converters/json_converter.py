@@ -123,7 +123,7 @@ class JsonConverter(Converter, HeaderConverter):
         try:
             envelope = decoded(_envelopes, data)
         except DataError as error:
-            raise (DataError(_NO_ENVELOPE) if _is_json(data) else error) from None
+            raise (DataError(_NO_ENVELOPE) if _is_json_or_empty(data) else error) from None
         text = bytes(envelope.schema)
         reading = self._readings.get(text) or self._new_reading(text)
         self._last = reading
@@ -163,9 +163,9 @@ class JsonConverter(Converter, HeaderConverter):
             raise DataError(f"{_BROKEN}{error}") from None
 
 
-def _is_json(data: bytes) -> bool:
+def _is_json_or_empty(data: bytes) -> bool:
     try:
         read_any(data)
     except DataError:
-        return False
+        return not data.strip()
     return True

@@ -131,6 +131,8 @@ class Readers:
             kind = self._type(field.schema)
             # msgspec reads no Required[Raw]: that a decimal is there is seen when it is changed.
             may_be_missing = kind is msgspec.Raw or self._may_be_null(field.schema)
+            # And it finds no names beyond ASCII in a TypedDict before it has once written them.
+            msgspec.json.encode(field.name)
             fields[field.name] = kind if may_be_missing else Required[kind]
         return TypedDict(schema.name or "Struct", fields, total=False)  # type: ignore[operator]
 

@@ -2,6 +2,7 @@
 
 import codecs
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from typing_extensions import override
 
@@ -10,6 +11,10 @@ from connect.api.converter import Converter, HeaderConverter, RawHeader, SchemaA
 from connect.api.data import OPTIONAL_STRING, Schema, Value
 from connect.api.errors import ConfigError, DataError
 from connect.api.values import text_of
+
+# Java's UTF-16 has the big end first, Python's that of the machine.
+_UTF_16: Final = "utf-16"
+_MARKS: Final = (codecs.BOM_UTF16_BE, codecs.BOM_UTF16_LE)
 
 
 class StringConverterConfig(Config):
@@ -40,14 +45,20 @@ class StringConverter(Converter, HeaderConverter):
     @override
     def to_connect(self, topic: str, data: bytes | None, headers: Sequence[RawHeader] = ()) -> SchemaAndValue:
         """As Kafka Connect does, bytes that are no text become U+FFFD."""
-        return OPTIONAL_STRING, None if data is None else data.decode(self._encoding, "replace")
+        if data is None:
+            return OPTIONAL_STRING, None
+        is_unmarked = self._encoding == _UTF_16 and data[:2] not in _MARKS
+        return OPTIONAL_STRING, data.decode("utf-16-be" if is_unmarked else self._encoding, "replace")
 
     @override
     def from_connect(self, topic: str, schema: Schema | None, value: Value) -> bytes | None:
         if value is None:
             return None
         try:
-            return text_of(schema, value).encode(self._encoding)
+            text = text_of(schema, value)
+            if self._encoding == _UTF_16:
+                return codecs.BOM_UTF16_BE + text.encode("utf-16-be")
+            return text.encode(self._encoding)
         except UnicodeEncodeError as error:
             raise DataError(f"Failed to serialize to a string: {error}") from None
 
