@@ -14,6 +14,7 @@ MILLISECONDS_PER_DAY: Final = 86_400_000
 _EPOCH_ORDINAL: Final = dt.date(1970, 1, 1).toordinal()
 _EXACT: Final = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _MOST_SCALE: Final = 100_000
+_MOST_BYTES: Final = 4096
 
 
 def days_of(value: Value) -> int:
@@ -112,6 +113,8 @@ def decimal_bytes(value: Value, scale: int) -> bytes:
 
 def decimal_of(data: bytes, scale: int) -> Decimal:
     """The Decimal that such bytes stand for."""
+    if len(data) > _MOST_BYTES:
+        raise DataError(f"A Decimal of {len(data)} bytes has more digits than {_MOST_BYTES} bytes hold")
     return _EXACT.scaleb(Decimal(int.from_bytes(data, "big", signed=True)), -scale)
 
 

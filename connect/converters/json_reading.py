@@ -25,6 +25,7 @@ _BROKEN: Final = "Converting byte[] to Kafka Connect data failed due to serializ
 _LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
 _NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
 _INT64: Final = 1 << 63
+_MOST_DIGITS: Final = 10_000
 _INTEGER_BITS: Final = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _PLAIN: Final = {
     Type.FLOAT32: float,
@@ -35,6 +36,7 @@ _PLAIN: Final = {
 }
 _LOGICAL: Final[dict[str | None, _Change]] = {DATE_NAME: date_of, TIME_NAME: time_of, TIMESTAMP_NAME: timestamp_of}
 _any = msgspec.json.Decoder()
+_text = msgspec.json.Decoder(str)
 
 
 def read_any(data: bytes) -> Value:
@@ -213,10 +215,10 @@ def _decimal_reader(scale: int, *, may_be_null: bool) -> _Change:
                 return None
             raise DataError("Invalid null value for required BYTES field")
         if text.startswith('"'):
-            return _decimal_from_base64(text[1:-1], scale)
-        if _NUMBER.fullmatch(text):
+            return _decimal_from_base64(decoded(_text, text.encode()), scale)
+        if len(text) <= _MOST_DIGITS and _NUMBER.fullmatch(text):
             return rescaled(Decimal(text), scale)
-        told = {"t": "BOOLEAN", "f": "BOOLEAN", "[": "ARRAY", "{": "OBJECT"}.get(text[0], "NUMBER")
+        told = {"t": "BOOLEAN", "f": "BOOLEAN", "[": "ARRAY", "{": "OBJECT"}.get(text[0], "a number too long")
         representation = "underlying representation should be numeric or bytes"
         raise DataError(f"Invalid type for Decimal, {representation} but was {told}")
 
@@ -225,7 +227,7 @@ def _decimal_reader(scale: int, *, may_be_null: bool) -> _Change:
 
 def _decimal_from_base64(text: str, scale: int) -> Decimal:
     try:
-        data = base64.b64decode(text.replace("\\/", "/"), validate=True)
+        data = base64.b64decode(text, validate=True)
     except ValueError:
         raise DataError("Invalid bytes for Decimal field") from None
     if not data:

@@ -117,6 +117,7 @@ READ: list[tuple[Any, str, Schema | None, Any]] = [
     (None, '[1, "2", 3]', None, [1, "2", 3]),
     (None, '{"field1": 1, "field2": {"a": null}}', None, {"field1": 1, "field2": {"a": None}}),
     (decimal_json(2), '"AJw="', decimal(2), AMOUNT),
+    (decimal_json(2), '"\\u0041Jw="', decimal(2), AMOUNT),
     (decimal_json(2, optional=True), "null", OPTIONAL_DECIMAL, None),
     (decimal_json(2, default="AJw="), "null", decimal(2).but(default=AMOUNT), AMOUNT),
     (
@@ -401,6 +402,8 @@ UNFITTING = [
     (decimal_json(2), '""'),
     (decimal_json(2), "{}"),
     (decimal_json(2), "1e99999"),
+    (decimal_json(2), "9" * 20_000),
+    (decimal_json(2), '"' + "AAAA" * 2000 + '"'),
     (logical("bytes", "Decimal"), '"AJw="'),
     (logical("int32", "Date"), '"2020-01-01"'),
     (logical("int32", "Date"), "2147483647"),
