@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from connect.api.record import SourceRecord
 from connect.runtime.conversion import Conversion, class_name_of
@@ -44,12 +44,12 @@ class SourcePipeline:
             at = headers_at
             outgoing: OutgoingRecord | None = None
             try:
-                record: SourceRecord | None = origin
+                record: Any = origin
                 for at, apply in steps:  # noqa: B007 - tells which step failed
                     record = apply(record)
                     if record is None:
                         break
-                if record is not None:
+                else:
                     at = headers_at
                     headers = self._headers(record) if record.headers else ()
                     at += 1

@@ -130,14 +130,18 @@ class AtLeastOnceSource(SourceWork):
         so those go once more, one by one."""
         failures = []
         for index, error in polled.batch.failures:
-            if error.code == ErrorCode.MESSAGE_TOO_LARGE and len(polled.sent) > 1:
+            if error.code == ErrorCode.MESSAGE_TOO_LARGE:
+                self._wait_for([other.batch for other in self._under_way])
                 alone = self._sender.send([polled.sent[index]], give_up=lambda: self.stopping.is_cancelled)
-                while not self._sender.finish([alone], self._flush_seconds):
-                    self.stopping.wait_or_raise(0)
+                self._wait_for([alone])
                 failures += [(index, refusal) for _, refusal in alone.failures]
             else:
                 failures.append((index, error))
         return failures
+
+    def _wait_for(self, batches: Sequence[Batch]) -> None:
+        while not self._sender.finish(batches, self._flush_seconds):
+            self.stopping.wait_or_raise(0)
 
     def _flush(self) -> None:
         """Write how far the source is; what fails is written with the next."""

@@ -1,0 +1,307 @@
+"""Tasks between a connector and a real broker: offsets, transactions, pauses, topics, the end of a task."""
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from connect.api.errors import DataError
+from connect.runtime.models import State, Target
+from core_broker.client.admin import Admin
+from core_broker.client.settings import ClientSettings
+from tests.support.admin import create_topic, eventually
+from tests.support.broker import BrokerProcess
+from tests.support.connect_tasks import TaskWorld, task_world
+from tests.support.scripted_connectors import Script
+
+
+@pytest.fixture
+def world(broker: BrokerProcess, name: str) -> Iterator[TaskWorld]:
+    with task_world(broker, name) as made:
+        yield made
+
+
+@pytest.fixture
+def script(name: str) -> Script:
+    return Script(name)
+
+
+@pytest.fixture
+def admin(broker: BrokerProcess) -> Admin:
+    return Admin(ClientSettings(bootstrap_servers=broker.bootstrap))
+
+
+def sink(name: str) -> dict[str, str]:
+    return {"connector.class": "ScriptedSink", "script": name, "topics": f"{name}-in"}
+
+
+def source(name: str) -> dict[str, str]:
+    return {"connector.class": "ScriptedSource", "script": name, "topic": f"{name}-out"}
+
+
+def send(broker: BrokerProcess, topic: str, values: Sequence[str]) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for value in values:
+        producer.produce(topic, value=value)
+    assert producer.flush(20) == 0
+
+
+def committed_values(broker: BrokerProcess, topic: str) -> list[str]:
+    """What readers of committed records see of a topic of one partition."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "judge",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+        }
+    )
+    try:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        found: list[str] = []
+        while True:
+            message = consumer.poll(10)
+            if message is None or message.error() is not None:
+                return found
+            found.append((message.value() or b"").decode())
+    finally:
+        consumer.close()
+
+
+def test_a_source_goes_on_where_it_was_after_a_restart(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-out")
+    script.to_give = ["a", "b"]
+    first = world.start(name, source(name))
+    eventually(lambda: script.confirmed, lambda found: found == ["a", "b"])
+    world.stop(first)
+    script.to_give += ["c"]
+    world.start(name, source(name))
+    eventually(lambda: committed_values(broker, f"{name}-out"), lambda found: found == ["a", "b", "c"])
+    assert [event for event in script.events if event.startswith("start")] == ["start at 0", "start at 2"]
+
+
+def test_offsets_are_written_now_and_then_without_a_stop(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-out")
+    script.to_give = ["a"]
+    world.start(name, source(name))
+    eventually(lambda: script.commits)
+    world.world.offsets.refresh()
+    assert world.world.offsets.get(name, {"script": name}) == {"position": 1}
+
+
+def test_a_cancelled_source_writes_no_offsets(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-out")
+    task = world.start(name, source(name))
+    world.wait_for(task, State.RUNNING)
+    task.cancel()
+    script.to_give = ["a"]
+    assert task.join(10)
+    world.world.offsets.refresh()
+    assert world.world.offsets.get(name, {"script": name}) is None
+
+
+@pytest.mark.parametrize("boundary", ["poll", "interval"])
+def test_an_exactly_once_source_writes_each_record_once_with_its_offsets(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str, boundary: str
+) -> None:
+    create_topic(broker, f"{name}-out")
+    script.to_give = [str(number) for number in range(25)]
+    config = {
+        **source(name),
+        "batch": "10",
+        "exactly.once.support": "required",
+        "transaction.boundary": boundary,
+        "transaction.boundary.interval.ms": "100",
+    }
+    first = world.start(name, config)
+    eventually(lambda: len(script.confirmed), lambda count: count == 25)
+    first.cancel()  # as if it was killed
+    assert first.join(10)
+    script.to_give += ["x"]
+    world.start(name, config)
+    eventually(lambda: committed_values(broker, f"{name}-out"), lambda found: found == script.to_give)
+
+
+def test_an_exactly_once_source_that_was_replaced_can_write_no_more(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-out")
+    config = {**source(name), "exactly.once.support": "required"}
+    old = world.start(name, config)
+    world.wait_for(old, State.RUNNING)
+    new = world.start(name, config)
+    world.wait_for(new, State.RUNNING)
+    script.to_give = ["a", "b"]
+    eventually(lambda: old.state, lambda state: state is State.FAILED)
+    eventually(lambda: committed_values(broker, f"{name}-out"), lambda found: found == ["a", "b"])
+    assert new.state is State.RUNNING
+
+
+def test_an_exactly_once_source_stops_when_kafka_refuses_a_record_even_if_errors_are_tolerated(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-out", configs={"max.message.bytes": "1000"})
+    script.to_give = ["a", "b" * 5000]
+    task = world.start(name, {**source(name), "exactly.once.support": "required", "errors.tolerance": "all"})
+    assert "The transaction failed" in world.wait_for(task, State.FAILED)
+    assert committed_values(broker, f"{name}-out") == []
+
+
+def test_a_source_decides_itself_what_belongs_together(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-out")
+    script.to_give = ["a", "b", "c"]
+    config = {
+        **source(name),
+        "batch": "1",
+        "exactly.once.support": "required",
+        "transaction.boundary": "connector",
+    }
+    polls: list[int] = []
+
+    def poll() -> None:
+        polls.append(1)
+        if len(polls) == 2:
+            script.context.transaction.commit()
+
+    script.on_poll = poll
+    world.start(name, config)
+    eventually(lambda: committed_values(broker, f"{name}-out"), lambda found: found == ["a", "b"])
+    eventually(lambda: len(polls), lambda count: count > 5)
+    assert committed_values(broker, f"{name}-out") == ["a", "b"]
+
+
+def test_a_source_creates_its_topics_as_its_groups_say(
+    world: TaskWorld, admin: Admin, script: Script, name: str
+) -> None:
+    script.to_give = ["a"]
+    config = {
+        **source(name),
+        "topic.creation.default.partitions": "1",
+        "topic.creation.default.replication.factor": "-1",
+        "topic.creation.groups": "small",
+        "topic.creation.small.include": f"{name}-.*",
+        "topic.creation.small.partitions": "3",
+        "topic.creation.small.retention.ms": "12345678",
+    }
+    world.start(name, config)
+    eventually(lambda: script.confirmed)
+    assert admin.topic_names()[f"{name}-out"] == 3
+    configs = {config.key: config.value for config in admin.configs(f"{name}-out")}
+    assert configs["retention.ms"] == "12345678"
+
+
+def test_a_paused_sink_stays_in_its_group_and_takes_nothing_until_it_is_resumed(
+    world: TaskWorld, broker: BrokerProcess, admin: Admin, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-in")
+    task = world.start(name, sink(name))
+    send(broker, f"{name}-in", ["a"])
+    eventually(lambda: script.values, lambda values: values == ["a"])
+    task.set_target(Target.PAUSED)
+    world.wait_for(task, State.PAUSED)
+    send(broker, f"{name}-in", ["b"])
+    eventually(lambda: len(admin.group(f"connect-{name}").members), lambda count: count == 1)
+    assert script.values == ["a"]
+    task.set_target(Target.STARTED)
+    eventually(lambda: script.values, lambda values: values == ["a", "b"])
+    world.wait_for(task, State.RUNNING)
+
+
+def test_a_sink_that_is_stopped_has_committed_what_it_took_and_left_its_group(
+    world: TaskWorld, broker: BrokerProcess, admin: Admin, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-in")
+    send(broker, f"{name}-in", ["a", "b"])
+    task = world.start(name, sink(name))
+    eventually(lambda: script.values, lambda values: values == ["a", "b"])
+    world.stop(task)
+    assert admin.group_offsets(f"connect-{name}") == {(f"{name}-in", 0): 2}
+    assert admin.group(f"connect-{name}").members == ()
+    assert script.events[-1] == "stop"
+
+
+def test_two_tasks_of_a_sink_share_the_partitions(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-in", partitions=4)
+    tasks = [world.start(name, sink(name), task=number) for number in range(2)]
+    eventually(lambda: [task.counters.partition_count for task in tasks], lambda counts: counts == [2, 2], timeout_s=40)
+
+
+def test_topics_that_match_a_pattern_are_read_when_they_come(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    config = {"connector.class": "ScriptedSink", "script": name, "topics.regex": f"{name}-[0-9]"}
+    create_topic(broker, f"{name}-1")
+    create_topic(broker, f"{name}-other")
+    send(broker, f"{name}-other", ["no"])
+    world.start(name, config)
+    send(broker, f"{name}-1", ["a"])
+    eventually(lambda: script.values, lambda values: values == ["a"])
+    create_topic(broker, f"{name}-2")
+    send(broker, f"{name}-2", ["b"])
+    eventually(lambda: script.values, lambda values: values == ["a", "b"])
+
+
+def test_a_sink_reads_on_where_it_says_itself(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-in")
+    send(broker, f"{name}-in", ["a", "b", "c"])
+    done: list[int] = []
+
+    def put(records: Sequence[object]) -> None:
+        if records and not done:
+            done.append(1)
+            script.context.rewind({(f"{name}-in", 0): 1})
+
+    script.on_put = put
+    world.start(name, sink(name))
+    eventually(lambda: script.values, lambda values: values == ["a", "b", "c", "b", "c"])
+
+
+def test_the_topics_that_tasks_use_are_noted(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-in")
+    send(broker, f"{name}-in", ["a"])
+    world.start(name, sink(name))
+    eventually(lambda: world.statuses.topics(name), lambda uses: [use.name for use in uses] == [f"{name}-in"])
+
+
+def test_a_task_that_cannot_start_tells_why(world: TaskWorld, script: Script, name: str) -> None:
+    task = world.start(name, {**sink(name), "value.converter": "org.example.Missing"})
+    assert "org.example.Missing" in world.wait_for(task, State.FAILED)
+
+
+def test_a_failure_while_stopping_is_no_failure_of_the_task(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-out")
+    task = world.start(name, source(name))
+    world.wait_for(task, State.RUNNING)
+
+    def poll() -> None:
+        task.stop()
+        raise DataError("too late")
+
+    script.on_poll = poll
+    assert task.join(10)
+    assert task.state is State.UNASSIGNED
+
+
+def test_placeholders_are_filled_in_when_the_task_starts(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_topic(broker, f"{name}-in")
+    monkeypatch.setenv("CONNECT_TEST_SCRIPT", name)
+    task = world.start(name, {**sink(name), "script": "${env:CONNECT_TEST_SCRIPT}"})
+    world.wait_for(task, State.RUNNING)
