@@ -56,6 +56,8 @@ def parse(text: str) -> _Typed:
         return STRING, text
     if stripped in _WORDS:
         return _WORDS[stripped]
+    if len(stripped) < _MOST_DIGITS_OF_INT64 and stripped.isascii() and stripped.isdigit():
+        return _integer(int(stripped)) or (STRING, text)
     if stripped[0] in "[{":
         return _collection(text)
     if stripped[0] in "+-0123456789":
@@ -235,7 +237,14 @@ def _whole(number: Decimal) -> _Typed | None:
         return INT8, 0
     if number.adjusted() >= _MOST_DIGITS_OF_INT64 or number != (integer := int(number)):
         return None
-    return next(((schema, integer) for schema, limit in _INTEGERS if -limit <= integer < limit), None)
+    return _integer(integer)
+
+
+def _integer(value: int) -> _Typed | None:
+    for schema, limit in _INTEGERS:
+        if -limit <= value < limit:
+            return schema, value
+    return None
 
 
 def _fraction(number: Decimal) -> _Typed:
