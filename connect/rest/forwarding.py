@@ -31,7 +31,6 @@ class Leader:
 
     def __init__(self, settings: ConnectSettings) -> None:
         self._settings = settings
-        self._http: httpx2.Client | None = None
 
     def send(self, request: Request, body: bytes, *, error: NotLeader) -> Response:
         """Ask the leader instead, and answer what it answers."""
@@ -43,31 +42,27 @@ class Leader:
         query = [(key, value) for key, value in request.query_params.multi_items() if key != "forward"]
         headers = {name: request.headers[name] for name in _SENT if name in request.headers}
         try:
-            answer = self._client().request(
-                request.method,
-                f"{error.url.rstrip('/')}{request.scope['path']}",
-                params=[*query, ("forward", _NEXT_HOP[hop])],
-                content=body or None,
-                headers=headers,
-            )
+            with self._client(error.url) as client:
+                answer = client.request(
+                    request.method,
+                    f"{error.url.rstrip('/')}{request.scope['path']}",
+                    params=[*query, ("forward", _NEXT_HOP[hop])],
+                    content=body or None,
+                    headers=headers,
+                )
         except httpx2.HTTPError as failure:
             log.warning("request could not be handed on", extra={"leader": error.url, "reason": str(failure)})
             raise Failed(f"IO Error trying to forward REST request: {failure}") from failure
         returned = {name: answer.headers[name] for name in _RETURNED if name in answer.headers}
         return Response(answer.content, status_code=answer.status_code, headers=returned)
 
-    def close(self) -> None:
-        """Close the connections."""
-        if self._http:
-            self._http.close()
-
-    def _client(self) -> httpx2.Client:
-        if self._http is None:
-            settings = self._settings
-            self._http = httpx2.Client(
-                verify=_tls(settings), timeout=settings.rest_request_timeout_ms / 1000, trust_env=False
-            )
-        return self._http
+    def _client(self, url: str) -> httpx2.Client:
+        """A new one each time: changes are rare, and leaders change, too."""
+        return httpx2.Client(
+            verify=_tls(self._settings) if url.startswith("https:") else False,
+            timeout=self._settings.rest_request_timeout_ms / 1000,
+            trust_env=False,
+        )
 
 
 def led_route(leader: Leader, *, timeout_seconds: float) -> type[APIRoute]:

@@ -1,0 +1,98 @@
+"""The worker tells what it is, whether it can do its work, and lets its loggers be changed."""
+
+import logging
+from importlib.metadata import version
+from itertools import count
+
+import pytest
+
+from tests.support.connect_api import Api, serve
+
+
+async def test_the_root_tells_what_the_worker_is(api: Api) -> None:
+    assert (await api.get("/")).json() == {
+        "version": "4.1.0",
+        "commit": f"caudal-{version('caudal')}",
+        "kafka_cluster_id": "a-cluster",
+    }
+
+
+READY = "Worker has completed startup and is ready to handle requests."
+
+
+@pytest.mark.parametrize(
+    ("told", "status", "message"),
+    [
+        (("healthy", ""), 200, READY),
+        (("healthy", READY), 200, READY),
+        (("starting", ""), 503, "Worker is still starting up."),
+        (("starting", "It reads topics."), 503, "Worker is still starting up. It reads topics."),
+        (
+            ("unhealthy", "The cluster is gone."),
+            500,
+            "Worker was unable to handle this request and may be unable to handle other requests. The cluster is gone.",
+        ),
+    ],
+)
+async def test_health_has_kafka_connects_words(api: Api, told: tuple[str, str], status: int, message: str) -> None:
+    api.supervisor.told_health = told
+    answer = await api.get("/health")
+    assert (answer.status_code, answer.json()) == (status, {"status": told[0], "message": message})
+
+
+async def test_requests_are_counted() -> None:
+    async with serve(number=3) as api:
+        await api.create("one")
+        await api.get("/connectors/one/status")
+        text = (await api.get("/metrics")).text
+    labels = 'method="GET",route="/connectors/{connector}/status",status="200"'
+    assert f"caudal_connect_http_requests_total{{{labels}}} 1" in text
+
+
+_NUMBERS = count()
+
+
+@pytest.fixture
+def logger() -> str:
+    name = f"caudal_rest_test_{next(_NUMBERS)}"
+    logging.getLogger(f"{name}.child")
+    logging.getLogger(name).setLevel(logging.NOTSET)
+    return name
+
+
+async def test_a_logger_is_changed_and_told(api: Api, logger: str) -> None:
+    answer = await api.put(f"/admin/loggers/{logger}", json={"level": "debug"})
+    assert (answer.status_code, answer.json()) == (200, [logger, f"{logger}.child"])
+    told = (await api.get(f"/admin/loggers/{logger}")).json()
+    assert (told["level"], told["last_modified"] > 0) == ("DEBUG", True)
+    listed = (await api.get("/admin/loggers")).json()
+    assert listed[logger] == told
+    assert listed["root"]["last_modified"] is None
+
+
+async def test_loggers_of_all_workers_are_changed_by_the_supervisor(api: Api, logger: str) -> None:
+    answer = await api.put(f"/admin/loggers/{logger}?scope=CLUSTER", json={"level": "warning"})
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert api.supervisor.levels == [(logger, "WARN")]
+
+
+async def test_an_unknown_scope_is_this_worker(api: Api, logger: str) -> None:
+    answer = await api.put(f"/admin/loggers/{logger}?scope=galaxy", json={"level": "INFO"})
+    assert answer.status_code == 200
+    assert api.supervisor.levels == []
+
+
+@pytest.mark.parametrize("scope", ["worker", "cluster"])
+@pytest.mark.parametrize(
+    ("body", "status", "told"),
+    [
+        ({}, 400, "Desired 'level' parameter was not specified in request."),
+        ({"level": None}, 400, "Desired 'level' parameter was not specified in request."),
+        ({"level": "LOUD"}, 404, "invalid log level 'LOUD'."),
+    ],
+)
+async def test_a_wrong_level_is_refused(
+    api: Api, scope: str, body: dict[str, str | None], status: int, told: str
+) -> None:
+    answer = await api.put(f"/admin/loggers/x?scope={scope}", json=body)
+    assert (answer.status_code, answer.json()) == (status, {"error_code": status, "message": told})
