@@ -1,1 +1,144 @@
-"""Composition: stores, supervisor, executors and the REST API become one running worker."""
+"""Composition: stores, supervisor, executor and the REST API become one running worker."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+import uvloop
+
+from connect.api.errors import ConnectError
+from connect.metrics import families
+from connect.rest.app import application
+from connect.runtime.config_providers import ConfigProviders
+from connect.runtime.executor import Executor
+from connect.runtime.models import ConnectorStatus
+from connect.runtime.plugins import Plugins
+from connect.runtime.redrive import DeadLetterBox
+from connect.runtime.supervisor import Supervisor
+from connect.settings import ConnectSettings
+from core_broker.client.errors import ClientError
+from core_broker.service import lifecycle
+from core_broker.service.metrics import Family
+from core_broker.service.web.asgi import Application
+from core_broker.service.web.late import LateApplication
+from core_broker.service.web.server import endpoints, serving
+
+log = logging.getLogger(__name__)
+
+_ELECTION_SECONDS = 15.0
+_PAUSE_SECONDS = 0.02
+
+
+def run(settings: ConnectSettings) -> int:
+    """Run a worker until it is told to stop; the exit code is the process's."""
+    try:
+        return lifecycle.run(running(settings), name="connect", loop_factory=uvloop.new_event_loop)
+    except (ClientError, ConnectError, OSError, ValueError) as error:
+        log.critical("Connect cannot start", extra={"reason": str(error)})
+    return 1
+
+
+@asynccontextmanager
+async def running(settings: ConnectSettings) -> AsyncIterator[Mapping[str, str]]:
+    """A worker for as long as the block lasts; gives its endpoints."""
+    late = LateApplication("The worker is starting.")
+    async with serving(late, settings) as urls:
+        worker = Worker(settings, url=_advertised(settings, urls[0]))
+        late.application = worker.application()
+        try:
+            await asyncio.to_thread(worker.supervisor.start)
+            await asyncio.to_thread(_wait_for_leader, worker.supervisor)
+            yield endpoints(urls)
+        finally:
+            await asyncio.to_thread(worker.close)
+
+
+class Worker:
+    """The parts of one worker."""
+
+    def __init__(self, settings: ConnectSettings, *, url: str) -> None:
+        self._settings = settings
+        self._plugins = Plugins.load()
+        self._providers = ConfigProviders(settings)
+        self._executor = _executor(settings)
+        self.supervisor = Supervisor(
+            settings,
+            plugins=self._plugins,
+            providers=self._providers,
+            executor=self._executor,
+            worker_id=urlsplit(url).netloc,
+            url=url,
+        )
+        self._letters = DeadLetterBox(
+            settings,
+            self._plugins,
+            self._providers,
+            config_of=self.supervisor.config,
+            on_new_topic=self._read_new_topic,
+        )
+
+    def application(self) -> Application:
+        """The REST API; to be made inside the event loop that serves it."""
+        return application(
+            self.supervisor,
+            settings=self._settings,
+            plugins=self._plugins,
+            providers=self._providers,
+            collect=self._collect,
+            dead_letters=self._letters,
+        )
+
+    def close(self) -> None:
+        """Stop everything."""
+        self.supervisor.close()
+        self._letters.close()
+
+    def _read_new_topic(self, name: str) -> None:
+        """Tasks choose their topics when they start."""
+        for task in self.supervisor.status(name).tasks:
+            self.supervisor.restart_task(name, task.id)
+
+    def _collect(self) -> Iterable[Family]:
+        tasks = {(task.connector, str(task.task)): it for task, it in self._executor.counters().items()}
+        return families(tasks, self._states())
+
+    def _states(self) -> Mapping[tuple[str, str], int]:
+        counted: dict[tuple[str, str], int] = {}
+        for name in self.supervisor.connectors():
+            for key in _keys(self.supervisor.status(name)):
+                counted[key] = counted.get(key, 0) + 1
+        return counted
+
+
+def _keys(status: ConnectorStatus) -> Iterable[tuple[str, str]]:
+    yield "connector", status.connector.state.value
+    for task in status.tasks:
+        yield "task", task.state.value
+
+
+def _executor(settings: ConnectSettings) -> Executor:
+    if settings.executor == "celery":
+        from connect.executors.celery_executor import CeleryExecutor
+
+        return CeleryExecutor(settings)
+    from connect.executors.in_process import InProcess
+
+    return InProcess(settings)
+
+
+def _wait_for_leader(supervisor: Supervisor) -> None:
+    """Wait until somebody leads, as nothing can be created before; not for ever, as others may be slow."""
+    deadline = time.monotonic() + _ELECTION_SECONDS
+    while not supervisor.is_leader and supervisor.leader_url is None and time.monotonic() < deadline:
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _advertised(settings: ConnectSettings, url: str) -> str:
+    """Where other workers reach this one."""
+    parts = urlsplit(url)
+    is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    host = settings.rest_advertised_host_name or (settings.host_name if not is_local else parts.hostname)
+    return f"{parts.scheme}://{host}:{settings.rest_advertised_port or parts.port}"

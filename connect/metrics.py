@@ -1,7 +1,6 @@
 """What a worker counts, for `/metrics`; the names are Kafka Connect's, with underscores."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
+from collections.abc import Iterable, Mapping
 
 from core_broker.service.metrics import Family
 
@@ -31,32 +30,17 @@ _TASK_GAUGES = {
 }
 
 
-class Counted(Protocol):
-    """A task's identity: its connector and its number."""
-
-    @property
-    def connector(self) -> str:
-        """The connector's name."""
-
-    @property
-    def task(self) -> int:
-        """The number of the task."""
-
-
-def families(
-    tasks: Callable[[], Mapping[Counted, object]], states: Callable[[], Mapping[tuple[str, str], int]]
-) -> Iterable[Family]:
-    """Counters of each task, and how many connectors and tasks are in which state (`kind`, `state`)."""
-    counted = {(task.connector, str(task.task)): counters for task, counters in tasks().items()}
+def families(tasks: Mapping[tuple[str, str], object], states: Mapping[tuple[str, str], int]) -> Iterable[Family]:
+    """Counters by connector and task, and how many connectors and tasks there are by kind and state."""
     for name, meaning in _TASK_COUNTERS.items():
-        yield _family(f"{name}_total", meaning, "counter", name, counted)
+        yield _family(f"{name}_total", meaning, "counter", name, tasks)
     for name, meaning in _TASK_GAUGES.items():
-        yield _family(name, meaning, "gauge", name, counted)
+        yield _family(name, meaning, "gauge", name, tasks)
     yield Family(
         name="caudal_connect_states",
         help="Connectors and tasks by state.",
         labels=("kind", "state"),
-        samples=[(labels, count) for labels, count in states().items()],
+        samples=[(labels, count) for labels, count in states.items()],
     )
 
 

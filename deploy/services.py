@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from core_broker.service.commandline import ServiceArguments, start
 
 if TYPE_CHECKING:
+    from connect.settings import ConnectSettings
     from core_broker.settings import BrokerSettings
     from rest_proxy.settings import ProxySettings
     from schema_registry.settings import RegistrySettings
@@ -32,6 +33,13 @@ def rest_proxy(arguments: ServiceArguments) -> int:
     return start(ProxySettings, _run_rest_proxy, arguments, environment=os.environ, prefix="KAFKA_REST_")
 
 
+def connect(arguments: ServiceArguments) -> int:
+    """Run a Connect worker until it is told to stop; returns the exit code."""
+    from connect.settings import ConnectSettings
+
+    return start(ConnectSettings, _run_connect, arguments, environment=os.environ, prefix="CONNECT_")
+
+
 # Imported in these, so that wrong settings are told without loading a service.
 
 
@@ -53,5 +61,11 @@ def _run_rest_proxy(settings: "ProxySettings") -> int:
     return run(settings)
 
 
-SERVICES = {"broker": broker, "registry": registry, "rest-proxy": rest_proxy}
+def _run_connect(settings: "ConnectSettings") -> int:
+    from connect.__main__ import run
+
+    return run(settings)
+
+
+SERVICES = {"broker": broker, "registry": registry, "rest-proxy": rest_proxy, "connect": connect}
 """Every service by the name of its command."""

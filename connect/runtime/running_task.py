@@ -39,6 +39,15 @@ class RunningTask:
         """Whether the thread runs."""
         return self._thread.is_alive()
 
+    @property
+    def is_owner(self) -> Callable[[], bool]:
+        """Asked before anything is written: whether the task is still this process's."""
+        return self._stopping.is_owner
+
+    @is_owner.setter
+    def is_owner(self, ask: Callable[[], bool]) -> None:
+        self._stopping.is_owner = ask
+
     def start(self) -> None:
         """Begin."""
         self._thread.start()

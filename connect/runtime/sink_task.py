@@ -243,6 +243,7 @@ class SinkWork(Work):
         self._counters.sink_record_send += len(records)
 
     def _put(self, records: Sequence[SinkRecord]) -> None:
+        self._stopping.check()
         began = time.monotonic()
         self._task.put(records)
         if self._is_careful:

@@ -100,6 +100,7 @@ class AtLeastOnceSource(SourceWork):
 
     def _send(self, records: Sequence[SourceRecord]) -> None:
         sent, origins = self.prepared(records)
+        self.stopping.check()
         batch = self._sender.send(sent, give_up=lambda: self.stopping.is_cancelled)
         dropped: Sequence[SourceRecord] = ()
         if self.tells_records and len(origins) < len(records):

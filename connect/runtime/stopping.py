@@ -1,6 +1,7 @@
 """How a task learns that it shall end, and sleeps in a way that ends with it."""
 
 import threading
+from collections.abc import Callable
 
 
 class Stopped(Exception):
@@ -8,11 +9,25 @@ class Stopped(Exception):
 
 
 class Stopping:
-    """Set once from any thread. `cancelled`: nothing may be written or committed any more."""
+    """Set once from any thread."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
-        self.is_cancelled = False
+        self._is_cancelled = False
+        self.is_owner: Callable[[], bool] = lambda: True
+        """Whether the task is still this process's: one that stood still for a while may have lost it."""
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether nothing may be written or committed any more."""
+        if not self._is_cancelled and not self.is_owner():
+            self.cancel()
+        return self._is_cancelled
+
+    def check(self) -> None:
+        """Raise Stopped when nothing may be written any more: asked before each batch."""
+        if self.is_cancelled:
+            raise Stopped
 
     @property
     def is_asked(self) -> bool:
@@ -25,7 +40,7 @@ class Stopping:
 
     def cancel(self) -> None:
         """End now: others may do this work already."""
-        self.is_cancelled = True
+        self._is_cancelled = True
         self._asked.set()
 
     def wait(self, seconds: float) -> bool:

@@ -71,6 +71,24 @@ if ! command -v initdb >/dev/null 2>&1 && ! ls /usr/lib/postgresql/*/bin/initdb 
     fi
 fi
 
+if ! command -v redis-server >/dev/null 2>&1; then
+    if can_install; then
+        install_package redis-server "what Celery workers of Connect listen to; tests start one of their own"
+    else
+        say "redis-server is missing: its tests will be skipped. To have them:"
+        how_to_get redis-server redis redis
+    fi
+fi
+
+if ! command -v mariadbd >/dev/null 2>&1 && [ ! -x /usr/sbin/mariadbd ]; then
+    if can_install; then
+        install_package mariadb-server "a database that connectors read and write; tests start one of their own"
+    else
+        say "MariaDB is missing: its tests will be skipped. To have them:"
+        how_to_get mariadb-server mariadb-server mariadb
+    fi
+fi
+
 # --- Python packages --------------------------------------------------------------------------------------------------
 
 if [ ! -x "$venv/bin/python" ]; then
@@ -81,5 +99,5 @@ fi
 say "installing Python packages (requirements.lock)"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --use-pep517 --requirement requirements.lock
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --editable .
-"$venv/bin/python" -m compileall -q core_broker schema_registry deploy # the first start is as quick as the others
+"$venv/bin/python" -m compileall -q core_broker schema_registry rest_proxy connect connectors deploy # the first start is as quick as the others
 say "ready: $("$venv/bin/python" --version), $venv/bin/caudal"
