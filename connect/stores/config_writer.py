@@ -11,7 +11,7 @@ from connect.stores import config_records as records
 from connect.stores.config_records import Leader, Restart
 from connect.stores.configs import ConfigStore
 from connect.stores.states import Target, TaskId
-from connect.stores.writer import WRITER_PROPERTIES, Pair, TopicWriter, told_as_connect_errors
+from connect.stores.writer import PARTITIONER, Pair, TopicWriter, told_as_connect_errors
 from core_broker.client.errors import ClientError, Fatal, NotAllowed, Rejected
 from core_broker.client.records import OutgoingRecord
 from core_broker.client.transactional_producer import AbortNeeded, TransactionalProducer
@@ -19,7 +19,7 @@ from core_broker.client.transactional_producer import AbortNeeded, Transactional
 log = logging.getLogger(__name__)
 
 _ATTEMPTS: Final = 3
-_DEFAULTS: Final = {**WRITER_PROPERTIES, "linger.ms": "0"}
+_DEFAULTS: Final = {**PARTITIONER, "linger.ms": "0"}
 
 
 class Deposed(ConnectError):
@@ -92,14 +92,14 @@ class ConfigWriter:
             if self._is_deposed:
                 raise Deposed("This worker does not lead any more")
             try:
-                with told_as_connect_errors(self._store.topic):
+                # All of a transaction is seen together, and in order.
+                with told_as_connect_errors(self._store.topic), self._store.read_back(pairs[-1]):
                     self._written(pairs)
             except ConnectError as error:
                 if isinstance(error.__cause__, Fatal):
                     self._is_deposed = True
                     raise Deposed("Another worker leads: this one was fenced") from error
                 raise
-        self._store.refresh()
 
     def _written(self, pairs: Sequence[Pair]) -> None:
         producer = self._open()

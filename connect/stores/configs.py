@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import msgspec
@@ -12,6 +13,7 @@ from connect.stores import config_records as records
 from connect.stores.config_records import Leader
 from connect.stores.states import Target
 from connect.stores.topic import CompactedTopic, TopicPlan
+from connect.stores.writer import Pair
 from core_broker.client.records import IncomingRecord
 
 log = logging.getLogger(__name__)
@@ -81,6 +83,10 @@ class ConfigStore:
     def refresh(self, timeout_seconds: float = 30.0) -> None:
         """Wait until all that was committed before this call is known."""
         self._topic.read_to_end(timeout_seconds)
+
+    def read_back(self, pair: Pair) -> AbstractContextManager[None]:
+        """Wait at the end of the block until this record, written inside of it, is known."""
+        return self._topic.read_back(pair)
 
     @property
     def topic(self) -> str:

@@ -172,6 +172,13 @@ class StatusStore(StatusWriter):
         """Wait until all that was committed before this call is known."""
         self._followed.read_to_end()
 
+    def connectors(self) -> set[str]:
+        """All of whom something is known."""
+        with self._lock:
+            tasks = {name for name, statuses in self._tasks.items() if statuses}
+            topics = {name for name, uses in self._topics.items() if uses}
+            return {*self._connectors, *tasks, *topics}
+
     def connector(self, name: str) -> Status | None:
         """How a connector fares."""
         with self._lock:

@@ -3,8 +3,9 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Final
 
 from connect.api.errors import ConfigError, RetriableError
@@ -22,6 +23,10 @@ _BATCH: Final = 2_000
 _WAIT_MS: Final = 250
 _PAUSE_SECONDS: Final = 0.5
 _CREATION_SECONDS: Final = 30.0
+_READER_PROPERTIES: Final = {
+    # That a partition ends with the mark of a transaction is known only when a fetch brought nothing.
+    "fetch.wait.max.ms": "100"
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +50,12 @@ class CompactedTopic:
 
     def __init__(self, settings: ClientSettings, plan: TopicPlan, on_record: Callable[[IncomingRecord], None]) -> None:
         self.plan = plan
-        self._settings = settings
+        self._settings = replace(settings, properties={**_READER_PROPERTIES, **settings.properties})
         self._on_record = on_record
         self._writer = TopicWriter(settings, plan.name)
         self._passed = threading.Condition()
         self._positions: dict[Place, int] = {}
+        self._awaited: list[tuple[Pair, threading.Event]] = []
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._admin: Admin | None = None
@@ -96,6 +102,19 @@ class CompactedTopic:
                 if left <= 0 or self._stopping.is_set():
                     raise RetriableError(f"Topic {self.plan.name} could not be read to its end in time")
                 self._passed.wait(min(left, 1.0))
+
+    @contextmanager
+    def read_back(self, pair: Pair, timeout_seconds: float = 30.0) -> Iterator[None]:
+        """Wait at the end of the block until this record, written inside of it, was given to `on_record`."""
+        seen = threading.Event()
+        awaited = (pair, seen)
+        self._awaited.append(awaited)
+        try:
+            yield
+            if not seen.wait(timeout_seconds):
+                raise RetriableError(f"Topic {self.plan.name}: what was written could not be read back in time")
+        finally:
+            self._awaited.remove(awaited)
 
     @property
     def position(self) -> int:
@@ -147,6 +166,9 @@ class CompactedTopic:
                 # One record that nobody understands must not hide those after it.
                 place = {"topic": record.topic, "partition": record.partition, "offset": record.offset}
                 log.exception("a record could not be understood, and is passed over", extra=place)
+            for pair, seen in self._awaited:
+                if pair == (record.key, record.value):
+                    seen.set()
         if positions != self._positions:
             with self._passed:
                 self._positions = dict(positions)

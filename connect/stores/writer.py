@@ -16,8 +16,16 @@ from core_broker.client.settings import ClientSettings
 Pair = tuple[bytes, bytes | None]
 """Key and value of a record; no value deletes what the key stood for."""
 
-WRITER_PROPERTIES: Final = {"partitioner": "murmur2_random", "acks": "all", "linger.ms": "1"}
+PARTITIONER: Final = {"partitioner": "murmur2_random"}
 """A key must come to the partition that Kafka Connect would choose: in two partitions it would have two values."""
+_PROPERTIES: Final = {
+    **PARTITIONER,
+    "acks": "all",
+    "linger.ms": "1",
+    # In order is enough, a record may come twice; an id from the cluster would cost half a second at the beginning.
+    "enable.idempotence": "false",
+    "max.in.flight.requests.per.connection": "1",
+}
 _POLL_SECONDS: Final = 0.05
 
 
@@ -39,7 +47,7 @@ class TopicWriter:
 
     def __init__(self, settings: ClientSettings, topic: str) -> None:
         self.topic = topic
-        self._settings = replace(settings, properties={**WRITER_PROPERTIES, **settings.properties})
+        self._settings = replace(settings, properties={**_PROPERTIES, **settings.properties})
         self._lock = threading.Lock()
         self._producer: Producer | None = None
 

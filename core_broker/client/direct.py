@@ -121,9 +121,8 @@ class DirectAdmin:
         topics = [OffsetDeleteRequestTopic(topic, partitions) for topic, partitions in numbers.items()]
         answer = self._ask(coordinator, OffsetDeleteRequest(group_id, topics), 0, OffsetDeleteResponse)
         _raise_error(answer.error_code, None)
-        for topic in answer.topics:
-            for partition in topic.partitions:
-                _raise_error(partition.error_code, None)
+        for result in (partition for found in answer.topics for partition in found.partitions):
+            _raise_error(result.error_code, None)
 
     def check_acls(self, broker: Broker) -> None:
         """Raise what the cluster says when it is asked for ACLs; asked for few, so that the answer is short."""

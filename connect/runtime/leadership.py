@@ -1,0 +1,93 @@
+"""Which worker leads: the one to whom the group of `group.id` gives the config topic."""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from connect.settings import ConnectSettings
+from core_broker.client.admin import Admin
+from core_broker.client.candidacy import Candidacy
+from core_broker.client.errors import ClientError
+
+log = logging.getLogger(__name__)
+
+_POLL_SECONDS: Final = 0.1
+_PAUSE_SECONDS: Final = 1.0
+
+
+class Leadership:
+    """Stands for election in a thread of its own. What it calls must return soon: the group waits meanwhile."""
+
+    def __init__(
+        self,
+        settings: ConnectSettings,
+        *,
+        worker_id: str,
+        on_gained: Callable[[], None],
+        on_lost: Callable[[], None],
+    ) -> None:
+        self._settings = settings
+        self._worker_id = worker_id
+        self._on_gained = on_gained
+        self._on_lost = on_lost
+        self._stopping = threading.Event()
+        self._resigning = threading.Event()
+        self._leads = False
+        self._thread = threading.Thread(target=self._run, name="leadership", daemon=True)
+
+    def start(self) -> None:
+        """Stand for election from now on."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Leave the group, so that others need not wait until this worker is missed."""
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join(10)
+            self._leave()
+
+    def resign(self) -> None:
+        """Lose what is held, and stand again: something went wrong that only a new beginning clears up."""
+        self._resigning.set()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._resigning.clear()
+            try:
+                self._stand()
+            except ClientError as error:
+                self._note(holds=False)
+                log.error("no part in the group of workers", extra={"worker": self._worker_id, "error": str(error)})
+                self._stopping.wait(_PAUSE_SECONDS)
+
+    def _stand(self) -> None:
+        candidacy = Candidacy(
+            self._settings.kafka(client_id=f"caudal-connect-{self._worker_id}"),
+            group_id=self._settings.group_id,
+            topic=self._settings.config_storage_topic,
+            instance_id=self._worker_id,
+            session_timeout_ms=self._settings.session_timeout_ms,
+            heartbeat_interval_ms=self._settings.heartbeat_interval_ms,
+        )
+        try:
+            while not self._stopping.is_set() and not self._resigning.is_set():
+                self._note(holds=candidacy.poll(_POLL_SECONDS))
+        finally:
+            self._note(holds=False)
+            candidacy.close()
+
+    def _note(self, *, holds: bool) -> None:
+        if holds != self._leads:
+            self._leads = holds
+            (self._on_gained if holds else self._on_lost)()
+
+    def _leave(self) -> None:
+        """A lone worker does not leave: when it comes back soon, it leads at once."""
+        admin = Admin(self._settings.kafka())
+        try:
+            members = admin.group(self._settings.group_id).members
+            if any(member.instance_id != self._worker_id for member in members):
+                admin.remove_member(self._settings.group_id, self._worker_id)
+        except ClientError as error:
+            log.warning("the group of workers must find out that this one is gone", extra={"error": str(error)})
