@@ -1,6 +1,6 @@
 """Schemas of Arrow (and so of Parquet) and of Connect, each as the other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import pyarrow as pa
@@ -10,7 +10,8 @@ from connect.api import data
 from connect.api.data import Field, Schema, Type
 from connect.api.errors import DataError
 
-DECIMAL_PRECISION_MAX: Final = 76
+DECIMAL_PRECISION: Final = "38"
+"""The most that Spark and others read; the parameter `connect.decimal.precision` of a schema asks for another."""
 
 _TO_ARROW: Final[dict[Type, pa.DataType]] = {
     Type.INT8: pa.int8(),
@@ -24,7 +25,7 @@ _TO_ARROW: Final[dict[Type, pa.DataType]] = {
     Type.BYTES: pa.binary(),
 }
 _LOGICAL_TO_ARROW: Final[dict[str, Callable[[Schema], pa.DataType]]] = {
-    data.DECIMAL_NAME: lambda schema: pa.decimal256(DECIMAL_PRECISION_MAX, int(schema.parameters.get("scale", "0"))),
+    data.DECIMAL_NAME: lambda schema: _decimal(schema.parameters),
     data.DATE_NAME: lambda _: pa.date32(),
     data.TIME_NAME: lambda _: pa.time32("ms"),
     data.TIMESTAMP_NAME: lambda _: pa.timestamp("ms", "UTC"),
@@ -127,6 +128,17 @@ def _read_plain(arrow: pa.DataType) -> tuple[Schema, pa.DataType]:
         if is_it(arrow):
             return schema, wanted
     raise DataError(f"a column of type {arrow} has no counterpart in Connect")
+
+
+def _decimal(parameters: Mapping[str, str]) -> pa.DataType:
+    try:
+        precision = int(parameters.get("connect.decimal.precision", DECIMAL_PRECISION))
+        scale = int(parameters.get("scale", "0"))
+        return (
+            pa.decimal128(precision, scale) if precision <= int(DECIMAL_PRECISION) else pa.decimal256(precision, scale)
+        )
+    except ValueError as error:
+        raise DataError(f"a decimal with {dict(parameters)} has no counterpart in Arrow: {error}") from error
 
 
 def _inner(schema: Schema | None) -> Schema:

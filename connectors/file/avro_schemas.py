@@ -12,9 +12,9 @@ AvroSchema = Any
 """An Avro schema as JSON has it: text, a list (a union) or a dict."""
 
 DECIMAL_PRECISION: Final = 64
-_TO_AVRO: Final[dict[Type, str]] = {
-    Type.INT8: "int",
-    Type.INT16: "int",
+_TO_AVRO: Final[dict[Type, AvroSchema]] = {
+    Type.INT8: {"type": "int", "connect.type": "int8"},
+    Type.INT16: {"type": "int", "connect.type": "int16"},
     Type.INT32: "int",
     Type.INT64: "long",
     Type.FLOAT32: "float",
@@ -119,18 +119,26 @@ class _Reader:
         return schema, (_with_texts if self._texts_of_uuids else None)
 
     def _of(self, avro: AvroSchema) -> Schema:
+        return (self._logical(avro) if isinstance(avro, dict) else None) or self._structural(avro)
+
+    def _logical(self, avro: Mapping[str, Any]) -> Schema | None:
+        match avro:
+            case {"logicalType": "decimal"}:
+                return data.decimal(avro.get("scale", 0))
+            case {"logicalType": str(logical)} if logical in _LOGICAL_FROM_AVRO:
+                self._texts_of_uuids = self._texts_of_uuids or logical == "uuid"
+                return _LOGICAL_FROM_AVRO[logical]
+            case {"connect.type": "int8" | "int16" as small}:
+                return Schema(Type(small))
+            case _:
+                return None
+
+    def _structural(self, avro: AvroSchema) -> Schema:
         match avro:
             case str():
                 return self._plain(avro)
             case list():
                 return self._union(avro)
-            case {"logicalType": "decimal", "scale": scale}:
-                return data.decimal(scale)
-            case {"logicalType": "decimal"}:
-                return data.decimal(0)
-            case {"logicalType": str(logical)} if logical in _LOGICAL_FROM_AVRO:
-                self._texts_of_uuids = self._texts_of_uuids or logical == "uuid"
-                return _LOGICAL_FROM_AVRO[logical]
             case {"type": "array", "items": items}:
                 return data.array(self._of(items))
             case {"type": "map", "values": values}:

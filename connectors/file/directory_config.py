@@ -61,7 +61,7 @@ def _is_column(pair: str) -> bool:
 def _is_time_zone(text: str) -> bool:
     try:
         ZoneInfo(text)
-    except (ValueError, OSError):
+    except (KeyError, ValueError, OSError):
         return False
     return True
 

@@ -1,0 +1,291 @@
+"""DirectorySink: records of topics as files that are complete when they have their name, each record in one of them.
+
+    <path>/<topics.dir>/<topic>/<partition=0 or year=…/month=…/day=… or field=value>/
+        <topic>+<partition>+<first offset>.<extension>
+
+A file is written under another name (below `<path>/.caudal/<connector>`) and renamed when it is full or old enough;
+only then the offsets of its records are free to be committed. What is in finished files is kept in a ledger
+(ledger.py), so that records that come again after a crash are left out, however files were cut.
+"""
+
+import logging
+import shutil
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from typing_extensions import override
+
+from connect.api.config import Config, Problem
+from connect.api.errors import ConnectError, DataError, RetriableError
+from connect.api.record import SinkRecord
+from connect.api.sink import Place, SinkConnector, SinkContext, SinkTask
+from connectors.file.directory_config import DirectorySinkConfig
+from connectors.file.ledger import Ledger, Rename
+from connectors.file.open_file import Key, OpenFile
+from connectors.file.partitioners import folder_name, partitioner_of
+from connectors.file.writers import FORMATS
+
+log = logging.getLogger(__name__)
+
+HIDDEN = ".caudal"
+
+
+class _Part(NamedTuple):
+    """Records that go to one file, encoded."""
+
+    file: OpenFile
+    records: Sequence[SinkRecord]
+    encoded: Any
+
+
+class _Partition:
+    """What the task knows of one partition of a topic."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.next = -1
+        """The offset behind the last record that was taken."""
+        self.files: dict[str, OpenFile] = {}
+        """The file of each folder that records go to."""
+        self.complete: list[OpenFile] = []
+        """Files that nothing more comes to, in the order of their records."""
+
+    @property
+    def unfinished(self) -> list[OpenFile]:
+        return [*self.complete, *self.files.values()]
+
+
+class DirectorySinkTask(SinkTask):
+    """Writes files of the partitions that it has."""
+
+    config: DirectorySinkConfig
+
+    def __init__(self, config: Config, context: SinkContext) -> None:
+        super().__init__(config, context)
+        self._partitions: dict[Place, _Partition] = {}
+
+    @override
+    def start(self) -> None:
+        """See that the folder is there."""
+        self._root = Path(self.config.path)
+        self._hidden = self._root / HIDDEN / folder_name(self.context.connector)
+        self._format = FORMATS[self.config.kind](self.config)
+        self._folder_of = partitioner_of(self.config)
+        self._topic_folders: dict[str, str] = {}
+        try:
+            self._root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RetriableError(f"{self.config.path} cannot be made: {error}") from error
+
+    @override
+    def open(self, places: Collection[Place]) -> None:
+        """Begin anew with these partitions, from what the ledgers say."""
+        self.close(places)
+
+    @override
+    def put(self, records: Sequence[SinkRecord]) -> None:
+        """Take records; files that are full or old enough are finished first."""
+        self._finish_what_is_due()
+        parts = [part for place, run in groupby(records, _place) for part in self._planned(place, list(run))]
+        for part in parts:
+            self._add(part)
+
+    @override
+    def pre_commit(self, offsets: Mapping[Place, int]) -> Mapping[Place, int]:
+        """The offsets before which every record is in a finished file."""
+        self._finish_what_is_due()
+        free: dict[Place, int] = {}
+        for place, offset in offsets.items():
+            partition = self._partitions.get(place)
+            unfinished = partition.unfinished if partition else []
+            free[place] = min([offset, *(file.first.original_offset for file in unfinished)])
+            if partition:
+                partition.ledger.kafka_commits()
+        return free
+
+    @override
+    def close(self, places: Collection[Place]) -> None:
+        """Leave what is not finished: its offsets were not committed, so it comes again, to whoever has it then."""
+        for place in places:
+            partition = self._partitions.pop(place, None)
+            for file in partition.unfinished if partition else []:
+                self._discard(file)
+
+    @override
+    def stop(self) -> None:
+        """Leave nothing that is not finished."""
+        self.close(list(self._partitions))
+
+    # --- taking records ---
+
+    def _planned(self, place: Place, records: list[SinkRecord]) -> Iterator[_Part]:
+        """Which records go to which file, encoded; nothing is changed yet, because a record may turn out to be bad."""
+        partition = self._partition(place)
+        current = dict(partition.files)
+        counts: dict[OpenFile, int] = {}
+        for folder, group in self._by_folder(partition, records).items():
+            while group:
+                file = current.get(folder)
+                if file is None or not file.takes(group[0], counts.get(file, 0)):
+                    file = current[folder] = self._new_file(place, folder, group[0])
+                count = file.run(group, counts.get(file, 0))
+                yield _Part(file, group[:count], file.format.encode(file.shape, group[:count]))
+                counts[file] = counts.get(file, 0) + count
+                group = group[count:]
+
+    def _by_folder(self, partition: _Partition, records: list[SinkRecord]) -> dict[str, list[SinkRecord]]:
+        folders: dict[str, list[SinkRecord]] = {}
+        folder_of, knows, start = self._folder_of, partition.ledger.knows, partition.next
+        for record in records:
+            if record.original_offset < start:
+                continue  # given again after an error; it is in a file that is not finished
+            if record.value is None:
+                self._refuse_null()
+                continue
+            folder = f"{self._topic_folder(record.topic)}/{folder_of(record)}"
+            if not knows(record, folder):
+                folders.setdefault(folder, []).append(record)
+        return folders
+
+    def _refuse_null(self) -> None:
+        if self.config.behavior_on_null_values == "fail":
+            raise DataError("a record without a value cannot be written (behavior.on.null.values=fail)")
+
+    def _topic_folder(self, topic: str) -> str:
+        if topic not in self._topic_folders:
+            self._topic_folders[topic] = folder_name(topic)
+        return self._topic_folders[topic]
+
+    def _add(self, part: _Part) -> None:
+        partition = self._partition(part.file.place)
+        previous = partition.files.get(part.file.folder)
+        if previous is not part.file:
+            if previous is not None:
+                partition.complete.append(previous)
+            partition.files[part.file.folder] = part.file
+        part.file.add(part.records, part.encoded)
+        partition.next = max(partition.next, part.records[-1].original_offset + 1)
+
+    def _new_file(self, place: Place, folder: str, first: SinkRecord) -> OpenFile:
+        return OpenFile(Key(place, folder), first, self._format, temporaries=self._temporaries(place))
+
+    # --- finishing files ---
+
+    def _finish_what_is_due(self) -> None:
+        """Finish files that are full or old; bring to the disk what is large."""
+        if not self._partitions:
+            return
+        if not self._root.is_dir():
+            raise RetriableError(f"{self.config.path} is not there")
+        self._mark_surplus()
+        try:
+            for place, partition in self._partitions.items():
+                self._complete_old(partition)
+                if partition.complete:
+                    self._finish(place, partition)
+                for file in partition.files.values():
+                    if file.spool.is_large:
+                        file.spool.spill()
+        except FileNotFoundError as error:
+            raise ConnectError(f"a file that was being written has disappeared: {error.filename}") from error
+        except OSError as error:
+            raise RetriableError(f"{self.config.path} cannot be written: {error}") from error
+
+    def _complete_old(self, partition: _Partition) -> None:
+        now = time.monotonic()
+        for folder, file in list(partition.files.items()):
+            if file.is_due(now):
+                partition.complete.append(partition.files.pop(folder))
+
+    def _mark_surplus(self) -> None:
+        """Complete the files that have waited longest, when there are too many."""
+        files = [file for partition in self._partitions.values() for file in partition.files.values()]
+        surplus = len(files) - self.config.open_files_max
+        if surplus > 0:
+            for file in sorted(files, key=lambda file: file.changed_at)[:surplus]:
+                partition = self._partition(file.place)
+                partition.complete.append(partition.files.pop(file.folder))
+
+    def _finish(self, place: Place, partition: _Partition) -> None:
+        """Make files durable, then known in the ledger, then visible by their names."""
+        partition.ledger.finish()
+        complete = partition.complete
+        for file in complete:
+            file.end()
+        first = min((file.first for file in partition.unfinished), key=lambda record: record.original_offset)
+        rest = [file.first.original_offset for file in partition.files.values()]
+        partition.ledger.commit(
+            first,
+            end=min(rest, default=partition.next),
+            through={file.folder: file.next for file in complete},
+            renames=[self._rename(file) for file in complete],
+        )
+        partition.complete = []
+        self.context.request_commit()
+        log.debug("files finished", extra={"topic": place[0], "partition": place[1], "files": len(complete)})
+
+    def _rename(self, file: OpenFile) -> Rename:
+        name = f"{file.place[0]}+{file.place[1]}+{file.first.original_offset:010}.{self._format.extension}"
+        final = Path(self.config.topics_dir) / file.folder / name
+        return Rename(file.spool.path.relative_to(self._root).as_posix(), final.as_posix())
+
+    # --- partitions ---
+
+    def _partition(self, place: Place) -> _Partition:
+        """What is known of a partition; what a task before this one has left is cleared up at first."""
+        known = self._partitions.get(place)
+        if known is None:
+            try:
+                ledger = Ledger(ledger_path(self._hidden, place), self._root)
+                ledger.finish()
+                shutil.rmtree(self._temporaries(place), ignore_errors=True)
+            except OSError as error:
+                raise RetriableError(f"{self.config.path} cannot be read: {error}") from error
+            known = self._partitions[place] = _Partition(ledger)
+        return known
+
+    def _temporaries(self, place: Place) -> Path:
+        return self._hidden / "unfinished" / f"{place[0]}+{place[1]}"
+
+    def _discard(self, file: OpenFile) -> None:
+        try:
+            file.spool.discard()
+        except OSError as error:
+            log.warning("a file that is not finished stays", extra={"file": str(file.spool.path), "error": str(error)})
+
+
+class DirectorySinkConnector(SinkConnector):
+    """Records of topics into files of a folder that all tasks see."""
+
+    config_class = DirectorySinkConfig
+    task_class: ClassVar[type[SinkTask]] = DirectorySinkTask
+    aliases = ("DirectorySink",)
+
+    @override
+    @classmethod
+    def validate(cls, config: Config) -> Iterable[Problem]:
+        """The folder must be one; it may come later."""
+        assert isinstance(config, DirectorySinkConfig)
+        path = Path(config.path)
+        if path.exists() and not path.is_dir():
+            yield Problem("path", f"Invalid value {config.path} for configuration path: must be a folder")
+
+    @override
+    def alter_offsets(self, offsets: Mapping[Place, int | None]) -> bool:
+        """Somebody wants records again: forget which are in finished files."""
+        hidden = Path(self.config.given["path"]) / HIDDEN / folder_name(self.context.name)
+        for place in offsets:
+            ledger_path(hidden, place).unlink(missing_ok=True)
+        return False
+
+
+def ledger_path(hidden: Path, place: Place) -> Path:
+    """Where the ledger of a partition is."""
+    return hidden / f"{place[0]}+{place[1]}.json"
+
+
+def _place(record: SinkRecord) -> Place:
+    return record.original_topic, record.original_partition
