@@ -43,6 +43,7 @@ class CeleryExecutor:
         self._writing = threading.RLock()  # what is wanted changes together with what is written
         self._wanted: dict[TaskId, TaskPlan] = {}
         self._sent: dict[TaskId, Sent] = {}
+        self._last_seen: list[Seen] = []
         self._told_at = 0.0
         self._swept_at = 0.0
         self._closed = threading.Event()
@@ -98,7 +99,7 @@ class CeleryExecutor:
                 time.sleep(_POLL_S)
 
     def owned(self) -> set[TaskId]:
-        """The tasks that somebody owns; none when Redis does not answer."""
+        """The tasks that somebody owns; those of the last answer when Redis does not answer."""
         return {seen.id for seen in self._seen() if seen.held_s}
 
     def counters(self) -> dict[TaskId, TaskCounters]:
@@ -125,9 +126,10 @@ class CeleryExecutor:
         with self._lock:
             ids = list(self._wanted)
         try:
-            return self._wishes.survey(ids).tasks
-        except Unreachable:
-            return []
+            self._last_seen = self._wishes.survey(ids).tasks
+        except Unreachable as error:
+            log.warning("Redis does not answer", extra={"error": str(error)})
+        return self._last_seen
 
     def _try(self, step: Callable[[], None]) -> None:
         """What fails now is done by the reconciler later."""

@@ -19,6 +19,7 @@ from connect.executors.host_messages import (
     Counted,
     Ended,
     Hello,
+    SetLevel,
     SetTarget,
     Start,
     Stop,
@@ -68,6 +69,8 @@ class Host:
             case Cancel(task_id):
                 if (found := self._tasks.get(task_id)) is not None:
                     found.cancel()
+            case SetLevel(logger, level):
+                logging.getLogger(None if logger == "root" else logger).setLevel(level)
             case Hello():
                 raise ValueError("the worker said hello twice")
             case _:

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -92,6 +93,7 @@ class HostProcess:
         with theirs:
             self._process = _started(theirs.fileno())
         self.is_alive = True
+        self._started_at = time.monotonic()
         hello = Hello(
             parent_pid=os.getpid(),
             settings=text_of(factory.settings),
@@ -105,6 +107,11 @@ class HostProcess:
     def pid(self) -> int:
         """The process's id."""
         return self._process.pid
+
+    @property
+    def age_s(self) -> float:
+        """How long ago it was started."""
+        return time.monotonic() - self._started_at
 
     @property
     def tasks(self) -> list[HostedTask]:

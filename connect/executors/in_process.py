@@ -5,8 +5,10 @@ import os
 import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 from connect.executors.ending import stop_all
+from connect.executors.host_messages import SetLevel
 from connect.executors.host_process import HostedTask, HostProcess
 from connect.executors.local_task import LocalTask
 from connect.executors.task_factory import TaskFactory
@@ -16,6 +18,9 @@ from connect.settings import ConnectSettings
 from connect.stores.states import Target, TaskId
 
 log = logging.getLogger(__name__)
+
+_EARLY_S: Final = 10.0
+_LONGEST_PAUSE_S: Final = 30.0
 
 
 class InProcess:
@@ -32,13 +37,15 @@ class InProcess:
         self._delayed: dict[TaskId, TaskPlan] = {}
         # Hosts die with the thread that started them, so that one is kept.
         self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="host-starter")
-        self._is_closed = False
+        self._closed = threading.Event()
+        self._early_deaths = 0
+        self._levels: dict[str, str] = {}
 
     def start(self, plan: TaskPlan) -> None:
         """Run a task; if it runs already, that run is ended first."""
         self.stop([plan.id])
         with self._lock:
-            if self._is_closed:
+            if self._closed.is_set():
                 return
             before = self._tasks.get(plan.id)
             if before is not None and before.is_alive:
@@ -80,10 +87,18 @@ class InProcess:
             tasks = list(self._tasks.items())
         return {task_id: found for task_id, task in tasks if task.is_alive and (found := task.counters) is not None}
 
+    def set_level(self, logger: str, level: str) -> None:
+        """Log more or less of what hosts do, those to come too; the worker's own logs are not touched."""
+        with self._lock:
+            self._levels[logger] = level
+            hosts = list(self._hosts)
+        for host in hosts:
+            host.tell(SetLevel(logger, level))
+
     def close(self) -> None:
         """End all tasks and processes."""
         with self._lock:
-            self._is_closed = True
+            self._closed.set()
             tasks = [task for task in self._tasks.values() if task.is_alive]
             hosts, self._hosts = self._hosts, []
         stop_all(tasks, graceful_s=self._graceful_s)
@@ -107,15 +122,21 @@ class InProcess:
         if best is None or (len(living) < self._hosts_max and _load(best, task_id) > (0, 0)):
             best = self._starter.submit(HostProcess, self._factory, on_death=self._host_died).result()
             self._hosts = [*living, best]
+            for logger, level in self._levels.items():
+                best.tell(SetLevel(logger, level))
         return best
 
     def _host_died(self, host: HostProcess, tasks: list[HostedTask], reason: str) -> None:
         with self._lock:
             self._hosts = [other for other in self._hosts if other is not host]
-            is_closed = self._is_closed
+            self._early_deaths = self._early_deaths + 1 if host.age_s < _EARLY_S else 0
+            pause = 0.0 if self._early_deaths < 2 else min(2.0**self._early_deaths / 4, _LONGEST_PAUSE_S)
         for task in tasks:
             task.has_ended()
-        lost = [] if is_closed else [task.plan.id for task in tasks if not task.was_stopped]
+        lost = [task.plan.id for task in tasks if not task.was_stopped]
+        # A task that kills its process as soon as it runs must not keep the machine busy with new ones.
+        if not lost or self._closed.wait(pause):
+            return
         for task_id in lost:
             log.error("task lost", extra={"task": str(task_id), "reason": reason})
             self.on_lost(task_id, reason)
@@ -123,13 +144,13 @@ class InProcess:
     def _thread_ended(self, task: LocalTask) -> None:
         with self._lock:
             plan = self._delayed.pop(task.plan.id, None)
-            if plan is not None and not self._is_closed:
+            if plan is not None and not self._closed.is_set():
                 self._tasks[plan.id] = self._started(plan)
 
 
 def processes(wanted: int) -> int:
     """How many host processes `task.processes` means."""
-    return (os.cpu_count() or 1) if wanted < 0 else wanted
+    return len(os.sched_getaffinity(0)) if wanted < 0 else wanted
 
 
 def _load(host: HostProcess, task_id: TaskId) -> tuple[int, int]:

@@ -143,6 +143,17 @@ def test_a_host_whose_task_hangs_is_killed_and_its_other_tasks_begin_again(tmp_p
     assert_never_twice(path)
 
 
+def test_tasks_that_kill_their_host_again_and_again_are_started_more_and_more_slowly(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    with _executor(1) as executor:
+        executor.on_lost = lambda task_id, reason: executor.start(_plan(path, line_dies_after="1"))
+        executor.start(_plan(path, line_dies_after="1"))
+        begins = eventually(
+            lambda: [line.at for line in lines_of(path) if line.word == "begin"], lambda found: len(found) >= 4
+        )
+    assert begins[3] - begins[2] > begins[1] - begins[0]
+
+
 def test_hosts_end_when_their_worker_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     program = f"""

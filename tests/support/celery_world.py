@@ -116,8 +116,8 @@ class CeleryWorld:
             generation=generation,
         )
 
-    def lines(self, task: str = "c-0") -> list[Line]:
-        """What a task has written so far."""
+    def lines(self, task: str | None = "c-0") -> list[Line]:
+        """What a task has written so far, or all of them."""
         return lines_of(self.lines_file, task)
 
     def wait_for_beat(self, task: str = "c-0", *, unlike: Callable[[Line], bool] = lambda line: False) -> Line:

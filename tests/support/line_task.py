@@ -56,7 +56,8 @@ class DeadlyWorld(LineWorld):
 class LineTask:
     """Writes `begin`, `beat` again and again, `paused` while it is, and `end`, as its configuration says where.
 
-    `line.hangs=FILE`: it does not end before that file is there; `line.fails.after=N`: it ends by itself after N beats.
+    `line.hangs=FILE`: it does not end before that file is there; `line.fails.after=N`: it ends by itself after N beats;
+    `line.dies.after=N`: it takes its process with it.
     """
 
     def __init__(self, plan: TaskPlan, world: LineWorld) -> None:
@@ -66,6 +67,8 @@ class LineTask:
         self._path = Path(plan.task_config["line.file"])
         self._hangs = plan.task_config.get("line.hangs")
         self._beats_left = int(plan.task_config.get("line.fails.after", "-1"))
+        self._dies_after = int(plan.task_config.get("line.dies.after", "-1"))
+        self._beats = 0
         self._target = plan.target
         self._run_token = secrets.token_hex(4)
         self._stop = threading.Event()
@@ -105,6 +108,9 @@ class LineTask:
             self._beats_left -= 1
             self.counters.source_record_poll += 1
             self._write("beat" if self._target is Target.STARTED else "paused")
+            self._beats += 1
+            if self._beats == self._dies_after:
+                os.kill(os.getpid(), signal.SIGKILL)
         while self._hangs and not Path(self._hangs).exists():
             time.sleep(PULSE_S)
         self._write("end")
