@@ -14,7 +14,6 @@ from connect.runtime.config_providers import ConfigProviders
 from connect.runtime.errors import WorkerError
 from connect.runtime.loggers import Loggers
 from connect.runtime.plugins import Plugins
-from connect.runtime.validation import validate
 from connect.settings import ConnectSettings
 from core_broker.service.metrics import Collect, Family
 from core_broker.service.web.app import create_app, guarded
@@ -52,12 +51,9 @@ def application(
     _remove(app, "/health")  # Kafka Connect has words of its own for it
     route_class = led_route(Leader(settings), timeout_seconds=settings.rest_request_timeout_ms / 1000)
 
-    def check(config: dict[str, str | None]) -> None:
-        validate(config, plugins=plugins, providers=providers, settings=settings).require()
-
     for router in (
         worker.router(supervisor, route_class=route_class, loggers=loggers or Loggers()),
-        connectors.router(supervisor, route_class=route_class, check=check),
+        connectors.router(supervisor, route_class=route_class),
         states.router(supervisor, route_class=route_class),
         offsets.router(supervisor, route_class=route_class, settings=settings),
         plugin_routes.router(plugins, route_class=route_class, providers=providers, settings=settings),

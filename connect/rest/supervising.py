@@ -34,14 +34,14 @@ class Supervising(Protocol):
     def create(
         self,
         name: str,
-        config: Mapping[str, str],
+        config: Mapping[str, str | None],
         *,
         initial_state: Target = Target.STARTED,
         initial_offsets: Sequence[Offset] | None = None,
     ) -> ConnectorInfo:
         """Take a new connector; Conflict when there is one of that name."""
 
-    def put(self, name: str, config: Mapping[str, str]) -> tuple[bool, ConnectorInfo]:
+    def put(self, name: str, config: Mapping[str, str | None]) -> tuple[bool, ConnectorInfo]:
         """Create or change a connector; True when it is new."""
 
     def patch(self, name: str, changes: Mapping[str, str | None]) -> ConnectorInfo:

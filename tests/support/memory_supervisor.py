@@ -84,25 +84,25 @@ class MemorySupervisor:
     def create(
         self,
         name: str,
-        config: Mapping[str, str],
+        config: Mapping[str, str | None],
         *,
         initial_state: Target = Target.STARTED,
         initial_offsets: Sequence[Mapping[str, Any]] | None = None,
     ) -> ConnectorInfo:
         self.before()
-        self._check(config)
+        given = self._checked(config)
         if name in self.configs:
             raise errors.connector_exists(name)
-        self.configs[name], self.targets[name] = dict(config), initial_state
+        self.configs[name], self.targets[name] = given, initial_state
         if initial_offsets is not None:
             self.noted[name] = [dict(offset) for offset in initial_offsets]
         return self.info(name)
 
-    def put(self, name: str, config: Mapping[str, str]) -> tuple[bool, ConnectorInfo]:
+    def put(self, name: str, config: Mapping[str, str | None]) -> tuple[bool, ConnectorInfo]:
         self.before()
-        self._check(config)
+        given = self._checked(config)
         is_new = name not in self.configs
-        self.configs[name] = dict(config)
+        self.configs[name] = given
         self.targets.setdefault(name, Target.STARTED)
         return is_new, self.info(name)
 
@@ -183,8 +183,9 @@ class MemorySupervisor:
         if self.targets[name] is not Target.STOPPED:
             raise errors.BadRequest("Connectors must be in the STOPPED state before their offsets can be modified.")
 
-    def _check(self, config: Mapping[str, str]) -> None:
+    def _checked(self, config: Mapping[str, str | None]) -> dict[str, str]:
         validate(config, plugins=self._plugins, providers=self._providers, settings=self._settings).require()
+        return {key: value for key, value in config.items() if value is not None}
 
 
 class MemoryDeadLetters:

@@ -1,6 +1,5 @@
 """`/connectors`: what connectors there are, and how they are configured."""
 
-from collections.abc import Callable
 from typing import Annotated, Final
 from urllib.parse import quote
 
@@ -21,8 +20,6 @@ from connect.rest.supervising import Supervising
 from connect.runtime.errors import BadRequest, NotFound
 from connect.runtime.models import ConnectorInfo, ConnectorStatus
 
-Check = Callable[[dict[str, str | None]], None]
-"""Raises BadRequest with all that is wrong with a configuration."""
 Answer = dict[str, ConnectorInfo | ConnectorStatus]
 
 _EXPANSIONS: Final = ("status", "info")
@@ -39,13 +36,13 @@ Expand = Annotated[
 ]
 
 
-def router(supervisor: Supervising, *, route_class: type[APIRoute], check: Check) -> APIRouter:
+def router(supervisor: Supervising, *, route_class: type[APIRoute]) -> APIRouter:
     """The routes, answering for one worker."""
     routes = APIRouter(prefix="/connectors", tags=["connectors"], route_class=route_class)
     _add_list(routes, supervisor)
-    _add_create(routes, supervisor, check)
+    _add_create(routes, supervisor)
     _add_reads(routes, supervisor)
-    _add_changes(routes, supervisor, check)
+    _add_changes(routes, supervisor)
     return routes
 
 
@@ -75,7 +72,7 @@ def _expanded(supervisor: Supervising, name: str, expand: list[str]) -> Answer |
     return parts
 
 
-def _add_create(routes: APIRouter, supervisor: Supervising, check: Check) -> None:
+def _add_create(routes: APIRouter, supervisor: Supervising) -> None:
     @routes.post(
         "",
         status_code=201,
@@ -86,7 +83,7 @@ def _add_create(routes: APIRouter, supervisor: Supervising, check: Check) -> Non
     def create_connector(body: CreateConnectorBody) -> Response:
         """Create a connector; it starts at once, unless `initial_state` says otherwise."""
         name = (body.name or "").strip()
-        config = _named(name, texts(body.config), check)
+        config = _named(name, texts(body.config))
         offsets = body.initial_offsets
         info = supervisor.create(
             name,
@@ -129,7 +126,7 @@ def _add_reads(routes: APIRouter, supervisor: Supervising) -> None:
         return told({str(task.id): task.config for task in supervisor.tasks(connector)})
 
 
-def _add_changes(routes: APIRouter, supervisor: Supervising, check: Check) -> None:
+def _add_changes(routes: APIRouter, supervisor: Supervising) -> None:
     @routes.put(
         "/{connector}/config",
         response_model=ConnectorInfoView,
@@ -138,7 +135,7 @@ def _add_changes(routes: APIRouter, supervisor: Supervising, check: Check) -> No
     )
     def put_connector_config(connector: ConnectorName, config: Annotated[ConfigBody, Body()]) -> Response:
         """Create a connector, or give it a whole new configuration; its tasks start again with it."""
-        is_new, info = supervisor.put(connector, _named(connector, texts(config), check))
+        is_new, info = supervisor.put(connector, _named(connector, texts(config)))
         return told(info, status=201, headers=_location(connector)) if is_new else told(info)
 
     @routes.patch(
@@ -158,16 +155,14 @@ def _add_changes(routes: APIRouter, supervisor: Supervising, check: Check) -> No
         return empty(204)
 
 
-def _named(name: str, config: dict[str, str | None], check: Check) -> dict[str, str]:
+def _named(name: str, config: dict[str, str | None]) -> dict[str, str | None]:
     """The configuration with the connector's name in it."""
     included = config.get("name")
     if included is None:
-        config = {**config, "name": name}
-    elif included != name:
+        return {**config, "name": name}
+    if included != name:
         raise BadRequest(f"Connector name configuration ({included}) doesn't match connector name in the URL ({name})")
-    if None in config.values():
-        check(config)
-    return {key: value for key, value in config.items() if value is not None}
+    return config
 
 
 def _location(name: str) -> dict[str, str]:
