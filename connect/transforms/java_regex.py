@@ -155,7 +155,7 @@ def _character_class(pattern: str, start: int) -> tuple[str, int]:
     while at < len(pattern) and (pattern[at] != "]" or at == begin):
         piece, at = _class_member(pattern, at)
         pieces.append(piece)
-    return "".join([*pieces, "]"]), at + 1
+    return "".join([*pieces, pattern[at : at + 1]]), at + 1
 
 
 def _class_member(pattern: str, at: int) -> tuple[str, int]:
