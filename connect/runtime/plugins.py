@@ -13,7 +13,6 @@ from connect.api.connector import Connector
 from connect.api.converter import Converter, HeaderConverter
 from connect.api.errors import ConfigError
 from connect.api.sink import SinkConnector
-from connect.api.source import SourceConnector
 from connect.api.transform import Predicate, Transform
 
 log = logging.getLogger(__name__)
@@ -33,19 +32,6 @@ def name_of(plugin: type) -> str:
     """The name that a plugin is shown under: Kafka Connect's where it has one, else that of the Python class."""
     aliases: tuple[str, ...] = getattr(plugin, "aliases", ())
     return aliases[0] if aliases else _python_name(plugin)
-
-
-def type_of(plugin: type) -> str:
-    """The word that the REST API has for what a plugin is."""
-    kinds: tuple[tuple[type, str], ...] = (
-        (SinkConnector, "sink"),
-        (SourceConnector, "source"),
-        (Transform, "transformation"),
-        (Predicate, "predicate"),
-        (Converter, "converter"),
-        (HeaderConverter, "header_converter"),
-    )
-    return next((word for kind, word in kinds if issubclass(plugin, kind)), "unknown")
 
 
 class Family(Generic[P]):
@@ -87,6 +73,9 @@ class Family(Generic[P]):
         if len(found) > 1:
             preferred = [plugin for plugin in found if self._is_short(name, name_of(plugin))]
             found = preferred or found
+        if len(found) > 1:
+            # What comes with Kafka has its short names from before others were there.
+            found = [plugin for plugin in found if name_of(plugin).startswith("org.apache.kafka.")] or found
         if len(found) > 1:
             raise ConfigError(
                 f"More than one {self._kind.__name__.lower()} matches alias {name}. Please use full package and class "
@@ -197,16 +186,22 @@ class Plugins:
     def listed(self, *, connectors_only: bool) -> list[PluginInfo]:
         """Plugins in the order of Kafka Connect: sinks, sources, then transforms, predicates and converters."""
         connectors = self.connectors.all()
-        listed: list[type] = [plugin for plugin in connectors if issubclass(plugin, SinkConnector)]
-        listed += [plugin for plugin in connectors if not issubclass(plugin, SinkConnector)]
+        sinks = [plugin for plugin in connectors if issubclass(plugin, SinkConnector)]
+        listed = [self._info(plugin, "sink") for plugin in sinks]
+        listed += [self._info(plugin, "source") for plugin in connectors if plugin not in sinks]
         if not connectors_only:
-            for family in (self.transforms, self.predicates, self.converters, self.header_converters):
-                listed += cast("Family[Any]", family).all()
-        return [self._info(plugin) for plugin in listed]
+            others: dict[str, Family[Any]] = {
+                "transformation": self.transforms,
+                "predicate": self.predicates,
+                "converter": self.converters,
+                "header_converter": self.header_converters,
+            }
+            listed += [self._info(plugin, kind) for kind, family in others.items() for plugin in family.all()]
+        return listed
 
-    def _info(self, plugin: type) -> PluginInfo:
+    def _info(self, plugin: type, kind: str) -> PluginInfo:
         told = getattr(plugin, "version", None) or self.own_version
-        return PluginInfo(name=name_of(plugin), type=type_of(plugin), version=told)
+        return PluginInfo(name=name_of(plugin), type=kind, version=told)
 
 
 def _full_names(plugin: type) -> tuple[str, ...]:

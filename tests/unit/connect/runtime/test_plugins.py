@@ -1,9 +1,12 @@
 """Classes are found by the names that configurations have for them."""
 
+from collections.abc import Mapping
 from importlib.metadata import version
+from typing import ClassVar
 
 import pytest
 
+from connect.api.config import Config
 from connect.api.errors import ConfigError
 from connect.api.sink import SinkConnector
 from connect.runtime.plugins import PluginInfo, Plugins
@@ -70,6 +73,15 @@ def test_a_short_name_of_two_classes_must_be_written_in_full() -> None:
     assert plugins.connector("two.TwinConnector") is BSinkConnector
 
 
+class DSinkConnector(SinkConnector):
+    aliases = ("org.apache.kafka.connect.TwinConnector",)
+
+
+def test_a_short_name_that_comes_with_kafka_means_that() -> None:
+    plugins = Plugins.of(connectors=[ASinkConnector, DSinkConnector, BSinkConnector])
+    assert plugins.connector("Twin") is DSinkConnector
+
+
 def test_a_short_name_means_the_class_whose_first_name_it_is() -> None:
     assert Plugins.of(connectors=[CSinkConnector, ASinkConnector]).connector("Twin") is ASinkConnector
 
@@ -92,3 +104,17 @@ def test_all_plugins_are_listed_in_kafka_connects_order() -> None:
 def test_what_has_no_version_has_that_of_the_release() -> None:
     listed = quiet.quiet_plugins().listed(connectors_only=False)
     assert PluginInfo(name="com.example.Mask$Value", type="transformation", version=version("caudal")) in listed
+
+
+class Both(quiet.PlainConverter, quiet.PlainHeaderConverter):
+    config_class: ClassVar[type[Config]] = Config
+    aliases = ("com.example.BothConverter",)
+
+    def __init__(self, config: Mapping[str, str], *, is_key: bool = False) -> None:
+        pass
+
+
+def test_a_converter_of_values_and_headers_is_listed_as_both() -> None:
+    plugins = Plugins.of(converters=[Both], header_converters=[Both])
+    listed = [info.type for info in plugins.listed(connectors_only=False) if info.name == "com.example.BothConverter"]
+    assert listed == ["converter", "header_converter"]
