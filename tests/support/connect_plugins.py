@@ -1,6 +1,7 @@
 """Small plugins that do nothing: for tests of what is around connectors."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
 
 from typing_extensions import override
 
@@ -119,7 +120,7 @@ class ConverterOptions(Config):
 class PlainConverter(Converter):
     """Bytes are text."""
 
-    config_class = ConverterOptions
+    config_class: ClassVar[type[Config]] = ConverterOptions
     aliases = (JSON,)
 
     def __init__(self, config: Mapping[str, str], *, is_key: bool) -> None:
