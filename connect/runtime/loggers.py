@@ -22,6 +22,8 @@ _LEVELS: Final[dict[str, int]] = {
 _SYNONYMS: Final = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 _NAMES: Final = {number: name for name, number in _LEVELS.items()}
 _MAX_NAME: Final = 500
+_changed_ms: Final[dict[str, int]] = {}
+"""When loggers were changed; for the whole process, as they are."""
 
 
 class LoggerLevel(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,11 +34,10 @@ class LoggerLevel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Loggers:
-    """The loggers of this process."""
+    """The loggers of this process; every instance has the same ones."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
-        self._changed_ms: dict[str, int] = {}
 
     def listed(self) -> dict[str, LoggerLevel]:
         """Those that have a level of their own, by name."""
@@ -60,11 +61,11 @@ class Loggers:
         affected = _below(namespace)
         for name, logger in affected.items():
             logger.setLevel(number)
-            self._changed_ms[name] = self._clock.now_ms()
+            _changed_ms[name] = self._clock.now_ms()
         return sorted(affected)
 
     def _told(self, name: str, logger: logging.Logger) -> LoggerLevel:
-        return LoggerLevel(level=_name_of(logger.getEffectiveLevel()), last_modified=self._changed_ms.get(name))
+        return LoggerLevel(level=_name_of(logger.getEffectiveLevel()), last_modified=_changed_ms.get(name))
 
 
 def checked_level(level: str) -> str:
