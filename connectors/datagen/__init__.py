@@ -1,0 +1,1 @@
+"""Datagen: records that look real, for trying things out."""
