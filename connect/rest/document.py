@@ -7,11 +7,14 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from connect.rest.models import ErrorBody, errors
+
 Document = dict[str, Any]
 
 _LICENSE = {"name": "Apache License 2.0", "identifier": "Apache-2.0"}
 _FRAMEWORK_ONLY = ("HTTPValidationError", "ValidationError")
 _NULL = {"type": "null"}
+_WITH_BODY = (408, 413, 415, 429)
 TAGS = {
     "connectors": "Connectors and their configurations.",
     "states": "How connectors and tasks fare: paused, resumed, stopped and restarted.",
@@ -37,8 +40,7 @@ def _completed(document: Document) -> Document:
     for operation in _operations(document):
         used.update(operation["tags"])
         operation["summary"] = _sentence(operation["summary"])
-        operation["responses"].pop("422", None)
-        operation["responses"] = dict(sorted(operation["responses"].items()))
+        _complete_answers(operation)
         _complete_parameters(operation)
     for name in _FRAMEWORK_ONLY:
         document.get("components", {}).get("schemas", {}).pop(name, None)
@@ -51,6 +53,17 @@ def _completed(document: Document) -> Document:
 def _operations(document: Document) -> Iterator[Document]:
     for methods in document["paths"].values():
         yield from methods.values()
+
+
+def _complete_answers(operation: Document) -> None:
+    """What the layers around an operation answer with, whatever it does."""
+    answers: Document = operation["responses"]
+    answers.pop("422", None)
+    if operation["tags"] != ["operation"]:
+        for status, failure in errors(*(_WITH_BODY if "requestBody" in operation else ()), 503).items():
+            content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{ErrorBody.__name__}"}}}
+            answers.setdefault(str(status), {"description": failure["description"], "content": content})
+    operation["responses"] = dict(sorted(answers.items()))
 
 
 def _complete_parameters(operation: Document) -> None:

@@ -285,7 +285,12 @@ _MEANINGS = {
     403: "The worker's settings do not allow this.",
     404: "There is no such thing.",
     409: "Something stands in the way: one of that name, or a change of leaders; try again soon.",
+    408: "The body did not arrive in time.",
+    413: "The body is too large.",
+    415: "The body has an encoding that is not read.",
+    429: "More is sent than is taken at a time.",
     500: "It was tried and failed, or takes too long.",
+    503: "Too many requests wait, or the worker is starting.",
 }
 
 

@@ -47,7 +47,13 @@ def _add_topics(routes: APIRouter, supervisor: Supervising, settings: ConnectSet
         _require_tracking(settings)
         return told({connector: {"topics": list(supervisor.topics(connector))}})
 
-    @routes.put("/topics/reset", status_code=202, responses=errors(403, 404), operation_id="resetConnectorTopics")
+    @routes.put(
+        "/topics/reset",
+        status_code=202,
+        response_class=Response,
+        responses=errors(403, 404),
+        operation_id="resetConnectorTopics",
+    )
     def reset_connector_topics(connector: ConnectorName) -> Response:
         """Forget which topics a connector has used."""
         _require_tracking(settings)

@@ -37,13 +37,17 @@ def _add_reads(routes: APIRouter, supervisor: Supervising) -> None:
 
 
 def _add_targets(routes: APIRouter, supervisor: Supervising) -> None:
-    @routes.put("/pause", status_code=202, responses=errors(404), operation_id="pauseConnector")
+    @routes.put(
+        "/pause", status_code=202, response_class=Response, responses=errors(404), operation_id="pauseConnector"
+    )
     def pause_connector(connector: ConnectorName) -> Response:
         """Let the tasks rest; they keep what they hold."""
         supervisor.pause(connector)
         return empty(202)
 
-    @routes.put("/resume", status_code=202, responses=errors(404), operation_id="resumeConnector")
+    @routes.put(
+        "/resume", status_code=202, response_class=Response, responses=errors(404), operation_id="resumeConnector"
+    )
     def resume_connector(connector: ConnectorName) -> Response:
         """Let a connector work that was paused or stopped."""
         supervisor.resume(connector)
