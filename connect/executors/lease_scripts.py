@@ -1,8 +1,10 @@
 """What Redis does in one step each, in Lua, by its own clock (microseconds since 1970).
 
-Keys: 1 the guard of the group, 2 the task, and where told 3 the list of events or the set of tasks.
+Keys of owners: 1 the guard of the group, 2 the task, 3 the list of events. Keys of leaders: 1 the guard, 2 the leader,
+3 the set of tasks, 4 the task.
 The guard is {run, until}: a Redis that was restarted or emptied may have forgotten who owns what, so that for one lease
 nothing is given away. It is set by whoever speaks first to such a Redis.
+The leader is the stamp of the last one that took over; who has a lower one leads no more and changes nothing.
 The task is {plan, wanted, target} by the leader and {epoch, owner, until, ended, counters} by owners.
 """
 
@@ -72,11 +74,42 @@ return 1
 """
 """Arguments: epoch, generation, owner, whether the task has ended by itself, what the leader is told."""
 
-FORGET: Final = f"""{_CLOCK}{_GUARD}
-if is_cooling(tonumber(ARGV[1])) then return 0 end
-if tonumber(redis.call('HGET', KEYS[2], 'until') or '0') > now then return 0 end
-redis.call('DEL', KEYS[2])
-redis.call('SREM', KEYS[3], ARGV[2])
-return 1
+_LEADS: Final = """
+local function leads(stamp)
+  local stored = tonumber(redis.call('GET', KEYS[2]) or '0')
+  if stored < stamp then redis.call('SET', KEYS[2], number(stamp)) end
+  return stored <= stamp
+end
 """
-"""Arguments: lease, the task's name. Nothing is forgotten of a task that is owned, or may be."""
+
+LEAD: Final = f"""{_CLOCK}
+local stamp = number(math.max(tonumber(redis.call('GET', KEYS[2]) or '0') + 1, now))
+redis.call('SET', KEYS[2], stamp)
+return stamp
+"""
+"""No arguments. Gives the stamp of a new leader."""
+
+WANT: Final = f"""{_CLOCK}{_LEADS}
+if not leads(tonumber(ARGV[1])) then return 'deposed' end
+redis.call('HSET', KEYS[4], 'plan', ARGV[3], 'wanted', ARGV[4], 'target', ARGV[5])
+redis.call('SADD', KEYS[3], ARGV[2])
+return 'done'
+"""
+"""Arguments: stamp, the task's name, plan, generation, target."""
+
+SET_TARGET: Final = f"""{_CLOCK}{_LEADS}
+if not leads(tonumber(ARGV[1])) then return 'deposed' end
+redis.call('HSET', KEYS[4], 'target', ARGV[3])
+return 'done'
+"""
+"""Arguments: stamp, the task's name, target."""
+
+FORGET: Final = f"""{_CLOCK}{_GUARD}{_LEADS}
+if not leads(tonumber(ARGV[1])) then return 'deposed' end
+if is_cooling(tonumber(ARGV[3])) then return 'held' end
+if tonumber(redis.call('HGET', KEYS[4], 'until') or '0') > now then return 'held' end
+redis.call('DEL', KEYS[4])
+redis.call('SREM', KEYS[3], ARGV[2])
+return 'done'
+"""
+"""Arguments: stamp, the task's name, lease. Nothing is forgotten of a task that is owned, or may be."""

@@ -38,46 +38,60 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     tasks: list[Seen]
     cooling_s: float
     """How long no lease is given, because Redis may have forgotten some."""
-    leader: str
+    leader: int
+    """The stamp of the one who leads; 0 when Redis has forgotten it."""
     waiting: int
     """How many messages wait for a Celery worker."""
 
 
+class Deposed(Exception):
+    """Another worker has taken over: what this one wants does not count any more."""
+
+
 class Wishes:
-    """What the leader writes and sees."""
+    """What the leader writes and sees. `stamp` tells which leader; one of the past gets Deposed."""
 
     def __init__(self, settings: ConnectSettings) -> None:
         self._leases = Leases(settings, timeout_s=_TIMEOUT_S)
         self._keys = self._leases.keys
         self._redis = self._leases.redis
         self._queue = settings.celery_queue
+        self._lead = self._redis.register_script(lease_scripts.LEAD)
+        self._want = self._redis.register_script(lease_scripts.WANT)
+        self._set_target = self._redis.register_script(lease_scripts.SET_TARGET)
         self._forget = self._redis.register_script(lease_scripts.FORGET)
 
-    def lead(self, token: str, *, is_forced: bool) -> None:
-        """Say who leads: from now on, or only if nobody does."""
+    def lead(self) -> int:
+        """Take over; gives the stamp."""
         with told_as_unreachable():
-            self._redis.set(self._keys.leader, token, nx=not is_forced)
+            return int(cast("bytes", self._lead(keys=[self._keys.guard, self._keys.leader])))
 
-    def want(self, plan: TaskPlan) -> None:
+    def want(self, plan: TaskPlan, *, stamp: int) -> None:
         """This plan, and no other one of the task, shall run."""
-        with told_as_unreachable(), self._redis.pipeline() as pipeline:
-            fields = ("plan", msgspec.json.encode(plan), "wanted", plan.generation, "target", plan.target.value)
-            pipeline.hset(self._keys.task(plan.id), items=fields)
-            pipeline.sadd(self._keys.tasks, name_of(plan.id))
-            pipeline.execute()
-
-    def set_targets(self, ids: Collection[TaskId], target: Target) -> None:
-        """Pause tasks, let them go on, or stop them."""
-        with told_as_unreachable(), self._redis.pipeline() as pipeline:
-            for task_id in ids:
-                pipeline.hset(self._keys.task(task_id), "target", target.value)
-            pipeline.execute()
-
-    def forget(self, task_id: TaskId) -> bool:
-        """Keep nothing of a task that nobody owns; False when somebody does."""
-        keys = [self._keys.guard, self._keys.task(task_id), self._keys.tasks]
+        text = msgspec.json.encode(plan)
+        arguments = (stamp, name_of(plan.id), text, plan.generation, plan.target.value)
         with told_as_unreachable():
-            return bool(self._forget(keys=keys, args=[self._leases.lease_us, name_of(task_id)]))
+            _checked([self._want(keys=self._of(plan.id), args=arguments)])
+
+    def set_targets(self, ids: Collection[TaskId], target: Target, *, stamp: int) -> None:
+        """Pause tasks, let them go on, or stop them."""
+        with told_as_unreachable(), self._redis.pipeline(transaction=False) as pipeline:
+            for task_id in ids:
+                arguments = (stamp, name_of(task_id), target.value)
+                self._set_target(keys=self._of(task_id), args=arguments, client=pipeline)
+            _checked(pipeline.execute())
+
+    def forget(self, ids: Collection[TaskId], *, stamp: int) -> list[TaskId]:
+        """Keep nothing of tasks that nobody owns; gives those that somebody does."""
+        with told_as_unreachable(), self._redis.pipeline(transaction=False) as pipeline:
+            for task_id in ids:
+                arguments = (stamp, name_of(task_id), self._leases.lease_us)
+                self._forget(keys=self._of(task_id), args=arguments, client=pipeline)
+            answers = _checked(pipeline.execute())
+        return [task_id for task_id, answer in zip(ids, answers, strict=True) if answer == b"held"]
+
+    def _of(self, task_id: TaskId) -> list[str]:
+        return [self._keys.guard, self._keys.leader, self._keys.tasks, self._keys.task(task_id)]
 
     def known(self) -> set[TaskId]:
         """All tasks that Redis knows."""
@@ -100,7 +114,7 @@ class Wishes:
         return Survey(
             tasks=[_seen(task_id, row, now) for task_id, row in zip(ids, rows, strict=True)],
             cooling_s=_seconds_until(until, now),
-            leader=(leader or b"").decode(),
+            leader=int(leader or 0),
             waiting=waiting,
         )
 
@@ -118,6 +132,12 @@ class Wishes:
     def close(self) -> None:
         """Close all connections."""
         self._leases.close()
+
+
+def _checked(answers: Sequence[object]) -> Sequence[object]:
+    if b"deposed" in answers:
+        raise Deposed
+    return answers
 
 
 def _seen(task_id: TaskId, row: list[bytes | None], now: int) -> Seen:

@@ -112,6 +112,19 @@ def test_a_new_leader_adopts_what_runs(world: CeleryWorld, leader: CeleryExecuto
     assert {line.run for line in world.lines("adopted-0")} == {first.run}
 
 
+def test_a_former_leader_stops_nothing_of_its_heir(world: CeleryWorld, leader: CeleryExecutor) -> None:
+    leader.start(world.plan("inherited"))
+    world.wait_for_beat("inherited-0")
+    heir = world.executor()
+    heir.start(world.plan("inherited", generation=2))
+    leader.stop([TaskId("inherited", 0)])
+    eventually(lambda: len({line.run for line in world.lines("inherited-0")}) == 2)
+    last = world.wait_for_beat("inherited-0")
+    world.wait_for_beat("inherited-0", unlike=lambda line: line.run != last.run)
+    heir.stop([TaskId("inherited", 0)])
+    assert len({line.run for line in world.lines("inherited-0")}) == 2
+
+
 def test_a_new_leader_stops_what_is_not_wanted_any_more(world: CeleryWorld, leader: CeleryExecutor) -> None:
     leader.start(world.plan("orphan"))
     world.wait_for_beat("orphan-0")

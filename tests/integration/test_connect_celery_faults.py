@@ -46,6 +46,19 @@ def test_a_task_of_a_killed_worker_goes_on_in_another(world: CeleryWorld) -> Non
     assert not is_running(first.pid)
 
 
+def test_a_task_that_no_worker_takes_is_told_to_be_lost(world: CeleryWorld) -> None:
+    worker = world.worker("alone", slots=1)
+    leader = world.executor()
+    lost: list[tuple[TaskId, str]] = []
+    leader.on_lost = lambda task_id, reason: lost.append((task_id, reason))
+    leader.start(world.plan())
+    world.wait_for_beat()
+    worker.kill()
+    ((task_id, reason),) = eventually(lambda: lost)
+    assert task_id == TASK
+    assert "alone@" in reason
+
+
 def test_a_wake_up_that_dies_with_its_worker_is_sent_again(world: CeleryWorld) -> None:
     world.trap.touch()
     _ = [world.worker(name, slots=1, world=DEADLY) for name in ("a", "b")]

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from connect.executors.leases import Claimed, Hold, Leases, Refused, Unreachable
-from connect.executors.wishes import Wishes
+from connect.executors.wishes import Deposed, Wishes
 from connect.runtime.models import Target, TaskId, TaskPlan
 from connect.settings import ConnectSettings
 from tests.support.admin import eventually
@@ -22,6 +22,7 @@ class World(SimpleNamespace):
     leases: Leases
     wishes: Wishes
     redis: RedisServer
+    stamp: int
 
     def claim(self, *, epoch: int = 0, generation: int = 1, owner: str = "me") -> Claimed | Refused:
         """Ask for the task."""
@@ -49,7 +50,8 @@ def _plan(generation: int = 1) -> TaskPlan:
 def _world(redis: RedisServer, group: str) -> World:
     settings = ConnectSettings(group_id=group, celery_broker_url=redis.url, celery_lease_ms=1000, celery_queue=group)
     world = World(leases=Leases(settings), wishes=Wishes(settings), redis=redis)
-    world.wishes.want(_plan())
+    world.stamp = world.wishes.lead()
+    world.wishes.want(_plan(), stamp=world.stamp)
     return world
 
 
@@ -102,14 +104,14 @@ def test_a_plan_that_is_not_wanted_is_refused(world: World, generation: int) -> 
 
 def test_a_stopped_task_is_refused(world: World) -> None:
     world.release(epoch := world.claimed().epoch)
-    world.wishes.set_targets([TASK], Target.STOPPED)
+    world.wishes.set_targets([TASK], Target.STOPPED, stamp=world.stamp)
     assert world.claim(epoch=epoch) is Refused.UNWANTED
 
 
 def test_a_plan_that_has_ended_by_itself_is_refused_and_the_next_one_is_not(world: World) -> None:
     world.release(epoch := world.claimed().epoch, has_ended=True)
     assert world.claim(epoch=epoch) is Refused.ENDED
-    world.wishes.want(_plan(generation=2))
+    world.wishes.want(_plan(generation=2), stamp=world.stamp)
     assert isinstance(world.claim(epoch=epoch, generation=2), Claimed)
 
 
@@ -129,9 +131,9 @@ def test_a_lease_that_ended_is_not_renewed_even_if_nobody_took_it(world: World) 
 
 def test_an_owner_hears_what_is_wanted_when_it_renews(world: World) -> None:
     epoch = world.claimed().epoch
-    world.wishes.set_targets([TASK], Target.PAUSED)
+    world.wishes.set_targets([TASK], Target.PAUSED, stamp=world.stamp)
     assert world.renew(epoch) == (Hold.HELD, Target.PAUSED)
-    world.wishes.want(_plan(generation=2))
+    world.wishes.want(_plan(generation=2), stamp=world.stamp)
     assert world.renew(epoch) == (Hold.HELD, Target.STOPPED)
 
 
@@ -144,11 +146,34 @@ def test_nobody_gives_back_what_another_one_owns(world: World) -> None:
 
 def test_a_task_is_not_forgotten_while_it_is_owned(world: World) -> None:
     epoch = world.claimed().epoch
-    assert not world.wishes.forget(TASK)
+    assert world.wishes.forget([TASK], stamp=world.stamp) == [TASK]
     world.release(epoch)
-    assert world.wishes.forget(TASK)
+    assert world.wishes.forget([TASK], stamp=world.stamp) == []
     assert world.wishes.known() == set()
     assert world.claim(epoch=epoch) is Refused.STALE
+
+
+def test_a_leader_of_the_past_changes_nothing(world: World) -> None:
+    heir = world.wishes.lead()
+    assert heir > world.stamp
+    with pytest.raises(Deposed):
+        world.wishes.want(_plan(generation=9), stamp=world.stamp)
+    with pytest.raises(Deposed):
+        world.wishes.set_targets([TASK], Target.STOPPED, stamp=world.stamp)
+    with pytest.raises(Deposed):
+        world.wishes.forget([TASK], stamp=world.stamp)
+    (seen,) = world.wishes.survey([TASK]).tasks
+    assert (seen.wanted, seen.target) == (1, Target.STARTED)
+
+
+def test_the_last_leader_leads_on_when_everything_was_forgotten(own: World) -> None:
+    heir = own.wishes.lead()
+    with own.redis.client() as client:
+        client.flushall()
+    own.wishes.want(_plan(), stamp=own.stamp)
+    own.wishes.want(_plan(generation=2), stamp=heir)
+    with pytest.raises(Deposed):
+        own.wishes.want(_plan(), stamp=own.stamp)
 
 
 def test_epochs_grow_even_when_everything_was_forgotten(own: World) -> None:
@@ -156,7 +181,7 @@ def test_epochs_grow_even_when_everything_was_forgotten(own: World) -> None:
     with own.redis.client() as client:
         client.flushall()
     assert own.renew(first.epoch)[0] is Hold.FORGOTTEN
-    own.wishes.want(_plan())
+    own.wishes.want(_plan(), stamp=own.stamp)
     assert own.claim() is Refused.COOLING
     assert own.claimed().epoch > first.epoch
 

@@ -14,7 +14,7 @@ NOW = 100.0
 
 
 def _survey(seen: Seen, *, cooling_s: float = 0.0, waiting: int = 0) -> Survey:
-    return Survey(tasks=[seen], cooling_s=cooling_s, leader="me", waiting=waiting)
+    return Survey(tasks=[seen], cooling_s=cooling_s, leader=1, waiting=waiting)
 
 
 @pytest.mark.parametrize(
