@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import math
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NoReturn
@@ -10,7 +11,7 @@ import msgspec
 
 from connect.api.data import DECIMAL_NAME, Schema, Type, Value
 from connect.api.errors import DataError
-from connect.api.logical import scale_of
+from connect.api.logical import rescaled, scale_of, unscaled
 from connect.converters import json_schema_config as names
 from connect.converters.stored import from_stored
 
@@ -208,15 +209,11 @@ def _decimal(schema: Schema) -> Change:
 
 def _scaled(value: Decimal, scale: int) -> Decimal:
     """The same number with so many digits after the point."""
-    sign, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int) or abs(exponent) > _MAX_DIGITS:
+    if abs(value.adjusted()) > _MAX_DIGITS:
         raise DataError("the number has too many digits for a Decimal")
-    shift = exponent + scale
-    if shift >= 0:
-        return Decimal((sign, (*digits, *(0,) * shift), -scale))
-    if any(digits[shift:]):
-        raise DataError(f"the number {value} has more digits after the point than the Decimal's scale of {scale}")
-    return Decimal((sign, digits[:shift] or (0,), -scale))
+    made = rescaled(value, scale)
+    unscaled(made, scale)  # which refuses a number that has more digits
+    return made
 
 
 def _integer(type_: Type) -> Change:
@@ -224,7 +221,8 @@ def _integer(type_: Type) -> Change:
 
     def change(value: Json) -> Value:
         if value.__class__ is not int:
-            if value.__class__ not in (float, Decimal) or value != int(value):
+            # The size is looked at first: 1e999999999 has as many digits as a whole number.
+            if value.__class__ not in (float, Decimal) or not -limit <= value < limit or value != int(value):
                 _unlike(f"Invalid type for {type_}", value)
             value = int(value)
         if not -limit <= value < limit:
@@ -240,9 +238,12 @@ def _floating(value: Json) -> Value:
     if value.__class__ not in (int, Decimal):
         _unlike("Invalid type for a number", value)
     try:
-        return float(value)
+        number = float(value)
     except OverflowError:
-        raise DataError("the number is too large for a double") from None
+        number = math.inf
+    if math.isinf(number):
+        raise DataError("the number is too large for a double")
+    return number
 
 
 def _boolean(value: Json) -> Value:
