@@ -6,6 +6,7 @@ What was filled in is handed to connectors and tasks when they start, and is nev
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -18,6 +19,7 @@ from connect.settings import ConnectSettings
 from core_broker.service.properties import parse_properties
 
 _MAX_BYTES: Final = 1024 * 1024
+_SHORTEST_SECRET: Final = 3
 _GROUP: Final = "caudal.config_providers"
 
 
@@ -35,6 +37,20 @@ class ConfigProviders:
         """
         return {key: self._filled(key, text) if "${" in text else text for key, text in config.items()}
 
+    def secrets(self, config: Mapping[str, str]) -> dict[str, str]:
+        """What the placeholders of a configuration stand for, each with its placeholder: for `concealed`.
+
+        Those that cannot be filled in are left out.
+        """
+        found = {}
+        for key, text in config.items():
+            for place in _placeholders(text):
+                provider = self._providers.get(place.provider)
+                if provider is not None:
+                    with suppress(ConfigError):
+                        found[_looked_up(provider, key, place)] = text[place.start : place.end]
+        return found
+
     def close(self) -> None:
         """Leave nothing open."""
         for provider in self._providers.values():
@@ -48,6 +64,21 @@ class ConfigProviders:
                 parts += [text[end : place.start], _looked_up(provider, key, place)]
                 end = place.end
         return "".join([*parts, text[end:]])
+
+
+def concealed(text: str, secrets: Mapping[str, str]) -> str:
+    """A text that somebody will read, such as a trace, with placeholders where it tells what they stand for.
+
+    What is shorter than three characters stays, since it may mean anything.
+    """
+    for secret in sorted(map(str.strip, secrets), key=len, reverse=True):
+        if len(secret) >= _SHORTEST_SECRET:
+            text = text.replace(secret, _placeholder_of(secret, secrets))
+    return text
+
+
+def _placeholder_of(secret: str, secrets: Mapping[str, str]) -> str:
+    return next(placeholder for value, placeholder in secrets.items() if value.strip() == secret)
 
 
 class FileProvider(ConfigProvider):

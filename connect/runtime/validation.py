@@ -27,7 +27,7 @@ from connect.runtime.config_infos import (
     groups_of,
     section_of,
 )
-from connect.runtime.config_providers import ConfigProviders
+from connect.runtime.config_providers import ConfigProviders, concealed
 from connect.runtime.connector_config import ConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.errors import BadRequest
 from connect.runtime.plugin_sections import converter_sections, stage_sections, topic_creation_section
@@ -41,7 +41,6 @@ _SEE_ALSO: Final = (
     "You can also find the above list of errors at the endpoint `/connector-plugins/{connectorType}/config/validate`"
 )
 _SECRET_PARTS: Final = ("password", "secret", "jaas", "key.pem", "keystore.key", "token", "credential")
-_SHORTEST_SECRET: Final = 3
 
 
 class Validation:
@@ -93,7 +92,7 @@ def validate(
         sheet.replace_errors(problem.key, problem.message)
     for problem in _all_problems(work, sheet):
         sheet.add(problem)
-    sheet.hide(given, resolved)
+    sheet.hide(given, resolved, providers.secrets(given))
     return Validation(sheet.result(name, warnings=list(_warnings(work, sheet))))
 
 
@@ -147,15 +146,15 @@ class _Sheet:
     def replace_errors(self, key: str, message: str) -> None:
         self._value(key).errors = [message]
 
-    def hide(self, given: Mapping[str, str], resolved: Mapping[str, str]) -> None:
+    def hide(self, given: Mapping[str, str], resolved: Mapping[str, str], secrets: Mapping[str, str]) -> None:
         """Show placeholders, not what they stand for: neither as values nor inside of errors."""
-        filled = [key for key in given if resolved.get(key, given[key]) != given[key]]
-        for key in filled:
-            if key in self._by_name:
-                value = self._by_name[key].value
-                value.value = HIDDEN if value.value == HIDDEN else given[key]
         for info in self._by_name.values():
-            info.value.errors = [_without(told, filled, given, resolved) for told in info.value.errors]
+            value = info.value
+            value.errors = [concealed(told, secrets) for told in value.errors]
+            if value.name in given and resolved.get(value.name, given[value.name]) != given[value.name]:
+                value.value = HIDDEN if value.value == HIDDEN else given[value.name]
+                shown, start = given[value.name], f"Invalid value {resolved[value.name]} for"
+                value.errors = [told.replace(start, f"Invalid value {shown} for") for told in value.errors]
 
     def result(self, name: str, *, warnings: list[ConfigWarning]) -> ConfigInfos:
         infos = list(self._by_name.values())
@@ -164,14 +163,6 @@ class _Sheet:
 
     def _value(self, key: str) -> ValueInfo:
         return self._by_name.setdefault(key, ConfigInfo(value=ValueInfo(name=key))).value
-
-
-def _without(told: str, filled: Iterable[str], given: Mapping[str, str], resolved: Mapping[str, str]) -> str:
-    for key in filled:
-        secret = resolved[key].strip()
-        if len(secret) >= _SHORTEST_SECRET or f"Invalid value {secret} " in told:
-            told = told.replace(secret, given[key])
-    return told
 
 
 def _resolved(given: Mapping[str, str], providers: ConfigProviders) -> tuple[dict[str, str], list[Problem]]:

@@ -10,7 +10,7 @@ from typing_extensions import override
 from connect.api.config_provider import ConfigProvider
 from connect.api.errors import ConfigError
 from connect.runtime import config_providers
-from connect.runtime.config_providers import ConfigProviders
+from connect.runtime.config_providers import ConfigProviders, concealed
 from connect.settings import ConnectSettings
 
 
@@ -163,3 +163,17 @@ def test_providers_of_installed_packages_are_found(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(config_providers, "entry_points", lambda **_: EntryPoints([point]))
     found = ConfigProviders(ConnectSettings.parse({"config.providers": "upper", **settings}))
     assert found.resolve({"key": "${upper:abc}"}) == {"key": "ABC"}
+
+
+def test_what_placeholders_stand_for_can_be_concealed(secrets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CAUDAL_TEST", "anna-maria")
+    user, name = f"${{file:{secrets}/db.properties:user}}", "${env:CAUDAL_TEST}"
+    token, lost = f"${{dir:{secrets}:token}}", "${env:CAUDAL_LOST}"
+    found = providers().secrets({"a": f"x {user} y {name}", "b": token, "c": lost, "d": "${topic}", "e": "plain"})
+    assert found == {"anna": user, "anna-maria": name, "abc\n": token}
+    told = "no login for anna-maria (anna) with abc at plain"
+    assert concealed(told, found) == f"no login for {name} ({user}) with {token} at plain"
+
+
+def test_what_is_very_short_is_not_concealed() -> None:
+    assert concealed("1 of 11 failed", {"1": "${env:ONE}"}) == "1 of 11 failed"
