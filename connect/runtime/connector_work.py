@@ -1,6 +1,7 @@
 """One connector on the worker that leads: its object and its tasks, brought to what the config topic says."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable
 from typing import Protocol, TypeVar
@@ -54,11 +55,17 @@ class ConnectorWork:
         self._failures: dict[int, Restarts] = {}
         self._losses: dict[int, Restarts] = {}
         self._is_replanning = False
+        self._hurry = threading.Event()
+
+    def hurry(self) -> None:
+        """Something else is to be done: do not wait for a connector that hangs. From any thread."""
+        self._hurry.set()
 
     # --- what the config topic says ---
 
     def bring(self, *, is_restart: bool = False) -> None:
         """Make the connector and its tasks what they are to be; a restart makes a new connector object at least."""
+        self._hurry.clear()
         plan = self._office.configs.plan(self.name)
         if self._leader.is_over:
             return
@@ -142,8 +149,10 @@ class ConnectorWork:
     def _limited(self, work: Callable[[], T], what: str, seconds: float | None = None) -> T:
         limit = self._office.settings.rest_request_timeout_ms / 1000 if seconds is None else seconds
         try:
-            return self._leader.lanes.limited(work, limit)
+            return self._leader.lanes.limited(work, limit, hurry=self._hurry)
         except TimeoutError as error:
+            if self._hurry.is_set():
+                raise ConnectError(f"The connector {self.name} was given up: it took too long to {what}") from error
             raise ConnectError(f"The connector {self.name} took longer than {limit:g} s to {what}") from error
 
     def _asked_to_replan(self, host: ConnectorHost) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -16,6 +17,7 @@ Job = Callable[[], None]
 _AT_ONCE: Final = 16
 _PATIENCE_SECONDS: Final = 1.0
 """How long foreign code may take before others need not wait behind it."""
+_LOOK_SECONDS: Final = 0.1
 
 
 class Lanes:
@@ -52,16 +54,22 @@ class Lanes:
         finally:
             self._slots.acquire()
 
-    def limited(self, work: Callable[[], T], seconds: float) -> T:
-        """Run code that may hang; TimeoutError when it does, and it is left to itself. Inside of jobs only."""
-        future = begun(work)
-        try:
-            return future.result(min(_PATIENCE_SECONDS, seconds))
-        except TimeoutError:
-            if future.done():
-                raise
-        with self.aside():
-            return future.result(max(0.0, seconds - _PATIENCE_SECONDS))
+    def limited(self, work: Callable[[], T], seconds: float, *, hurry: threading.Event | None = None) -> T:
+        """Run code that may hang; TimeoutError when it does, and it is left to itself. Inside of jobs only.
+
+        `hurry` ends the wait for code that is slow: something else is to be done.
+        """
+        future, finished = begun(work), threading.Event()
+        future.add_done_callback(lambda _: finished.set())
+        if not finished.wait(min(_PATIENCE_SECONDS, seconds)):
+            with self.aside():
+                ends_at = time.monotonic() + seconds - _PATIENCE_SECONDS
+                while not finished.wait(_LOOK_SECONDS) and time.monotonic() < ends_at:
+                    if hurry is not None and hurry.is_set():
+                        break
+        if not finished.is_set():
+            raise TimeoutError
+        return future.result()
 
     def close(self, timeout_seconds: float) -> bool:
         """Take no more work, drop what has not begun, and wait for the rest; False when time was up."""

@@ -8,7 +8,7 @@ from typing import Final
 from connect.settings import ConnectSettings
 from core_broker.client.admin import Admin
 from core_broker.client.candidacy import Candidacy
-from core_broker.client.errors import ClientError
+from core_broker.client.errors import ClientError, Fatal
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +56,11 @@ class Leadership:
             self._resigning.clear()
             try:
                 self._stand()
+            except Fatal as error:
+                told = {"worker": self._worker_id, "error": str(error)}
+                log.error("another worker of the same id is in the group: this one stands aside", extra=told)
+                self._wait_until_absent()
             except ClientError as error:
-                self._note(holds=False)
                 log.error("no part in the group of workers", extra={"worker": self._worker_id, "error": str(error)})
                 self._stopping.wait(_PAUSE_SECONDS)
 
@@ -76,6 +79,18 @@ class Leadership:
         finally:
             self._note(holds=False)
             candidacy.close()
+
+    def _wait_until_absent(self) -> None:
+        """Two of the same id would throw each other out for ever: the later one stays, until it is gone."""
+        admin = Admin(self._settings.kafka())
+        while not self._stopping.wait(self._settings.session_timeout_ms / 1000):
+            try:
+                members = admin.group(self._settings.group_id).members
+            except ClientError as error:
+                log.warning("the group of workers does not answer", extra={"error": str(error)})
+                continue
+            if all(member.instance_id != self._worker_id for member in members):
+                return
 
     def _note(self, *, holds: bool) -> None:
         if holds != self._leads:

@@ -1,6 +1,7 @@
 """Offsets of connectors as users see and change them: of sources from the offsets topic, of sinks from their group."""
 
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -40,6 +41,7 @@ class OffsetsApi:
 
     def __init__(self, office: Office) -> None:
         self._office = office
+        self._opening = threading.Lock()
         self._store: OffsetStore | None = None
 
     def close(self) -> None:
@@ -118,22 +120,28 @@ class OffsetsApi:
     def _stores(self, understood: Understood) -> Iterator[list[OffsetStore]]:
         """Where a source's offsets are: in a topic of its own, where it has one, and in the worker's."""
         settings, settled = self._office.settings, understood.settled
-        if self._store is None:
-            store = OffsetStore(settings)
-            store.start()
-            self._store = store
+        workers = self._workers_store()
         own_topic = settled.offsets_storage_topic if isinstance(settled, SourceConnectorConfig) else None
-        if own_topic is None or own_topic == self._store.topic:
-            self._store.refresh()
-            yield [self._store]
+        if own_topic is None or own_topic == workers.topic:
+            workers.refresh()
+            yield [workers]
             return
         own = OffsetStore(settings, own_topic)
         own.start()
         try:
-            self._store.refresh()
-            yield [own, self._store]
+            workers.refresh()
+            yield [own, workers]
         finally:
             own.stop()
+
+    def _workers_store(self) -> OffsetStore:
+        """Opened when it is asked for first: most workers are never asked."""
+        with self._opening:
+            if self._store is None:
+                store = OffsetStore(self._office.settings)
+                store.start()
+                self._store = store
+            return self._store
 
     # --- sinks ---
 

@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Final
 
 from connect.api.errors import ConnectError
@@ -76,10 +76,11 @@ class Reign:
             works = list(self._works.values())
         self.writer.close()
         office.executor.stop(office.executor.owned())
+        for work in works:
+            work.hurry()
         endings = [self.lanes.submit(work.name, work.end) for work in works]
         limit = office.settings.task_shutdown_graceful_timeout_ms / 1000 + 2
-        for ending in endings:
-            _waited(ending, limit)
+        wait(endings, timeout=limit)
         self.lanes.close(limit)
         # Something may have been started by a job that had begun before the end.
         office.executor.stop(office.executor.owned())
@@ -89,6 +90,8 @@ class Reign:
     def bring(self, name: str, *, attempt: int = 0) -> None:
         """Make a connector what the config topic says; several requests that wait become one."""
         with self._lock:
+            if name in self._works:
+                self._works[name].hurry()
             if name in self._queued:
                 return
             self._queued.add(name)
@@ -174,10 +177,3 @@ class Reign:
             self._office.statuses.put_task(task, State.DESTROYED, worker_id="", generation=0)
         elif status.state is State.FAILED:
             self.submit(name, lambda: self._attempted(name, lambda work: work.task_failed(number), 0))
-
-
-def _waited(ending: "Future[None]", seconds: float) -> None:
-    try:
-        ending.result(seconds)
-    except Exception as error:  # noqa: BLE001 - it is told in the log of the lane, and over all the same
-        log.debug("an ending was not awaited", extra={"error": repr(error)})

@@ -13,10 +13,11 @@ from typing import Any, Final, TypeVar
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.runtime import errors
 from connect.runtime.config_providers import ConfigProviders
-from connect.runtime.errors import BadRequest, Failed, Forbidden, NotLeader, Timeout
+from connect.runtime.errors import BadRequest, Failed, Forbidden, NotLeader, Timeout, WorkerError
 from connect.runtime.executor import Executor
 from connect.runtime.lanes import begun
 from connect.runtime.leadership import Leadership
+from connect.runtime.loggers import Loggers
 from connect.runtime.models import (
     ConnectorInfo,
     ConnectorState,
@@ -98,6 +99,7 @@ class Supervisor(Overview):
                     self._stopping.wait(_RETRY_SECONDS)
         if not self._stopping.is_set():
             self._is_started = True
+            self._office.configs.on_logger_level = _change_level
             self._leadership.start()
 
     def close(self) -> None:
@@ -178,6 +180,11 @@ class Supervisor(Overview):
         except ConnectError as error:
             return "unhealthy", f"Worker cannot read its topics: {error}"
         return "healthy", "Worker has completed startup and is ready to handle requests."
+
+    def set_logger_level(self, namespace: str, level: str) -> None:
+        """Change the level of loggers in every worker."""
+        reign = self._leading()
+        self._write(lambda: reign.writer.put_logger_level(namespace, level))
 
     def writer(self) -> ConfigWriter:
         """What writes the config topic; NotLeader where somebody else does."""
@@ -370,7 +377,9 @@ class Supervisor(Overview):
     def _validated(self, name: str, config: Mapping[str, str | None]) -> dict[str, str]:
         given = {"name": name, **config}
         if given["name"] != name:
-            raise BadRequest(f"Connector name configuration ({given['name']}) doesn't match connector name ({name})")
+            raise BadRequest(
+                f"Connector name configuration ({given['name']}) doesn't match connector name in the URL ({name})"
+            )
         office = self._office
         checked = begun(
             lambda: validate(given, plugins=office.plugins, providers=office.providers, settings=office.settings)
@@ -410,6 +419,13 @@ class Supervisor(Overview):
             raise Timeout from error
         except (ConnectError, ClientError) as error:
             raise Failed(str(error)) from error
+
+
+def _change_level(namespace: str, level: str) -> None:
+    try:
+        Loggers().set_level(namespace, level)
+    except WorkerError as error:
+        log.warning("a level was not changed", extra={"logger": namespace, "level": level, "error": str(error)})
 
 
 def _shown_restarting(status: ConnectorStatus, *, connector: bool, tasks: Sequence[int]) -> ConnectorStatus:

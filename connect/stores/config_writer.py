@@ -15,10 +15,13 @@ from connect.stores.writer import PARTITIONER, Pair, TopicWriter, told_as_connec
 from core_broker.client.errors import ClientError, Fatal, NotAllowed, Rejected
 from core_broker.client.records import OutgoingRecord
 from core_broker.client.transactional_producer import AbortNeeded, TransactionalProducer
+from core_broker.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
 _ATTEMPTS: Final = 3
+_FENCED: Final = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, -144)
+"""Somebody else has taken the transactional id over; the last one is the library's own word for it."""
 _DEFAULTS: Final = {**PARTITIONER, "linger.ms": "0"}
 
 
@@ -111,6 +114,12 @@ class ConfigWriter:
             try:
                 self._commit(producer, pairs)
                 return
+            except Fatal as error:
+                self._drop()
+                if error.code in _FENCED or attempt == _ATTEMPTS:
+                    raise
+                # The cluster forgets an id that was not used for long: that does not make another worker the leader.
+                producer = self._reopened()
             except AbortNeeded as error:
                 log.warning("a change was not written yet", extra={"error": str(error), "attempt": attempt})
                 producer.abort()
@@ -120,6 +129,12 @@ class ConfigWriter:
                 # Whether it was written is not known: this producer cannot tell, the next one clears it up.
                 self._drop()
                 raise
+
+    def _reopened(self) -> TransactionalProducer:
+        producer = self._open()
+        if producer is None:
+            raise Fatal("the cluster does not allow transactions any more")
+        return producer
 
     def _commit(self, producer: TransactionalProducer, pairs: Sequence[Pair]) -> None:
         producer.begin()

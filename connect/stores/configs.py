@@ -67,8 +67,6 @@ class ConfigStore:
         self._entries: dict[str, _Entry] = {}
         self._leader: Leader | None = None
         self._levels: dict[str, str] = {}
-        self.on_change: Callable[[str], None] = lambda _: None
-        """Called from the topic's thread with the name of a connector, once its records were read."""
         self.on_logger_level: Callable[[str, str], None] = lambda _, __: None
         """Called from the topic's thread when somebody set a level for all workers."""
 
@@ -151,19 +149,16 @@ class ConfigStore:
     def _apply(self, record: IncomingRecord) -> None:
         about, rest = records.split_key((record.key or b"").decode())
         with self._lock:
-            name = self._applied(about, rest, record)
-        if name is not None:
-            self.on_change(name)
+            self._take(about, rest, record)
         if about == records.LOGGER and rest in self._levels:
             self.on_logger_level(rest, self._levels[rest])
 
-    def _applied(self, about: str, rest: str, record: IncomingRecord) -> str | None:
-        """The connector that the record was about."""
+    def _take(self, about: str, rest: str, record: IncomingRecord) -> None:
         match about:
             case records.CONNECTOR:
                 self._apply_connector(rest, record)
             case records.TASK:
-                return self._apply_task(rest, record.value)
+                self._apply_task(rest, record.value)
             case records.COMMIT:
                 self._apply_commit(rest, record)
             case records.TARGET:
@@ -172,11 +167,9 @@ class ConfigStore:
                 value = msgspec.json.decode(record.value, type=records.Fencing) if record.value else None
                 self._entry(rest).fenced_tasks = value.task_count if value else None
             case records.REDRIVE:
-                return self._apply_redrive(rest, record.value)
+                self._apply_redrive(rest, record.value)
             case _:
                 self._apply_other(about, rest, record.value)
-                return None
-        return rest
 
     def _apply_connector(self, name: str, record: IncomingRecord) -> None:
         entry = self._entry(name)
@@ -186,7 +179,7 @@ class ConfigStore:
         else:
             entry.config, entry.config_offset = records.properties_of(record.value), record.offset
 
-    def _apply_task(self, rest: str, value: bytes | None) -> str | None:
+    def _apply_task(self, rest: str, value: bytes | None) -> None:
         task = records.task_of(rest)
         if task is None:
             log.warning("a task's configuration has an unknown key", extra={"key": rest})
@@ -194,7 +187,6 @@ class ConfigStore:
             self._entry(task.connector).uncommitted.pop(task.task, None)
         else:
             self._entry(task.connector).uncommitted[task.task] = records.properties_of(value)
-        return task.connector if task else None
 
     def _apply_commit(self, name: str, record: IncomingRecord) -> None:
         entry = self._entry(name)
@@ -209,13 +201,12 @@ class ConfigStore:
             entry.commit_offset = record.offset
         entry.uncommitted.clear()
 
-    def _apply_redrive(self, rest: str, value: bytes | None) -> str:
+    def _apply_redrive(self, rest: str, value: bytes | None) -> None:
         name, _, mark = rest.rpartition(":")
         if value is None:
             self._entry(name).redrives.pop(mark, None)
         else:
             self._entry(name).redrives[mark] = msgspec.json.decode(value, type=dict[str, object])
-        return name
 
     def _apply_other(self, about: str, rest: str, value: bytes | None) -> None:
         if about == records.LEADER:

@@ -204,11 +204,7 @@ class StatusStore(StatusWriter):
         super()._write(key, value)
 
     def _read(self, record: IncomingRecord) -> None:
-        with self._changed:
-            # What was put here and is not written yet is newer than anything that can be read.
-            is_outdated = (record.key or b"").decode() in self._pending
-        if not is_outdated:
-            self._take((record.key or b"").decode(), record.value)
+        self._take((record.key or b"").decode(), record.value)
 
     def _take(self, key: str, value: bytes | None) -> None:
         if key.startswith(_TOPIC):

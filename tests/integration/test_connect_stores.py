@@ -5,19 +5,22 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from confluent_kafka import Consumer as ForeignConsumer
 from confluent_kafka import Producer as ForeignProducer
-from confluent_kafka import TopicPartition
 
 from connect.api.errors import ConfigError
 from connect.settings import ConnectSettings
+from connect.stores.config_records import Leader
+from connect.stores.config_writer import ConfigWriter, Deposed
+from connect.stores.configs import ConfigStore, ConnectorPlan
 from connect.stores.offsets import OffsetStore
-from connect.stores.states import State, TaskId
+from connect.stores.states import State, Target, TaskId
 from connect.stores.statuses import StatusStore, StatusWriter
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
+from tests.support.connect_worker import consume, worker_settings
 
-Started = Callable[[OffsetStore | StatusStore], None]
+Store = OffsetStore | StatusStore | ConfigStore
+Started = Callable[[Store], None]
 
 
 @pytest.fixture
@@ -25,29 +28,32 @@ def settings(broker: BrokerProcess, name: str) -> ConnectSettings:
     return worker_settings(broker, name)
 
 
-def worker_settings(broker: BrokerProcess, name: str) -> ConnectSettings:
-    return ConnectSettings(
-        bootstrap_servers=(broker.bootstrap,),
-        group_id=name,
-        config_storage_topic=f"{name}-configs",
-        offset_storage_topic=f"{name}-offsets",
-        offset_storage_partitions=3,
-        status_storage_topic=f"{name}-status",
-        status_storage_partitions=2,
-    )
-
-
 @pytest.fixture
 def started() -> Iterator[Started]:
-    stores: list[OffsetStore | StatusStore] = []
+    stores: list[Store] = []
 
-    def start(store: OffsetStore | StatusStore) -> None:
+    def start(store: Store) -> None:
         stores.append(store)
         store.start()
 
     yield start
     for store in stores:
         store.stop()
+
+
+@pytest.fixture
+def config_store(settings: ConnectSettings, started: Started) -> ConfigStore:
+    store = ConfigStore(settings)
+    started(store)
+    return store
+
+
+@pytest.fixture
+def writer(settings: ConnectSettings, config_store: ConfigStore) -> Iterator[ConfigWriter]:
+    writer = ConfigWriter(settings, config_store)
+    writer.start()
+    yield writer
+    writer.close()
 
 
 def test_an_offset_that_was_put_is_read_by_another_worker(settings: ConnectSettings, started: Started) -> None:
@@ -164,6 +170,101 @@ def test_topics_that_a_connector_uses_are_known_until_they_are_reset(
     assert store.topics("c") == []
 
 
+# --- the config topic ---
+
+
+def test_what_a_connector_is_to_do_is_read_by_another_worker(
+    broker: BrokerProcess, settings: ConnectSettings, started: Started, writer: ConfigWriter
+) -> None:
+    writer.put_connector("c", {"a": "1"}, target=Target.STOPPED)
+    writer.put_tasks("c", [{"n": "0"}, {"n": "1"}])
+    writer.put_leader(Leader(url="http://w:1", worker_id="w:1"))
+    writer.put_fencing("c", 2)
+    writer.put_redrive("c", "7", {"offset": 5})
+    writer.put_logger_level("connect", "DEBUG")
+    other = ConfigStore(settings)
+    started(other)
+    assert other.plan("c") == ConnectorPlan(
+        name="c",
+        config={"a": "1"},
+        target=Target.STOPPED,
+        tasks=({"n": "0"}, {"n": "1"}),
+        is_planned=True,
+        fenced_tasks=2,
+    )
+    assert other.leader == Leader(url="http://w:1", worker_id="w:1")
+    assert other.redrives("c") == {"7": {"offset": 5}}
+    assert other.logger_levels() == {"connect": "DEBUG"}
+    assert [key for key, _ in consume(broker, settings.config_storage_topic)][:2] == [b"target-state-c", b"connector-c"]
+
+
+def test_tasks_count_only_when_their_list_is_complete(
+    broker: BrokerProcess, settings: ConnectSettings, started: Started, config_store: ConfigStore
+) -> None:
+    topic = settings.config_storage_topic
+    produce(broker, topic, [(b"connector-c", b'{"properties":{}}'), (b"task-c-0", b'{"properties":{"n":"0"}}')])
+    config_store.refresh()
+    before = config_store.plan("c")
+    produce(broker, topic, [(b"commit-c", b'{"tasks":1}')])
+    config_store.refresh()
+    after = config_store.plan("c")
+    # Compaction has taken the record of the task that this belonged to.
+    produce(broker, topic, [(b"task-c-1", b'{"properties":{"n":"1"}}'), (b"commit-c", b'{"tasks":2}')])
+    config_store.refresh()
+    inconsistent = config_store.plan("c")
+    assert before is not None
+    assert after is not None
+    assert inconsistent is not None
+    assert (before.tasks, before.is_planned) == ((), False)
+    assert (after.tasks, after.is_planned) == (({"n": "0"},), True)
+    assert (inconsistent.tasks, inconsistent.is_planned) == ((), False)
+
+
+def test_a_removed_connector_leaves_only_what_must_be_fenced(config_store: ConfigStore, writer: ConfigWriter) -> None:
+    writer.put_connector("c", {"a": "1"})
+    writer.put_tasks("c", [{"n": "0"}])
+    writer.put_fencing("c", 1)
+    writer.put_target("c", Target.PAUSED)
+    writer.remove("c")
+    assert config_store.connectors() == []
+    writer.put_connector("c", {"a": "2"})
+    plan = config_store.plan("c")
+    assert plan is not None
+    assert (plan.target, plan.tasks, plan.is_planned, plan.fenced_tasks) == (Target.STARTED, (), False, 1)
+
+
+def test_records_that_nobody_understands_hide_nothing(
+    broker: BrokerProcess, settings: ConnectSettings, config_store: ConfigStore
+) -> None:
+    bad = [(b"connector-a", b"{"), (b"\xff", b"1"), (b"commit-a", b"[]"), (b"task-", b"{}"), (b"session-key", b"{}")]
+    produce(broker, settings.config_storage_topic, [*bad, (b"connector-b", b'{"properties":{"a":"1"}}')])
+    config_store.refresh()
+    assert config_store.connectors() == ["b"]
+
+
+def test_a_leader_that_was_replaced_can_write_no_more(
+    settings: ConnectSettings, config_store: ConfigStore, writer: ConfigWriter
+) -> None:
+    writer.put_connector("c", {"a": "1"})
+    successor = ConfigWriter(settings, config_store)
+    successor.start()
+    with pytest.raises(Deposed):
+        writer.put_connector("c", {"a": "2"})
+    with pytest.raises(Deposed):
+        writer.remove("c")
+    successor.put_target("c", Target.PAUSED)
+    plan = config_store.plan("c")
+    assert plan is not None
+    assert (plan.config, plan.target) == ({"a": "1"}, Target.PAUSED)
+    successor.close()
+
+
+def test_a_config_topic_of_more_than_one_partition_is_refused(broker: BrokerProcess, settings: ConnectSettings) -> None:
+    create_topic(broker, settings.config_storage_topic, partitions=2, configs={"cleanup.policy": "compact"})
+    with pytest.raises(ConfigError, match=r"config\.storage\.topic.*single partition.*found 2 partitions"):
+        ConfigStore(settings).start()
+
+
 def test_stores_go_on_after_the_broker_was_killed(tmp_path: Path, name: str) -> None:
     with BrokerProcess(tmp_path) as broker:
         settings = worker_settings(broker, name)
@@ -188,28 +289,3 @@ def produce(broker: BrokerProcess, topic: str, pairs: list[tuple[bytes, bytes]])
     for key, value in pairs:
         producer.produce(topic, key=key, value=value)
     assert producer.flush(30) == 0
-
-
-def consume(broker: BrokerProcess, topic: str) -> list[tuple[bytes, bytes | None]]:
-    """Everything in a topic, as a foreign client reads it."""
-    consumer = ForeignConsumer(
-        {
-            "bootstrap.servers": broker.bootstrap,
-            "group.id": "look",
-            "auto.offset.reset": "earliest",
-            "enable.partition.eof": True,
-        }
-    )
-    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
-    consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
-    found: list[tuple[int, bytes, bytes | None]] = []
-    ended = 0
-    while ended < len(partitions):
-        message = consumer.poll(10)
-        assert message is not None
-        if message.error():
-            ended += 1
-        else:
-            found.append((message.timestamp()[1], message.key() or b"", message.value()))
-    consumer.close()
-    return [(key, value) for _, key, value in sorted(found, key=lambda item: item[0])]

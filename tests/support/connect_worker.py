@@ -5,6 +5,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+from confluent_kafka import Consumer as ForeignConsumer
+from confluent_kafka import TopicPartition
 from typing_extensions import override
 
 from connect.api.config import INT, STRING, Config, option
@@ -232,3 +234,28 @@ def running_worker(settings: ConnectSettings, worker_id: str = "worker:1") -> It
 def table_source(**config: str) -> dict[str, str]:
     """The configuration of a source of tables."""
     return {"connector.class": "TableSource", "tasks.max": "4", **config}
+
+
+def consume(broker: BrokerProcess, topic: str) -> list[tuple[bytes, bytes | None]]:
+    """Everything in a topic, as a foreign client reads it."""
+    consumer = ForeignConsumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "look",
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+        }
+    )
+    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+    found: list[tuple[int, bytes, bytes | None]] = []
+    ended = 0
+    while ended < len(partitions):
+        message = consumer.poll(10)
+        assert message is not None
+        if message.error():
+            ended += 1
+        else:
+            found.append((message.timestamp()[1], message.key() or b"", message.value()))
+    consumer.close()
+    return [(key, value) for _, key, value in sorted(found, key=lambda item: item[0])]
