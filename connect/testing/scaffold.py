@@ -1,0 +1,52 @@
+"""Writes the skeleton of a connector: a small project that passes the standard suites (`caudal connect new NAME`)."""
+
+import importlib.util
+import keyword
+import re
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from connect.api.errors import ConfigError
+
+_TEMPLATES: Final = Path(__file__).with_name("templates")
+_NAME: Final = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
+_NAME_LENGTH_MAX: Final = 50
+_FILES: Final = {
+    "pyproject.toml": "pyproject.toml",
+    "README.md": "README.md",
+    "config.py": "$package/config.py",
+    "source.py": "$package/source.py",
+    "sink.py": "$package/sink.py",
+    "test_source.py": "tests/test_source.py",
+    "test_sink.py": "tests/test_sink.py",
+}
+"""Which template becomes which file."""
+
+
+def write_connector(name: str, parent: Path) -> list[Path]:
+    """Write a project of this name below a folder, and return its files; ConfigError when that cannot be."""
+    package = _package(name)
+    folder = parent / name
+    if folder.exists():
+        raise ConfigError(f"{folder} is there already: choose another name or another folder")
+    words = {"name": name, "package": package, "Name": "".join(map(str.capitalize, package.split("_")))}
+    written = [_write(folder / Template(target).substitute(words), source, words) for source, target in _FILES.items()]
+    about = folder / package / "__init__.py"
+    about.write_text(f'"""Connectors of {name}."""\n')
+    return sorted([*written, about])
+
+
+def _package(name: str) -> str:
+    package = name.replace("-", "_")
+    if not _NAME.fullmatch(name) or len(name) > _NAME_LENGTH_MAX or keyword.iskeyword(package):
+        raise ConfigError(f"{name!r} is no name for a connector: take small letters, digits and single dashes")
+    if importlib.util.find_spec(package) is not None:
+        raise ConfigError(f"{name!r} is the name of a Python package that is installed: choose another one")
+    return package
+
+
+def _write(path: Path, template: str, words: dict[str, str]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(Template((_TEMPLATES / f"{template}.template").read_text()).substitute(words))
+    return path

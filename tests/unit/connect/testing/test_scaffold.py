@@ -1,0 +1,42 @@
+"""The skeleton of a connector passes the standard suites as it is."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from connect.api.errors import ConfigError
+from connect.testing.scaffold import write_connector
+
+
+def test_a_new_connector_passes_the_standard_suites(tmp_path: Path) -> None:
+    files = write_connector("north-star", tmp_path)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+    done = subprocess.run(
+        command, cwd=tmp_path / "north-star", capture_output=True, text=True, check=False, timeout=100
+    )
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
+    assert {path.name for path in files} >= {"README.md", "pyproject.toml", "config.py", "source.py", "sink.py"}
+
+
+def test_a_new_connector_is_clean_code(tmp_path: Path) -> None:
+    write_connector("north-star", tmp_path)
+    command = [str(Path(sys.executable).with_name("ruff")), "check", "--isolated", "--select", "E,F,W,B,D1,UP"]
+    style = ["--line-length", "120", str(tmp_path / "north-star" / "north_star")]
+    done = subprocess.run([*command, *style], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("name", ["", "Big", "a b", "../up", "1st", "a--b", "class", "json", "x" * 51, "connectors"])
+def test_names_that_make_no_package_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="name"):
+        write_connector(name, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "north").mkdir()
+    with pytest.raises(ConfigError, match="already"):
+        write_connector("north", tmp_path)
