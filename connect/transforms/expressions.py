@@ -11,6 +11,7 @@ understood as well.
 import ast
 import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
@@ -43,11 +44,16 @@ _NODES: Final = (
     *(ast.And, ast.Or, ast.Not, ast.USub, ast.UAdd, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod),
     *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn, ast.Is, ast.IsNot),
 )
-_OPERATORS: Final = {node: run for node, run in DEFAULT_OPERATORS.items() if node in _NODES}
 _TOKEN: Final = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|&&|\|\||!(?!=)""", re.DOTALL)
 _WORDS: Final = {"&&": " and ", "||": " or ", "!": " not "}
 _MOST_TEXT: Final = 10_000
+_MOST_RESULT: Final = 1_000_000
 _MOST_NODES: Final = 1_000
+
+
+_FAULTS: Final = (
+    *(InvalidExpression, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
+)
 
 
 class Expression:
@@ -69,7 +75,7 @@ class Expression:
         names: dict[str, Value] = {name: read(record) for name, read in self._names}
         try:
             return self._evaluator.result(self._node, names)
-        except (InvalidExpression, ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        except _FAULTS as error:
             raise DataError(f"the expression {self._key} = {self._text[:500]} failed: {error}") from error
 
     def holds(self, record: Record) -> bool:
@@ -135,6 +141,18 @@ def _check(node: ast.AST, *, is_function: bool) -> None:
         raise ValueError("arguments of functions have no names")
 
 
+def _remainder(left: Value, right: Value) -> Value:
+    if not isinstance(left, int | float | Decimal):
+        raise TypeError("% is for numbers")  # text would be formatted, without any bound
+    return left % right
+
+
+_OPERATORS: Final = {
+    **{node: run for node, run in DEFAULT_OPERATORS.items() if node in _NODES},
+    ast.Mod: _remainder,
+}
+
+
 def _field(container: Value, key: Value) -> Value:
     if container is None:
         return None
@@ -153,6 +171,14 @@ def _text(value: Value) -> str | None:
 
 def _number(value: Value) -> Any:
     return int(value) if not isinstance(value, bytes) else int.from_bytes(value, "big", signed=True)
+
+
+def _replace(text: str | None, old: str, new: str) -> str | None:
+    if text is None:
+        return None
+    if text.count(old) * len(new) + len(text) > _MOST_RESULT:
+        raise ValueError(f"a text may have {_MOST_RESULT} characters")
+    return text.replace(old, new)
 
 
 def _matches(text: str | None, pattern: str) -> bool:
@@ -190,6 +216,6 @@ _FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
     "startswith": lambda text, start: text is not None and text.startswith(start),
     "endswith": lambda text, end: text is not None and text.endswith(end),
     "contains": lambda whole, part: whole is not None and part in whole,
-    "replace": lambda text, old, new: None if text is None else text.replace(old, new),
+    "replace": _replace,
     "split": lambda text, by: None if text is None else text.split(by),
 }

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from decimal import Decimal
+from functools import reduce
 from typing import Final
 
 from connect.api.data import (
@@ -33,6 +34,7 @@ _SIMPLE: Final[dict[type, Schema]] = {
     dt.date: DATE.as_optional(),
     dt.time: TIME.as_optional(),
 }
+_NUMBERS: Final = (OPTIONAL_INT32, OPTIONAL_INT64, OPTIONAL_FLOAT64)
 _INT32: Final = range(-(1 << 31), 1 << 31)
 _INT64: Final = range(-(1 << 63), 1 << 63)
 _MOST_NESTED: Final = 100
@@ -53,21 +55,24 @@ def schema_of(value: Value, *, name: str | None = None, narrow: bool = False, de
         )
         return Schema(Type.STRUCT, fields=tuple(fields), name=name, optional=True)
     if isinstance(value, (list, tuple)):
-        first = next((item for item in value if item is not None), None)
-        return array(_items(value, schema_of(first, narrow=narrow, depth=depth + 1)), optional=True)
+        items = [schema_of(item, narrow=narrow, depth=depth + 1) for item in value if item is not None]
+        return array(reduce(_both, items) if items else OPTIONAL_STRING, optional=True)
     return _simple(value, narrow=narrow)
 
 
-def _items(values: list[Value] | tuple[Value, ...], first: Schema) -> Schema:
-    """What all items fit: integers and fractions together are fractions, long and short integers long ones."""
-    kinds = {type(item) for item in values if item is not None}
-    if kinds == {int, float}:
-        return OPTIONAL_FLOAT64
-    if first == OPTIONAL_INT32 and any(item not in _INT32 for item in values if item is not None):
-        return OPTIONAL_INT64
-    if len(kinds) > 1:
-        raise DataError("a list whose items have different types has no schema")
-    return first
+def _both(one: Schema, other: Schema) -> Schema:
+    """What values of two schemas fit: structs have the fields of both, the wider number holds the other."""
+    if one == other:
+        return one
+    if one.type is Type.STRUCT and other.type is Type.STRUCT:
+        shared = {name: _both(schema, other.by_name.get(name, schema)) for name, schema in one.by_name.items()}
+        fields = {**shared, **{name: schema for name, schema in other.by_name.items() if name not in shared}}
+        return one.but(fields=tuple(Field(*item) for item in fields.items()))
+    if one.type is Type.ARRAY and other.type is Type.ARRAY and one.value_schema and other.value_schema:
+        return array(_both(one.value_schema, other.value_schema), optional=True)
+    if one in _NUMBERS and other in _NUMBERS:
+        return max(one, other, key=_NUMBERS.index)
+    raise DataError(f"a list with items of the types {one.type.value} and {other.type.value} has no schema")
 
 
 def _simple(value: Value, *, narrow: bool) -> Schema:

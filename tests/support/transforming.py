@@ -12,7 +12,7 @@ KAFKA = "org.apache.kafka.connect.transforms."
 
 
 def made(name: str, **options: str) -> Transform:
-    """A transform by its full name, or Kafka's without the package; `field_syntax_version` is `field.syntax.version`."""
+    """A transform by its full name, or Kafka's without the package; underscores in options are dots."""
     plugin = BY_NAME.get(name) or BY_NAME[KAFKA + name]
     return plugin({key.replace("_", "."): value for key, value in options.items()})
 

@@ -20,7 +20,8 @@ def test_the_name_of_the_header_must_be_told(options: dict[str, str]) -> None:
 
 def test_records_without_value_are_tombstones() -> None:
     predicate = RecordIsTombstone({})
-    assert [predicate.test(sink(None, value)) for value in (None, "", 0, {})] == [True, False, False, False]
+    values: list[object] = [None, "", 0, {}]
+    assert [predicate.test(sink(None, value)) for value in values] == [True, False, False, False]
 
 
 @pytest.mark.parametrize(

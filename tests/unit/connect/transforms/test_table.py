@@ -4,10 +4,18 @@ from connect.api.transform import Predicate, Transform
 from connect.transforms.table import PREDICATES, TRANSFORMS
 
 BOTH_SIDES = (
-    "Cast ExtractField Flatten HeaderFrom HoistField InsertField MaskField ReplaceField SetSchemaMetadata"
-    " TimestampConverter"
-).split()
-ALONE = "DropHeaders Filter InsertHeader RegexRouter TimestampRouter ValueToKey".split()
+    "Cast",
+    "ExtractField",
+    "Flatten",
+    "HeaderFrom",
+    "HoistField",
+    "InsertField",
+    "MaskField",
+    "ReplaceField",
+    "SetSchemaMetadata",
+    "TimestampConverter",
+)
+ALONE = ("DropHeaders", "Filter", "InsertHeader", "RegexRouter", "TimestampRouter", "ValueToKey")
 
 
 def test_everything_of_kafka_is_there() -> None:
