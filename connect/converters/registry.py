@@ -161,14 +161,14 @@ class SchemaRegistry:
         return reader.schema, reader.registered
 
     def version(self, topic: str, registered: RegisteredSchema, *, name: str | None) -> int | None:
-        """Which version of the topic's subject a schema is; None if it is in another subject."""
+        """Which version of the topic's subject a schema is; None if it is in another one, or nobody may look."""
         strategy = self._settings.strategy
         if strategy.needs_record_name and not name:
             return None
         subject = strategy.subject(topic, is_key=self.is_key, record_name=name)
         try:
             return self._client.lookup(subject, registered.definition).version
-        except SchemaNotFound:
+        except (NotAllowed, SchemaNotFound):
             return None
 
     def writer(self, topic: str, definition: SchemaDefinition | None, *, message: str | None = None) -> Writer:
