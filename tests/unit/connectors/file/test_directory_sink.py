@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 from connect.api import data
 from connect.api.data import Schema, Value
-from connect.api.errors import ConfigError, ConnectError, DataError
+from connect.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from connect.api.record import SinkRecord
 from connect.api.sink import SinkTask
 from connect.testing.contexts import FakeConnectorContext
@@ -182,10 +182,22 @@ class TestJson(FolderSuite):
             task.put(records[:8])
             free = task.pre_commit({(TOPIC, 0): 8})[TOPIC, 0]
             assert free == 0
-            with self.running(changes={**changes, "rotate.schedule.interval.ms": "50"}) as (task, _):
+            with self.running(changes={**changes, "flush.size": "3", "rotate.schedule.interval.ms": "5"}) as (task, _):
                 task.put(records[free:])
                 self.commit(task, records)
             assert self.is_there(records)
+
+    def test_records_that_come_again_because_a_commit_failed_are_written_once(self) -> None:
+        records = self.records(0, 7)
+        with self.running() as (task, _):
+            task.put(records)
+            self.break_other_side()
+            with pytest.raises(RetriableError):
+                task.pre_commit({(TOPIC, 0): 7})
+            self.mend_other_side()
+            task.put(records)
+            self.commit(task, records)
+        assert self.is_there(records)
 
     def test_after_a_crash_between_the_ledger_and_the_names_files_get_their_names(self) -> None:
         records = self.records(0, 10)
