@@ -41,6 +41,8 @@ class DatagenTask(SourceTask):
             offset, "random.seed", drawn if self.config.random_seed is None else self.config.random_seed
         )
         self._generated: Generated = generator_of(self.config.schema())
+        self._key_field = self.config.key_field
+        self._key_schema = self._generated.schema.field(self._key_field)
         self._pace = random.Random()
         self._due = 0.0
         self._enter_block()
@@ -68,12 +70,11 @@ class DatagenTask(SourceTask):
     def _record(self) -> SourceRecord:
         number = self._number
         value = self._next_value()
-        schema, key_field = self._generated.schema, self.config.key_field
         return SourceRecord(
             topic=self.config.kafka_topic,
-            key_schema=schema.field(key_field) if key_field else None,
-            key=value.get(key_field) if key_field else None,
-            value_schema=schema,
+            key_schema=self._key_schema,
+            key=value.get(self._key_field),
+            value_schema=self._generated.schema,
             value=value,
             headers=(
                 Header("task.generation", self._generation, INT64),

@@ -1,14 +1,18 @@
 """Options of the FileStream pair."""
 
-from connect.api.config import INT, STRING, Config, Importance, at_least, between, not_empty, option, optional
+from connect.api.config import INT, STRING, Config, Importance, Kind, at_least, between, not_empty, option
 
 _MEBIBYTE = 1 << 20
+_FILE = Kind[str | None](
+    name="string", wire=STRING.wire, read=lambda text: text or None, write=lambda text: text or "", allowed="a path"
+)
+"""A path; an empty one is none, as Kafka's own connector has it."""
 
 
 class FileStreamSourceConfig(Config):
     """Options of FileStreamSource."""
 
-    file: str | None = option(optional(STRING), default=None, importance=Importance.HIGH)
+    file: str | None = option(_FILE, default=None, importance=Importance.HIGH)
     """The file to read; its path is part of the offsets. Not set: the standard input, without offsets."""
     topic: str = option(STRING, check=not_empty(), importance=Importance.HIGH)
     """The topic that each line becomes a record of."""
@@ -23,5 +27,5 @@ class FileStreamSourceConfig(Config):
 class FileStreamSinkConfig(Config):
     """Options of FileStreamSink."""
 
-    file: str | None = option(optional(STRING), default=None, importance=Importance.HIGH)
+    file: str | None = option(_FILE, default=None, importance=Importance.HIGH)
     """The file that lines are added to; created when it is missing. Not set: the standard output."""

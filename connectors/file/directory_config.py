@@ -46,6 +46,10 @@ _PARTITIONER: Final = Check(
     accepts=lambda text: _short(text) in PARTITIONERS, allowed=f"one of {', '.join(PARTITIONERS)}"
 )
 _ONE_CHARACTER: Final = Check(accepts=lambda text: len(text) == 1, allowed="one character")
+_PATTERN: Final = Check(
+    accepts=lambda text: bool(text) and not text.startswith("/") and ".." not in text.split("/"),
+    allowed="a pattern below the folder, without ..",
+)
 _INTERVAL: Final = Check(accepts=lambda value: value == -1 or value >= 1, allowed="-1 (never) or at least 1")
 _COLUMNS: Final = Check(
     accepts=lambda pairs: all(_is_column(pair) for pair in pairs),
@@ -94,7 +98,7 @@ class DirectorySourceConfig(_FormatConfig):
 
     path: str = option(STRING, check=not_empty(), aliases=("input.path",), importance=Importance.HIGH)
     """The folder that files arrive in. They must be complete when they have their name: write, then rename."""
-    pattern: str = option(STRING, default="*", check=not_empty(), importance=Importance.HIGH)
+    pattern: str = option(STRING, default="*", check=_PATTERN, importance=Importance.HIGH)
     """Which files are meant, such as *.csv or **/*.json. Names that begin with a dot or end with .tmp never are."""
     topic: str = option(STRING, check=not_empty(), importance=Importance.HIGH)
     """The topic that records go to."""

@@ -7,6 +7,7 @@ its records are safe.
 
 import logging
 import shutil
+import time
 import zlib
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,6 +31,8 @@ log = logging.getLogger(__name__)
 TASKS_KEY = "directory.tasks"
 """How many tasks share the files; the connector tells its tasks."""
 LONGEST_WAIT_SECONDS = 1.0
+LOOKING_SHARE = 20
+"""Looking for files takes one part of so many of the time at most."""
 
 
 class _OpenFile:
@@ -67,6 +70,7 @@ class DirectorySourceTask(SourceTask):
         self._tasks = int(self.config.given.get(TASKS_KEY, "1"))
         self._lets_go = self.config.finished_policy != "keep"
         self._queue: deque[Path] = deque()
+        self._look_again = 0.0
         self._progress: dict[str, Mapping[str, Value]] = {}
         """The last offset of each file that is in the folder."""
         self._unsafe: Counter[str] = Counter()
@@ -108,13 +112,13 @@ class DirectorySourceTask(SourceTask):
 
     def _open_next(self) -> bool:
         """Open the next file that has something to read."""
-        if not self._queue:
+        if not self._queue and time.monotonic() >= self._look_again:
             self._queue.extend(self._arrived())
         while self._queue:
             path = self._queue.popleft()
             try:
                 arrival = Arrival.of(path, self._folder)
-                if self._is_new(arrival):
+                if arrival.name not in self._leaving:
                     self._open(arrival)
                     return True
             except FileNotFoundError:
@@ -126,31 +130,38 @@ class DirectorySourceTask(SourceTask):
     def _arrived(self) -> list[Path]:
         if not self._folder.is_dir():
             raise RetriableError(f"{self.config.path} is no folder, or not there yet")
+        begin = time.monotonic()
         oldest_ms = self.clock.now_ms() - self.config.file_minimum_age_ms
         elsewhere = Path(self.config.finished_path).resolve() if self.config.finished_path else None
-        found: list[tuple[object, Path]] = []
+        found: list[tuple[int, Path]] = []
+        present: set[str] = set()
         for path in arrivals(self._folder, self.config.pattern):
+            if not self._is_mine(path) or elsewhere in path.resolve().parents:
+                continue
             try:
-                modified_ms = path.stat().st_mtime_ns // 1_000_000
+                status = path.stat()
             except FileNotFoundError:
                 continue
-            if not self._is_mine(path) or elsewhere in path.resolve().parents:
+            name, modified_ms = path.relative_to(self._folder).as_posix(), status.st_mtime_ns // 1_000_000
+            present.add(name)
+            if self._is_read(name, status.st_size, modified_ms):
                 continue
             if modified_ms <= oldest_ms or not self.config.file_minimum_age_ms:
                 found.append((modified_ms if self.config.files_order == "modified" else 0, path))
-        present = {path.relative_to(self._folder).as_posix() for _, path in found}
         self._progress = {name: offset for name, offset in self._progress.items() if name in present}
-        return [path for _, path in sorted(found, key=lambda item: (item[0], item[1]))]
+        # A folder with very many files must not be looked at all the time.
+        pause = max(self.config.poll_interval_ms / 1000, LOOKING_SHARE * (time.monotonic() - begin))
+        self._look_again = time.monotonic() + pause
+        return [path for _, path in sorted(found)]
+
+    def _is_read(self, name: str, size: int, modified_ms: int) -> bool:
+        """Whether all of a file was read, and it has not changed since."""
+        offset = self._progress.get(name) or {}
+        return bool(offset.get("is_last")) and (offset["size"], offset["modified"]) == (size, modified_ms)
 
     def _is_mine(self, path: Path) -> bool:
         name = path.relative_to(self._folder).as_posix()
         return zlib.crc32(name.encode()) % self._tasks == self.context.task % self._tasks
-
-    def _is_new(self, arrival: Arrival) -> bool:
-        offset = self._progress.get(arrival.name)
-        if offset is None or arrival.name in self._leaving:
-            return offset is None
-        return not (offset.get("is_last") and arrival.resumes(offset, may_grow=False))
 
     # --- reading ---
 
@@ -158,9 +169,12 @@ class DirectorySourceTask(SourceTask):
         offset = self._progress.get(arrival.name) or self.context.offset(arrival.partition)
         may_grow = self.config.finished_policy == "keep" or not (offset or {}).get("is_last")
         position = offset["position"] if offset and arrival.resumes(offset, may_grow=may_grow) else 0
+        if offset and position and offset.get("is_last") and arrival.resumes(offset, may_grow=False):
+            self._finish(arrival, position)
+            return
         self._file = _OpenFile(arrival, self.config, position=position)
         if self._file.is_at_end:
-            self._finish(self._file)
+            self._finish(arrival, position)
 
     def _read(self) -> Sequence[SourceRecord]:
         file = self._file
@@ -177,7 +191,7 @@ class DirectorySourceTask(SourceTask):
             self._unsafe[file.arrival.name] += len(records)
         self._progress[file.arrival.name] = self._offset(file.arrival, file.position, is_last=file.is_at_end)
         if file.is_at_end:
-            self._finish(file)
+            self._finish(file.arrival, file.position)
         return records
 
     def _records(self, file: _OpenFile, chunk: Chunk, first: int) -> list[SourceRecord]:
@@ -216,11 +230,11 @@ class DirectorySourceTask(SourceTask):
 
     # --- what becomes of a file ---
 
-    def _finish(self, file: _OpenFile) -> None:
+    def _finish(self, arrival: Arrival, position: int) -> None:
         """Everything was read: the file leaves as soon as its records are safe."""
         self._file = None
-        name = file.arrival.name
-        self._progress[name] = self._offset(file.arrival, file.position, is_last=True)
+        name = arrival.name
+        self._progress[name] = self._offset(arrival, position, is_last=True)
         if not self._lets_go:
             return
         target = self.config.finished_path if self.config.finished_policy == "move" else None

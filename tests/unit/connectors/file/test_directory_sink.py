@@ -213,7 +213,7 @@ class TestJson(FolderSuite):
             assert self.is_there(records)
 
     def test_what_a_crash_has_left_is_cleared_up(self) -> None:
-        with self.abandoned() as (task, _):
+        with self.abandoned(changes={"rotate.schedule.interval.ms": "-1"}) as (task, _):
             task.put([sink_record(TOPIC, 0, value="x" * 3_000_000)])
             task.put([])
             assert list(self.folder.rglob("*.tmp")) != []
