@@ -54,6 +54,10 @@ class Sizes:
     """Single-record requests to the REST proxy."""
     proxy_records: int
     """Records sent in batches, and read, through the REST proxy."""
+    connect_records: int
+    """Records that each task of Connect carries."""
+    connect_connectors: int
+    """Connectors that a worker holds while its REST API is measured."""
 
 
 FULL: Final = Sizes(
@@ -69,6 +73,8 @@ FULL: Final = Sizes(
     registry_requests=40_000,
     proxy_requests=12_000,
     proxy_records=500_000,
+    connect_records=500_000,
+    connect_connectors=500,
 )
 TINY: Final = Sizes(
     stream_bytes=8 * MB,
@@ -83,6 +89,8 @@ TINY: Final = Sizes(
     registry_requests=200,
     proxy_requests=60,
     proxy_records=2_000,
+    connect_records=2_000,
+    connect_connectors=5,
 )
 
 
