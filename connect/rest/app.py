@@ -6,11 +6,12 @@ from fastapi import FastAPI
 
 from connect.rest import document
 from connect.rest.forwarding import Leader, led_route
-from connect.rest.routes import connectors, offsets, states, worker
+from connect.rest.routes import connectors, dry_run, offsets, states, worker
 from connect.rest.routes import dead_letters as letter_routes
 from connect.rest.routes import plugins as plugin_routes
 from connect.rest.supervising import DeadLetters, Supervising
 from connect.runtime.config_providers import ConfigProviders
+from connect.runtime.dry_run import DryRun
 from connect.runtime.errors import WorkerError
 from connect.runtime.loggers import Loggers
 from connect.runtime.plugins import Plugins
@@ -51,12 +52,14 @@ def application(
     _remove(app, "/health")  # Kafka Connect has words of its own for it
     route_class = led_route(Leader(settings), timeout_seconds=settings.rest_request_timeout_ms / 1000)
 
+    trial = DryRun(plugins=plugins, providers=providers, settings=settings)
     for router in (
         worker.router(supervisor, route_class=route_class, loggers=loggers or Loggers()),
         connectors.router(supervisor, route_class=route_class),
         states.router(supervisor, route_class=route_class),
         offsets.router(supervisor, route_class=route_class, settings=settings),
         plugin_routes.router(plugins, route_class=route_class, providers=providers, settings=settings),
+        dry_run.router(trial, route_class=route_class, plugins=plugins),
     ):
         app.include_router(router)
     if dead_letters is not None:

@@ -30,6 +30,7 @@ async def test_every_operation_is_there(document: dict[str, Any]) -> None:
         "GET /metrics",
         "GET /connectors",
         "POST /connectors",
+        "POST /connectors/dry-run",
         f"GET {one}",
         f"DELETE {one}",
         f"GET {one}/config",

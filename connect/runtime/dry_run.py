@@ -1,0 +1,225 @@
+"""Shows what a configuration would do to records that somebody made up, or took from dead letters.
+
+Records of a sink pass its converters and transforms; those of a source, its transforms alone, since its converters may
+register schemas. Nothing is written anywhere: the connector itself is not made.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from connect.api.data import Schema
+from connect.api.errors import java_name_of
+from connect.api.record import Header, Record, SinkRecord
+from connect.api.sink import SinkConnector
+from connect.runtime.config_providers import ConfigProviders, concealed
+from connect.runtime.conversion import Conversion, class_name_of, conversion_of
+from connect.runtime.error_policy import Stage
+from connect.runtime.plugins import Plugins
+from connect.runtime.validation import definition_class, validate
+from connect.settings import ConnectSettings
+from connect.transforms.chain import Step
+
+T = TypeVar("T")
+_CONVERTER: Final = re.compile(r"(key|value|header)\.converter")
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """A record to try a configuration with; of a source, key and value are data already."""
+
+    topic: str
+    key: Any = None
+    value: Any = None
+    partition: int = 0
+    offset: int = 0
+    timestamp: int | None = None
+    headers: Sequence[tuple[str, bytes | None]] = ()
+
+
+class RecordView(msgspec.Struct, frozen=True, kw_only=True):
+    """A record as it would reach the next step."""
+
+    topic: str
+    partition: int | None
+    timestamp: int | None
+    key: Any
+    value: Any
+    key_schema: dict[str, Any] | None
+    value_schema: dict[str, Any] | None
+    headers: list[tuple[str, Any]]
+
+
+class StepView(msgspec.Struct, frozen=True, kw_only=True, rename={"class_name": "class"}):
+    """What one step made of a record; nothing when it was dropped."""
+
+    stage: str
+    name: str
+    class_name: str
+    record: RecordView | None
+
+
+class SampleError(msgspec.Struct, frozen=True, kw_only=True, rename={"class_name": "class"}):
+    """Why a record would fail."""
+
+    stage: str
+    class_name: str
+    exception: str
+    message: str
+
+
+class Outcome(msgspec.Struct, kw_only=True):
+    """What would become of a record."""
+
+    steps: list[StepView] = []
+    result: RecordView | None = None
+    dropped: bool = False
+    error: SampleError | None = None
+
+
+class DryRun:
+    """Tries configurations. Blocking; safe for any number of threads."""
+
+    def __init__(self, *, plugins: Plugins, providers: ConfigProviders, settings: ConnectSettings) -> None:
+        self._plugins = plugins
+        self._providers = providers
+        self._settings = settings
+
+    def __call__(self, config: Mapping[str, str | None], samples: Sequence[Sample]) -> list[Outcome]:
+        """What would become of each record; BadRequest when the configuration is wrong.
+
+        Placeholders are filled in for converters alone: what transforms make of them would be shown.
+        """
+        validate(config, plugins=self._plugins, providers=self._providers, settings=self._settings).require()
+        given = {key: value for key, value in config.items() if value is not None}
+        resolved = given | self._providers.resolve({key: given[key] for key in given if _CONVERTER.match(key)})
+        connector = self._plugins.connector(resolved["connector.class"].strip())
+        conversion = conversion_of(definition_class(connector).parse(resolved), self._plugins, self._settings)
+        first = _converted if issubclass(connector, SinkConnector) else _as_given
+        secrets = self._providers.secrets(given)
+        try:
+            return [_Trial(conversion, secrets).run(sample, first) for sample in samples]
+        finally:
+            conversion.close()
+
+
+class _Failed(Exception):
+    """A step failed; the others make no sense."""
+
+
+class _Trial:
+    """One record on its way."""
+
+    def __init__(self, conversion: Conversion, secrets: Mapping[str, str]) -> None:
+        self.conversion = conversion
+        self._secrets = secrets
+        self._outcome = Outcome(steps=[])
+
+    def run(self, sample: Sample, first: "Callable[[_Trial, Sample], Record]") -> Outcome:
+        with suppress(_Failed):
+            record: Record | None = first(self, sample)
+            for step in self.conversion.chain.steps:
+                if record is not None:
+                    record = self._stepped(step, record)
+            self._outcome.result = None if record is None else _shown(record)
+            self._outcome.dropped = record is None
+        return self._outcome
+
+    def attempt(self, stage: Stage, class_name: str, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except Exception as error:
+            message = concealed(str(error), self._secrets)
+            exception = java_name_of(error)
+            self._outcome.error = SampleError(
+                stage=stage.value, class_name=class_name, exception=exception, message=message
+            )
+            raise _Failed from error
+
+    def _stepped(self, step: Step, record: Record) -> Record | None:
+        changed = self.attempt(Stage.TRANSFORMATION, step.class_name, partial(step.apply, record))
+        shown = None if changed is None else _shown(changed)
+        self._outcome.steps.append(
+            StepView(stage=Stage.TRANSFORMATION.value, name=step.name, class_name=step.class_name, record=shown)
+        )
+        return changed
+
+
+def _converted(trial: _Trial, sample: Sample) -> Record:
+    given, topic = trial.conversion, sample.topic
+    key_schema, key = trial.attempt(
+        Stage.KEY_CONVERTER,
+        class_name_of(given.key),
+        lambda: given.key.to_connect(topic, sample.key, sample.headers),
+    )
+    value_schema, value = trial.attempt(
+        Stage.VALUE_CONVERTER,
+        class_name_of(given.value),
+        lambda: given.value.to_connect(topic, sample.value, sample.headers),
+    )
+    headers = trial.attempt(Stage.HEADER_CONVERTER, class_name_of(given.headers), lambda: _headers(given, sample))
+    return SinkRecord(
+        topic=topic,
+        partition=sample.partition,
+        key_schema=key_schema,
+        key=key,
+        value_schema=value_schema,
+        value=value,
+        timestamp_ms=sample.timestamp,
+        headers=headers,
+        offset=sample.offset,
+        timestamp_type="" if sample.timestamp is None else "CreateTime",
+        original_topic=topic,
+        original_partition=sample.partition,
+        original_offset=sample.offset,
+    )
+
+
+def _headers(given: Conversion, sample: Sample) -> tuple[Header, ...]:
+    read = [(name, given.headers.to_connect_header(sample.topic, name, data)) for name, data in sample.headers]
+    return tuple(Header(name, value, schema) for name, (schema, value) in read)
+
+
+def _as_given(trial: _Trial, sample: Sample) -> Record:
+    """What a source would hand over: data without a schema."""
+    return Record(
+        topic=sample.topic,
+        key=sample.key,
+        value=sample.value,
+        timestamp_ms=sample.timestamp,
+        headers=_headers(trial.conversion, sample),
+    )
+
+
+def _shown(record: Record) -> RecordView:
+    return RecordView(
+        topic=record.topic,
+        partition=record.partition,
+        timestamp=record.timestamp_ms,
+        key=record.key,
+        value=record.value,
+        key_schema=_schema(record.key_schema),
+        value_schema=_schema(record.value_schema),
+        headers=[(header.key, header.value) for header in record.headers],
+    )
+
+
+def _schema(schema: Schema | None) -> dict[str, Any] | None:
+    """A schema without what it leaves open."""
+    if schema is None:
+        return None
+    told: dict[str, Any] = {"type": schema.type.value, "optional": schema.optional}
+    parts = {"name": schema.name, "version": schema.version, "default": schema.default, "doc": schema.doc}
+    told |= {name: part for name, part in parts.items() if part is not None}
+    if schema.parameters:
+        told["parameters"] = dict(schema.parameters)
+    if schema.fields:
+        told["fields"] = [{"name": field.name, "schema": _schema(field.schema)} for field in schema.fields]
+    if schema.key_schema:
+        told["keys"] = _schema(schema.key_schema)
+    if schema.value_schema:
+        told["values"] = _schema(schema.value_schema)
+    return told
