@@ -51,12 +51,10 @@ def _from_json(type_: AvroType, schema: Schema, value: Json) -> Value:
         return None
     match type_:
         case Union():
-            branch = type_.branches[0]  # of which defaults are
-            if branch.kind == "null":
-                return None
+            branch = next(branch for branch in type_.branches if branch.kind != "null")
             if not names.is_union(schema):
                 return _from_json(branch, schema, value)
-            member = schema.fields[0]
+            member = schema.fields[0]  # Defaults are of the first branch.
             return {member.name: _from_json(branch, member.schema, value)}
         case Record():
             parts = {field.name: field.type for field in type_.fields}

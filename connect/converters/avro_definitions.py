@@ -4,7 +4,7 @@ the registry then gives both the same id."""
 import json
 from typing import Any, Final
 
-from connect.api.data import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, Schema, Type
+from connect.api.data import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, Schema, Type, Value
 from connect.api.errors import DataError
 from connect.api.logical import scale_of
 from connect.converters import avro_config as names
@@ -85,8 +85,7 @@ class _Definitions:
         made = self._named_or_plain(plain, namespace)
         if ignores_optional or not schema.optional:
             return made
-        is_null_last = schema.default is not None and schema.type is not Type.STRUCT
-        return [made, "null"] if is_null_last else ["null", made]
+        return ["null", made] if _is_null_first(schema) else [made, "null"]
 
     def _union(self, schema: Schema, namespace: str | None) -> Definition:
         branches = [self.of(field.schema, namespace=namespace, ignores_optional=True) for field in schema.fields]
@@ -188,10 +187,8 @@ class _Definitions:
     ) -> dict[str, Definition]:
         made = {"name": name, "type": self.of(schema, namespace=namespace), **_given(doc=doc)}
         if schema.default is not None:
-            made["default"] = default_to_avro(schema, schema.default, self._config)
-            is_null_first = schema.optional and schema.type is Type.STRUCT
-            if is_null_first or not _has_avro_default(schema, self._config):
-                del made["default"]  # Avro allows none such; `connect.default` tells it.
+            if _is_avro_default(schema, schema.default, self._config):  # Otherwise `connect.default` alone tells it.
+                made["default"] = default_to_avro(schema, schema.default, self._config)
         elif schema.optional:
             made["default"] = None
         return made
@@ -245,9 +242,27 @@ class _Definitions:
         return {key: value for key, value in told.items() if value is not None}
 
 
-def _has_avro_default(schema: Schema, config: AvroConfig) -> bool:
-    """Whether Avro can tell the default: not that of a map that is written as a list of entries."""
-    return schema.type is not Type.MAP or config.has_text_keys(schema)
+def _is_avro_default(schema: Schema, value: Value, config: AvroConfig) -> bool:
+    """Whether Avro can tell a default: values of unions must be of the first branch, entries of maps are records."""
+    if schema.optional and (value is None) is not _is_null_first(schema):
+        return False
+    match schema.type:
+        case Type.ARRAY if schema.value_schema is not None:
+            items = schema.value_schema
+            return all(_is_avro_default(items, item, config) for item in value)
+        case Type.MAP if schema.value_schema is not None:
+            items = schema.value_schema
+            return config.has_text_keys(schema) and all(_is_avro_default(items, i, config) for i in value.values())
+        case Type.STRUCT if value is not None:
+            members = schema.fields[:1] if names.is_union(schema) else schema.fields
+            return all(_is_avro_default(member.schema, value.get(member.name), config) for member in members)
+        case _:
+            return value is not None or schema.optional
+
+
+def _is_null_first(schema: Schema) -> bool:
+    """Whether null is the first branch of the union that an optional schema becomes."""
+    return schema.default is None or schema.type is Type.STRUCT
 
 
 def _given(**values: str | None) -> dict[str, Definition]:

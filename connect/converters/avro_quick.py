@@ -1,8 +1,8 @@
-"""Flat records of Avro by straight-line code, made for each schema: a fraction of the time of the library.
+"""Records of Avro by straight-line code, made for each schema: a fraction of the time of the library.
 
 The code takes what is as usual: data that is whole, lengths below 64, texts in UTF-8. For all else it gives up, and
-the reader that it stands in for decides what is wrong. It reads records of plain types, optional or not; other
-schemas have no such code.
+the reader that it stands in for decides what is wrong. It reads records of plain types and of such records, optional or
+not; schemas with lists or maps have no such code.
 """
 
 import struct
@@ -24,14 +24,14 @@ _MAX_VARINT_SHIFT: Final = 63
 
 
 def quick_reader(root: AvroType, schema: Schema, slow: Read) -> Read | None:
-    """A reader of flat records that asks `slow` about whatever is unusual; None for other schemas."""
-    if not isinstance(root, Record) or not 0 < len(root.fields) <= _MAX_FIELDS:
+    """A reader of records that asks `slow` about whatever is unusual; None for other schemas."""
+    if not isinstance(root, Record):
         return None
     code = _Code()
-    for index, field in enumerate(root.fields):
-        if not code.add(index, field.type, schema.by_name[field.name]):
-            return None
-    quick = code.compiled([field.name for field in root.fields])
+    lines = code.of(root, schema)
+    if not lines or code.count > _MAX_FIELDS:
+        return None
+    quick = code.compiled(lines)
 
     def read(data: bytes, start: int) -> Value:
         try:
@@ -58,10 +58,11 @@ def read_number(data: bytes, position: int) -> tuple[int, int]:
 
 
 class _Code:
-    """Statements that read one field after another."""
+    """Makes statements that read one value after another, and knows what these refer to."""
 
     def __init__(self) -> None:
-        self._lines: list[str] = []
+        self.count = 0
+        """How many values were given a name."""
         self._names: dict[str, Any] = {
             "number": read_number,
             "float_at": struct.Struct("<f").unpack_from,
@@ -73,40 +74,57 @@ class _Code:
             "decimal_of": decimal_of,
         }
 
-    def add(self, index: int, type_: AvroType, schema: Schema) -> bool:
-        """One more field; False if there is no code for its type."""
+    def of(self, type_: AvroType, schema: Schema) -> list[str]:
+        """The statements that leave a value in the next name; none if there is no code for its type."""
+        value = f"v{self.count}"
+        self.count += 1
         if not isinstance(type_, Union):
-            lines = self._plain(index, type_, schema)
-            self._lines += lines
-            return bool(lines)
+            return self._single(value, type_, schema)
         kinds = [branch.kind for branch in type_.branches]
         if len(kinds) != 2 or "null" not in kinds:
-            return False
+            return []
         null = kinds.index("null")
-        lines = self._plain(index, type_.branches[1 - null], schema)
-        self._lines += [
+        lines = self._single(value, type_.branches[1 - null], schema)
+        return lines and [
             "b = data[p]; p += 1",
-            f"if b == {2 * null}: v{index} = None",
+            f"if b == {2 * null}: {value} = None",
             f"elif b == {2 - 2 * null}:",
             *(f"    {line}" for line in lines),
             "else: raise ValueError",
         ]
-        return bool(lines)
 
-    def _plain(self, index: int, type_: AvroType, schema: Schema) -> list[str]:
-        value = f"v{index}"
-        if isinstance(type_, Enum):
-            self._names[f"symbols{index}"] = tuple(type_.symbols)
-            return ["b = data[p]", "if b & 0x81: raise ValueError", f"{value} = symbols{index}[b >> 1]; p += 1"]
-        if not isinstance(type_, Primitive):
-            return []
-        match type_.kind:
+    def _single(self, value: str, type_: AvroType, schema: Schema) -> list[str]:
+        match type_:
+            case Record():
+                return self._record(value, type_, schema)
+            case Enum():
+                self._names[f"symbols_{value}"] = tuple(type_.symbols)
+                return ["b = data[p]", "if b & 0x81: raise ValueError", f"{value} = symbols_{value}[b >> 1]; p += 1"]
+            case Primitive():
+                return self._primitive(value, type_.kind, schema)
+            case _:
+                return []
+
+    def _record(self, value: str, record: Record, schema: Schema) -> list[str]:
+        lines: list[str] = []
+        pairs = []
+        for field in record.fields:
+            # Names of fields are quoted, and all else that is in the code was written here.
+            pairs.append(f"{field.name!r}: v{self.count}")
+            part = self.of(field.type, schema.by_name[field.name])
+            if not part:
+                return []
+            lines += part
+        return [*lines, f"{value} = {{{', '.join(pairs)}}}"]
+
+    def _primitive(self, value: str, kind: str, schema: Schema) -> list[str]:
+        match kind:
             case "string":
                 return [*_LENGTH, f"{value} = data[p:e].decode(); p = e"]
             case "bytes":
                 return [*_LENGTH, f"{value} = {self._bytes('data[p:e]', schema)}; p = e"]
             case "int" | "long":
-                return self._number(value, type_.kind, schema)
+                return self._number(value, kind, schema)
             case "double":
                 return [f"{value} = double_at(data, p)[0]; p += 8"]
             case "float":
@@ -136,11 +154,9 @@ class _Code:
                 lines.append(f"{value} = time_of({value})")
         return lines
 
-    def compiled(self, fields: list[str]) -> Read:
-        """The function."""
-        # Names of fields are quoted, and all else that is in the code was written here.
-        pairs = ", ".join(f"{name!r}: v{index}" for index, name in enumerate(fields))
-        body = "\n    ".join(["n = len(data)", *self._lines, "if p > n: raise ValueError", f"return {{{pairs}}}"])
+    def compiled(self, lines: list[str]) -> Read:
+        """The function that returns the first value."""
+        body = "\n    ".join(["n = len(data)", *lines, "if p > n: raise ValueError", "return v0"])
         exec(f"def quick(data, p):\n    {body}\n", self._names)
         made: Read = self._names["quick"]
         return made

@@ -5,13 +5,13 @@ from typing import Any, Final
 
 import msgspec
 
-from connect.api.data import DECIMAL_NAME, Schema, Type, Value
+from connect.api.data import Schema, Type, Value
 from connect.api.errors import DataError
-from connect.api.logical import decimal_of, scale_of
 from connect.converters import avro_config as names
 from connect.converters.avro_config import AvroConfig
 from connect.converters.avro_defaults import from_view
 from connect.converters.avro_quick import quick_reader
+from connect.converters.stored import from_stored
 from schema_registry.formats.avro import AvroSchema
 from schema_registry.formats.avro_types import Array, Enum, Fixed, Map, Primitive, Record, Union
 from schema_registry.formats.avro_types import Type as AvroType
@@ -23,6 +23,7 @@ Read = Callable[[bytes, int], Value]
 Change = Callable[[Any], Value]
 
 _KEPT: Final = frozenset({("int", "date"), ("int", "time-millis"), ("long", "timestamp-millis")})
+"""Logical types that the library reads. Decimals it would round to their precision, and it refuses some scales."""
 
 
 def reading(root: AvroType, schema: Schema | None, config: AvroConfig) -> Read:
@@ -163,11 +164,10 @@ def _change(type_: AvroType, schema: Schema) -> Change | None:
             return _array_change(_change(type_.items, _values(schema)))
         case Map():
             return _map_change(_change(type_.values, _values(schema)))
-        case _:
-            if schema.name != DECIMAL_NAME:
-                return None
-            scale = scale_of(schema)  # The library would round to the precision, and refuses some scales.
-            return lambda value: decimal_of(value, scale)
+        case Primitive() | Fixed():
+            return None if _is_kept(type_) else from_stored(schema)
+        case Enum():
+            return None
 
 
 def _array_change(item: Change | None) -> Change | None:

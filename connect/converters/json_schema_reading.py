@@ -115,7 +115,7 @@ def _union(schema: Schema) -> Change:
         for name, member, present in members:
             if _is_of_type(member, value):
                 return {name: present(value)}
-            common = len(member.by_name.keys() & value.keys()) if _may_be_struct(member, value) else -1
+            common = _common_properties(member, value)
             if common > most:
                 best, most = (name, present), common
         if best is None:
@@ -126,8 +126,13 @@ def _union(schema: Schema) -> Change:
     return change
 
 
-def _may_be_struct(schema: Schema, value: Json) -> bool:
-    return schema.type is Type.STRUCT and isinstance(value, dict)
+def _common_properties(schema: Schema, value: Json) -> int:
+    """How many properties of an object, and of objects in it, are fields of a struct; -1 where there is none."""
+    if schema.type is not Type.STRUCT or not isinstance(value, dict):
+        return -1
+    names_of_both = schema.by_name.keys() & value.keys()
+    below = (_common_properties(schema.by_name[name], value[name]) for name in names_of_both)
+    return len(names_of_both) + sum(max(count, 0) for count in below)
 
 
 def _is_of_type(schema: Schema, value: Json) -> bool:

@@ -155,6 +155,31 @@ BOTH_WAYS: list[tuple[Schema, Any]] = [
         ),
     ),
     (
+        struct(
+            {"a": array(OPTIONAL_STRING).but(default=["x"]), "b": mapping(INT32, INT32).but(default={1: 2})}, name="R"
+        ),
+        record(
+            {
+                "name": "a",
+                "type": {"type": "array", "items": ["null", "string"], "connect.default": ["x"]},
+            },
+            {
+                "name": "b",
+                "type": {
+                    "type": "array",
+                    "items": record(
+                        {"name": "key", "type": "int"},
+                        {"name": "value", "type": "int"},
+                        name="MapEntry",
+                        namespace=NAMESPACE,
+                    ),
+                    "connect.default": [[1, 2]],
+                },
+            },
+            **{"connect.name": "R"},
+        ),
+    ),
+    (
         struct({"a": INNER, "b": INNER.as_optional(), "c": array(INNER)}, name="a.R"),
         record(
             {"name": "a", "type": INNER_AVRO},

@@ -284,6 +284,48 @@ def test_logical_types_that_connect_does_not_know_are_read_as_stored(definition:
     assert read(root, data) == {"a": expected, "b": 1}
 
 
+LEGACY: list[tuple[dict[str, Any], Any, Any]] = [
+    ({"type": "long", "connect.name": "org.apache.kafka.connect.data.Timestamp", "connect.version": 1}, 0, "moment"),
+    ({"type": "int", "connect.name": "org.apache.kafka.connect.data.Date", "connect.version": 1}, 0, "day"),
+    (
+        {
+            "type": "bytes",
+            "connect.name": "org.apache.kafka.connect.data.Decimal",
+            "connect.version": 1,
+            "connect.parameters": {"scale": "2"},
+        },
+        b"}",
+        "price",
+    ),
+]
+EXPECTED = {"moment": dt.datetime(1970, 1, 1, tzinfo=dt.UTC), "day": dt.date(1970, 1, 1), "price": Decimal("1.25")}
+
+
+@pytest.mark.parametrize(("definition", "stored", "name"), LEGACY)
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_logical_types_are_known_by_their_connect_name_alone(
+    definition: dict[str, Any], stored: Any, name: str, is_nested: bool
+) -> None:
+    type_: Any = {"type": "array", "items": definition} if is_nested else definition
+    root = {"type": "record", "name": "R", "fields": [{"name": "a", "type": type_}]}
+    data = AvroCodec(avro.parse(json.dumps(root))).encode({"a": [stored] if is_nested else stored})
+
+    assert read(root, data) == {"a": [EXPECTED[name]] if is_nested else EXPECTED[name]}
+
+
+NESTED = struct({"before": FLAT.as_optional(), "after": FLAT, "op": STRING}, name="Envelope")
+NESTED_SCHEMA = avro.parse(from_connect_schema(NESTED, CONFIG))
+
+
+@given(st.none() | flat_values, flat_values)
+def test_records_in_records_are_written_and_read_as_fastavro_does_it(before: Any, after: Any) -> None:
+    value = {"before": before, "after": after, "op": "c"}
+    data = writing(NESTED_SCHEMA.root, NESTED, CONFIG)(value)
+
+    assert AvroCodec(NESTED_SCHEMA).decode(data) == value
+    assert reading(NESTED_SCHEMA.root, NESTED, CONFIG)(data, 0) == value
+
+
 def test_names_that_were_scrubbed_still_find_their_fields() -> None:
     config = AvroConfig.parse({"schema.registry.url": "http://registry", "scrub.invalid.names": "true"})
     schema = struct({"a-b": INT32, "c.d": OPTIONAL_STRING})

@@ -113,6 +113,11 @@ READ_ONLY: list[tuple[Schema, str, Any]] = [
     (struct({"a": OPTIONAL_INT32.but(default=7)}), '{"a":null}', {"a": 7}),
     (struct({"a": one_of(INT32, FLOAT64)}), '{"a":1.5}', {"a": branch(1, 1.5)}),
     (one_of(struct({"x": INT32}), POINT), '{"x":1,"y":2}', branch(1, {"x": 1, "y": 2})),
+    (
+        one_of(struct({"c": struct({"a": STRING})}), struct({"c": struct({"b": STRING})})),
+        '{"c":{"b":"x"}}',
+        branch(1, {"c": {"b": "x"}}),
+    ),
     (STRING.but(parameters={"io.confluent.connect.json.Enum": ""}), "3", "3"),
 ]
 
