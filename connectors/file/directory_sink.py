@@ -19,11 +19,11 @@ from typing import Any, ClassVar, NamedTuple
 from typing_extensions import override
 
 from connect.api.config import Config, Problem
-from connect.api.errors import ConnectError, DataError, RetriableError
+from connect.api.errors import DataError, RetriableError
 from connect.api.record import SinkRecord
 from connect.api.sink import Place, SinkConnector, SinkContext, SinkTask
 from connectors.file.directory_config import DirectorySinkConfig
-from connectors.file.ledger import Ledger, Rename
+from connectors.file.ledger import Ledger, LedgerChanged, Rename
 from connectors.file.open_file import Key, OpenFile
 from connectors.file.partitioners import folder_name, partitioner_of
 from connectors.file.writers import FORMATS
@@ -39,6 +39,13 @@ class _Part(NamedTuple):
     file: OpenFile
     records: Sequence[SinkRecord]
     encoded: Any
+
+
+class _Awaited(NamedTuple):
+    """The offset that is read from again, and which one came instead, when another one came."""
+
+    start: int
+    instead: int | None = None
 
 
 class _Partition:
@@ -66,6 +73,8 @@ class DirectorySinkTask(SinkTask):
     def __init__(self, config: Config, context: SinkContext) -> None:
         super().__init__(config, context)
         self._partitions: dict[Place, _Partition] = {}
+        self._awaited: dict[Place, _Awaited] = {}
+        """Partitions that are read again, and from where."""
 
     @override
     def start(self) -> None:
@@ -89,8 +98,9 @@ class DirectorySinkTask(SinkTask):
     def put(self, records: Sequence[SinkRecord]) -> None:
         """Take records; files that are full or old enough are finished first."""
         self._finish_what_is_due()
-        parts = [part for place, run in groupby(records, _place) for part in self._planned(place, list(run))]
-        for part in parts:
+        runs = [(place, list(run)) for place, run in groupby(records, _place)]
+        wanted = [(place, run) for place, run in runs if place not in self._awaited or self._is_awaited(place, run[0])]
+        for part in [part for place, run in wanted for part in self._planned(place, run)]:
             self._add(part)
 
     @override
@@ -99,6 +109,8 @@ class DirectorySinkTask(SinkTask):
         self._finish_what_is_due()
         free: dict[Place, int] = {}
         for place, offset in offsets.items():
+            if place in self._awaited:
+                continue
             partition = self._partitions.get(place)
             unfinished = partition.unfinished if partition else []
             free[place] = min([offset, *(file.first.original_offset for file in unfinished)])
@@ -110,6 +122,7 @@ class DirectorySinkTask(SinkTask):
     def close(self, places: Collection[Place]) -> None:
         """Leave what is not finished: its offsets were not committed, so it comes again, to whoever has it then."""
         for place in places:
+            self._awaited.pop(place, None)
             partition = self._partitions.pop(place, None)
             for file in partition.unfinished if partition else []:
                 self._discard(file)
@@ -182,17 +195,41 @@ class DirectorySinkTask(SinkTask):
             raise RetriableError(f"{self.config.path} is not there")
         self._mark_surplus()
         try:
-            for place, partition in self._partitions.items():
-                self._complete_old(partition)
-                if partition.complete:
-                    self._finish(place, partition)
-                for file in partition.files.values():
-                    if file.spool.is_large:
-                        file.spool.spill()
-        except FileNotFoundError as error:
-            raise ConnectError(f"a file that was being written has disappeared: {error.filename}") from error
+            for place, partition in list(self._partitions.items()):
+                self._finish_partition(place, partition)
         except OSError as error:
             raise RetriableError(f"{self.config.path} cannot be written: {error}") from error
+
+    def _finish_partition(self, place: Place, partition: _Partition) -> None:
+        try:
+            self._complete_old(partition)
+            if partition.complete:
+                self._finish(place, partition)
+            for file in partition.files.values():
+                if file.spool.is_large:
+                    file.spool.spill()
+        except (FileNotFoundError, LedgerChanged) as error:
+            self._begin_again(place, partition, error)
+
+    def _begin_again(self, place: Place, partition: _Partition, error: Exception) -> None:
+        """Another task wrote this partition, or its files were taken away: leave all, and read what is not finished."""
+        start = min(file.first.original_offset for file in partition.unfinished)
+        extra = {"topic": place[0], "partition": place[1], "offset": start, "error": str(error)}
+        log.warning("files that were being written are begun again", extra=extra)
+        self.close([place])
+        self._awaited[place] = _Awaited(start)
+        self.context.rewind({place: start})
+
+    def _is_awaited(self, place: Place, first: SinkRecord) -> bool:
+        """Whether these are the records that were asked for again; else they are left out, and asked for once more."""
+        start, instead = self._awaited[place]
+        # The record may be gone by now (compaction): then another one comes, and the same one each time.
+        if first.original_offset in (start, instead):
+            del self._awaited[place]
+            return True
+        self._awaited[place] = _Awaited(start, first.original_offset)
+        self.context.rewind({place: start})
+        return False
 
     def _complete_old(self, partition: _Partition) -> None:
         now = time.monotonic()

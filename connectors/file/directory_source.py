@@ -75,6 +75,8 @@ class DirectorySourceTask(SourceTask):
         """The last offset of each file that is in the folder."""
         self._unsafe: Counter[str] = Counter()
         """How many records of a file are not yet told as safe."""
+        self._told: set[str] = set()
+        """Files that have entries which were told as bad."""
         self._leaving: dict[str, Path | None] = {}
         """Files that were read to their end, and where they go; None: nowhere, they are deleted."""
 
@@ -201,6 +203,7 @@ class DirectorySourceTask(SourceTask):
         bad, last = chunk.bad, _last_good(chunk) if file.is_at_end else -1
         for index, entry in bad.items():
             offset = self._offset(file.arrival, first + index + 1, is_last=False)
+            self._told.add(file.arrival.name)
             self.context.report(entry.data, entry.error, partition=partition, offset=offset)
         return [
             SourceRecord(
@@ -239,7 +242,8 @@ class DirectorySourceTask(SourceTask):
             return
         target = self.config.finished_path if self.config.finished_policy == "move" else None
         self._leaving[name] = Path(target) / name if target else None
-        if self._unsafe[name] <= 0:
+        # What was told as bad is only in the file until the dead letters are safe, as they are before `commit`.
+        if self._unsafe[name] <= 0 and not (target is None and name in self._told):
             self._let_go(name)
 
     def _fail(self, arrival: Arrival, error: DataError) -> None:
@@ -256,6 +260,7 @@ class DirectorySourceTask(SourceTask):
     def _let_go(self, name: str) -> None:
         path, target = self._folder / name, self._leaving.pop(name)
         del self._unsafe[name]
+        self._told.discard(name)
         try:
             # Another file may have come in its place meanwhile: that one is not finished.
             if Arrival.of(path, self._folder).resumes(self._progress[name], may_grow=False):

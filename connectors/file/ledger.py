@@ -19,6 +19,10 @@ from connectors.file.spool import sync_folder
 COMMITS_KEPT: Final = 64
 
 
+class LedgerChanged(ConnectError):
+    """Another task has written the same partition."""
+
+
 class Commit(msgspec.Struct, frozen=True, array_like=True):
     """Offsets whose records were finished between two commits of Kafka's, and the first record among them."""
 
@@ -81,7 +85,7 @@ class Ledger:
             renames=tuple(renames),
         )
         if _read(self.path).version != self.page.version:
-            raise ConnectError(f"{self.path} was changed by somebody else: does another task write the same partition?")
+            raise LedgerChanged(f"{self.path} was changed by another task that writes the same partition")
         _write(self.path, page)
         self.page, self._is_open = page, True
         self.finish()

@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -227,15 +228,45 @@ class TestJson(FolderSuite):
         self.flow(again)
         assert [row for row in self.written() if row.get("new")] == [record.value for record in again]
 
-    def test_two_tasks_that_write_the_same_partition_are_noticed(self) -> None:
-        with self.abandoned() as (first, _):
-            first.put(self.records(0, 5))
+    def test_a_task_that_finds_another_ones_files_reads_again_and_writes_nothing_twice(self) -> None:
+        records = self.records(0, 12)
+        with self.abandoned() as (first, context):
+            first.put(records[:5])
             with self.running() as (second, _):
-                second.put(self.records(0, 5))
+                second.put(records[:5])
                 second.pre_commit({(TOPIC, 0): 5})
-                with pytest.raises(ConnectError, match="another task"):
-                    first.pre_commit({(TOPIC, 0): 5})
-        assert self.is_there(self.records(0, 5))
+                assert first.pre_commit({(TOPIC, 0): 5}) == {}
+            assert context.rewound == {(TOPIC, 0): 0}
+            first.put(records[5:10])
+            first.put(records)
+            self.commit(first, records)
+        assert self.is_there(records)
+
+    def test_files_that_were_taken_away_are_begun_again(self) -> None:
+        records = [sink_record(TOPIC, n, value={"id": n, "text": "x" * 1_000_000}) for n in range(7)]
+        with self.running(changes={"rotate.schedule.interval.ms": "-1", "flush.size": "7"}) as (task, context):
+            task.put(records[:3])
+            task.put(records[3:5])
+            shutil.rmtree(self.folder / ".caudal")
+            task.put(records[5:])
+            assert context.rewound == {(TOPIC, 0): 0}
+            assert task.pre_commit({(TOPIC, 0): 7}) == {}
+            task.put(records)
+            self.commit(task, records)
+        assert self.is_there(records)
+
+    def test_a_record_that_is_gone_when_it_is_read_again_is_not_waited_for(self) -> None:
+        records = self.records(0, 10)
+        with self.abandoned() as (first, _):
+            first.put(records[:5])
+            with self.running() as (second, _):
+                second.put(records[:5])
+                second.pre_commit({(TOPIC, 0): 5})
+                first.pre_commit({(TOPIC, 0): 5})
+            for _ in range(2):
+                first.put(records[2:])
+            self.commit(first, records)
+        assert self.is_there(records)
 
     def test_records_are_written_again_when_offsets_are_altered(self) -> None:
         records = self.records(0, 5)

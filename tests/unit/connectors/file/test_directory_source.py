@@ -160,6 +160,15 @@ class TestJsonLines(FolderSuite):
         assert self.names() == []
         assert not self.finished.exists()
 
+    def test_a_file_of_bad_lines_alone_is_deleted_only_when_the_dead_letters_are_safe(self) -> None:
+        (self.folder / "bad.json").write_text("{\n")
+        with self.running(changes={"finished.policy": "delete"}) as (task, context):
+            self.rest(task)
+            assert len(context.reported) == 1
+            assert self.names() == ["bad.json"]
+            task.commit()
+        assert self.names() == []
+
     def test_files_that_are_kept_are_read_once_and_again_when_they_have_grown(self) -> None:
         path = self.folder / "one.json"
         self.write(path, [{"id": 1}])
