@@ -77,6 +77,7 @@ class Worker:
             self._plugins,
             self._providers,
             config_of=self.supervisor.config,
+            check_leads=self.supervisor.writer,
             on_new_topic=self._read_new_topic,
         )
 

@@ -55,9 +55,12 @@ class DeadLetterBox:
         providers: ConfigProviders,
         *,
         config_of: Callable[[str], Mapping[str, str]],
+        check_leads: Callable[[], object],
         on_new_topic: Callable[[str], None],
     ) -> None:
-        """`on_new_topic` lets the tasks of a sink begin to read the topic that letters come back by."""
+        """`check_leads` raises where another worker is to do it; `on_new_topic` lets the tasks of a sink begin to read
+        the topic that letters come back by."""
+        self._check_leads = check_leads
         self._settings = settings
         self._config_of = config_of
         self._on_new_topic = on_new_topic
@@ -85,6 +88,7 @@ class DeadLetterBox:
 
     def redrive(self, name: str, selection: Selection, *, max_records: int, dry_run: bool) -> Redriven:
         """Send the letters that are meant; `dry_run` only tells which."""
+        self._check_leads()
         config = self._config_of(name)
         topic = self._topic(name, config)
         with self._lock:

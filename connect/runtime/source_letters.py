@@ -19,9 +19,9 @@ class LetterBody(msgspec.Struct, kw_only=True, omit_defaults=True):
     topic: str
     partition: int | None = None
     timestamp: int | None = None
-    key: msgspec.Raw | None = None
-    value: msgspec.Raw | None = None
-    headers: list[tuple[str, msgspec.Raw | None]] = []
+    key: msgspec.Raw = msgspec.Raw(b"null")
+    value: msgspec.Raw = msgspec.Raw(b"null")
+    headers: list[tuple[str, msgspec.Raw]] = []
     source_partition: dict[str, Value] = {}
     source_offset: dict[str, Value] = {}
     unreadable: str | None = None
@@ -62,11 +62,11 @@ def record_of(letter: bytes) -> SourceRecord | None:
     if body.unreadable is not None:
         return None
     converter = JsonConverter(_WITH_SCHEMAS, is_key=False)
-    key_schema, key = converter.to_connect(body.topic, None if body.key is None else bytes(body.key))
-    value_schema, value = converter.to_connect(body.topic, None if body.value is None else bytes(body.value))
+    key_schema, key = converter.to_connect(body.topic, _bytes(body.key))
+    value_schema, value = converter.to_connect(body.topic, _bytes(body.value))
     headers = []
     for name, data in body.headers:
-        schema, header = converter.to_connect(body.topic, None if data is None else bytes(data))
+        schema, header = converter.to_connect(body.topic, _bytes(data))
         headers.append(Header(name, header, schema))
     return SourceRecord(
         topic=body.topic,
@@ -94,6 +94,11 @@ def _letter(topic: str, body: LetterBody, timestamp_ms: int | None) -> Letter:
     )
 
 
-def _json(converter: JsonConverter, topic: str, schema: Schema | None, value: Value) -> msgspec.Raw | None:
+def _json(converter: JsonConverter, topic: str, schema: Schema | None, value: Value) -> msgspec.Raw:
     data = converter.from_connect(topic, schema, value)
-    return None if data is None else msgspec.Raw(data)
+    return msgspec.Raw(b"null" if data is None else data)
+
+
+def _bytes(raw: msgspec.Raw) -> bytes | None:
+    data = bytes(raw)
+    return None if data == b"null" else data
