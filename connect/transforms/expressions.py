@@ -10,6 +10,7 @@ understood as well.
 
 import ast
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import lru_cache
@@ -117,7 +118,10 @@ class _Evaluator(EvalWithCompoundTypes):  # type: ignore[misc]  # the library ha
 def _parsed(text: str) -> ast.stmt:
     if len(text) > _MOST_TEXT:
         raise ValueError(f"an expression may have {_MOST_TEXT} characters")
-    body = ast.parse(_TOKEN.sub(lambda found: _WORDS.get(found[0], found[0]), text).strip()).body
+    translated = _TOKEN.sub(lambda found: _WORDS.get(found[0], found[0]), text).strip()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # patterns in text, such as '\d', are meant as they stand
+        body = ast.parse(translated).body
     if len(body) != 1 or not isinstance(body[0], ast.Expr):
         raise ValueError("one expression is needed")
     nodes = list(ast.walk(body[0]))

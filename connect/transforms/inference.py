@@ -2,7 +2,7 @@
 
 import datetime as dt
 from decimal import Decimal
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Final
 
 from connect.api.data import (
@@ -47,6 +47,10 @@ def schema_of(value: Value, *, name: str | None = None, narrow: bool = False, de
     """
     if depth > _MOST_NESTED:
         raise DataError(f"a value is nested more than {_MOST_NESTED} times")
+    if isinstance(value, dict) and depth == 0 and name is None and not narrow:
+        shape = tuple([(key, type(item)) for key, item in value.items() if item is not None])
+        if all(kind in _SIMPLE for _, kind in shape) and all(type(i) is not int or i in _INT64 for i in value.values()):
+            return _flat_schema(shape)
     if isinstance(value, dict):
         fields = (
             Field(str(key), schema_of(item, narrow=narrow, depth=depth + 1))
@@ -58,6 +62,12 @@ def schema_of(value: Value, *, name: str | None = None, narrow: bool = False, de
         items = [schema_of(item, narrow=narrow, depth=depth + 1) for item in value if item is not None]
         return array(reduce(_both, items) if items else OPTIONAL_STRING, optional=True)
     return _simple(value, narrow=narrow)
+
+
+@lru_cache(maxsize=1_000)
+def _flat_schema(shape: tuple[tuple[str, type], ...]) -> Schema:
+    """Making a schema takes long: those of structs with simple fields are kept."""
+    return Schema(Type.STRUCT, fields=tuple(Field(str(name), _SIMPLE[kind]) for name, kind in shape), optional=True)
 
 
 def _both(one: Schema, other: Schema) -> Schema:

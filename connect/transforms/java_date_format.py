@@ -27,7 +27,7 @@ class DateFormat:
         self._iso = IsoShape.of(pattern)
 
     def format(self, moment: dt.datetime) -> str:
-        """The text of a time that is in UTC."""
+        """The text of a time that is in UTC, with or without saying so."""
         if self._iso is not None:
             return self._iso.format(moment)
         return self._template % tuple([get(moment) for get in self._getters])

@@ -36,7 +36,7 @@ class IsoShape(NamedTuple):
         return cls(separator, "milliseconds" if fraction else "seconds", suffix, shape)
 
     def format(self, moment: dt.datetime) -> str:
-        """The text of a time that is in UTC."""
+        """The text of a time that is in UTC, with or without saying so."""
         if not self.separator:
             return moment.date().isoformat()
         return moment.isoformat(self.separator, self.timespec).removesuffix(_UTC) + self.suffix

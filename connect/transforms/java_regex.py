@@ -166,7 +166,9 @@ def _class_member(pattern: str, at: int) -> tuple[str, int]:
         return _property(found["property"]), found.end()
     if found["escape"]:
         return found[0], found.end()
-    return pattern[at], at + 1
+    # Python keeps these for operators between classes that it may have one day, and warns of them.
+    is_kept = pattern[at] in "|~&" or pattern.startswith("--", at - 1)
+    return f"\\{pattern[at]}" if is_kept else pattern[at], at + 1
 
 
 def _parts(text: str, pattern: re.Pattern[str]) -> Iterator[Part]:

@@ -9,7 +9,7 @@ from typing_extensions import override
 from connect.api.config import STRING, Config, Importance, Problem, option
 from connect.api.errors import ConfigError, DataError
 from connect.api.transform import R, Transform
-from connect.transforms.epoch import timestamp_at
+from connect.transforms.epoch import clock_at
 from connect.transforms.java_date_format import DateFormat
 from connect.transforms.java_regex import Rename, compile_pattern
 from connect.transforms.options import as_given
@@ -101,7 +101,7 @@ class TimestampRouter(Transform):
     def apply(self, record: R) -> R | None:
         if record.timestamp_ms is None:
             raise DataError(f"Timestamp missing on record of topic {record.topic}")
-        text = self._format.format(timestamp_at(record.timestamp_ms))
+        text = self._format.format(clock_at(record.timestamp_ms))
         topic = self._topic_format.replace("${topic}", record.topic).replace("${timestamp}", text)
         return replace(record, topic=topic)
 

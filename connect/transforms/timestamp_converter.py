@@ -24,7 +24,7 @@ from connect.api.data import (
 )
 from connect.api.errors import ConfigError, DataError
 from connect.api.record import Record
-from connect.transforms.epoch import date_at, ms_of, time_at, timestamp_at
+from connect.transforms.epoch import clock_at, date_at, ms_of, time_at, timestamp_at
 from connect.transforms.field_changes import Change, FieldChange, StructChange, changed_map, struct_change, tree_of
 from connect.transforms.field_path import parse_path
 from connect.transforms.java_date_format import DateFormat
@@ -177,7 +177,7 @@ class TimestampConverter(SideTransform):
             case _:
                 text = self._format
                 assert text is not None, "checked with the options"
-                return lambda ms: text.format(timestamp_at(ms))
+                return lambda ms: text.format(clock_at(ms))
 
 
 class TimestampConverterKey(TimestampConverter):

@@ -55,6 +55,7 @@ def evaluated(text: str) -> Value:
         ("coalesce(value.none)", None),
         ("matches(topic, 'orders-(?<r>..)')", True),
         ("matches(topic, 'orders')", False),
+        (r"matches('a1', '\w\d')", True),
         ("matches(value.none, 'x')", False),
         ("startswith(topic, 'orders') and endswith(topic, 'eu') and contains(topic, '-')", True),
         ("replace(trim(' a-b '), '-', '+')", "a+b"),

@@ -27,6 +27,8 @@ from connect.transforms.java_regex import Rename, compile_pattern
         (r"(?<=a)b|c", "c", True),
         (r"[\[\]\-]+", "[-]", True),
         (r"a{2,3}", "aaa", True),
+        (r"[a||~~b&]+", "|~&", True),
+        (r"[+--]+", "+,-", True),
         (r"a\Z", "a", True),
     ],
 )
