@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from connect.api.errors import RetriableError
 from connect.executors.ending import CANCEL_GRACE_S
-from connect.executors.leases import Unreachable
+from connect.executors.leases import Unreachable, touch
 from connect.executors.reconciler import Reconciler
 from connect.executors.wishes import Deposed, Seen, Wishes
 from connect.runtime.counters import TaskCounters
@@ -33,6 +33,7 @@ class CeleryExecutor:
         self._reconciler = Reconciler(settings, self._wishes, settle_s=settle_s, on_lost=self._has_lost)
         self._last_seen: list[Seen] = []
         self.on_lost: Callable[[TaskId, str], None] = _nobody_listens
+        touch(settings)
 
     def take_over(self) -> None:
         """Lead, even if there is nothing to start: what a former leader wanted is stopped after a while."""

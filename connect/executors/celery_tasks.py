@@ -20,7 +20,7 @@ from celery import Celery, Task, signals  # type: ignore[import-untyped]  # it s
 from msgspec.structs import replace
 
 from connect.executors.leased_run import LeasedRun, elapsed
-from connect.executors.leases import Claimed, Leases, Refused
+from connect.executors.leases import Claimed, Leases, Refused, touch
 from connect.executors.local_task import LocalTask
 from connect.executors.parent_death import die_with_parent
 from connect.executors.task_factory import TaskFactory
@@ -88,6 +88,7 @@ def serve(app: Any, factory: TaskFactory) -> Any:
     # Celery keeps weak references unless it is told otherwise, and these functions are known to nobody else.
     signals.setup_logging.connect(configure_logs, weak=False)
     signals.worker_shutting_down.connect(lambda **_: slots.drain(), weak=False)
+    signals.worker_ready.connect(lambda **_: touch(factory.settings), weak=False)
     signals.worker_init.connect(lambda **_: parent.append(os.getpid()), weak=False)
     signals.worker_process_init.connect(lambda **_: slots.become_child(parent[-1]), weak=False)
     return app

@@ -4,13 +4,15 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from connect.settings import ConnectSettings
 from core_broker.service.commandline import EXIT_USAGE, parse_arguments, start
+from core_broker.service.lifecycle import announce
 
 if TYPE_CHECKING:
     from connect.executors.task_factory import TaskFactory
+
 
 _USAGE = (
     "usage: python -m connect.executors.celery_worker [--config FILE] [--set key=value]... "
@@ -32,12 +34,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(settings: ConnectSettings, *, options: Sequence[str] = (), factory: "TaskFactory | None" = None) -> int:
     """Be a Celery worker until it is told to stop; options are those of `celery worker`."""
+    from celery import signals  # type: ignore[import-untyped]  # it ships no types
+
     from connect.executors.celery_tasks import create_app, serve
     from connect.executors.task_factory import TaskFactory
 
     app = serve(create_app(settings), factory or TaskFactory(settings))
+    ready = partial(_announce, queue=settings.celery_queue)
+    signals.worker_ready.connect(ready, weak=False)
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    return int(app.worker_main(["worker", *quiet, *options]) or 0)
+    return int(app.worker_main(["--quiet", "worker", *quiet, *options]) or 0)
+
+
+class WorkController(Protocol):
+    """Celery's own idea of a worker."""
+
+    hostname: str
+
+
+def _announce(sender: WorkController, *, queue: str, **_: object) -> None:
+    announce("connect-worker", {"name": sender.hostname, "queue": queue})
 
 
 if __name__ == "__main__":

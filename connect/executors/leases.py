@@ -3,6 +3,7 @@
 A message that wakes a worker up may come late, twice or never without harm: only who gets the lease runs the task.
 """
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -17,6 +18,8 @@ from connect.api.errors import RetriableError
 from connect.executors import lease_scripts
 from connect.settings import ConnectSettings
 from connect.stores.states import Target, TaskId
+
+log = logging.getLogger(__name__)
 
 _SHORTEST_TIMEOUT_S: Final = 0.1
 
@@ -121,6 +124,17 @@ class Leases:
     def close(self) -> None:
         """Close all connections."""
         self.redis.close()
+
+
+def touch(settings: ConnectSettings) -> None:
+    """Let the wait after a loss of memory begin when a process starts, not when the first task is wanted."""
+    leases = Leases(settings)
+    try:
+        leases.touch()
+    except Unreachable as error:
+        log.warning("Redis does not answer yet", extra={"error": str(error)})
+    finally:
+        leases.close()
 
 
 def connected(settings: ConnectSettings, *, timeout_s: float) -> "redis.Redis":

@@ -16,7 +16,7 @@ from tests.support.redis_server import RedisServer
 @pytest.fixture(scope="module")
 def world(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CeleryWorld]:
     """Two workers for all tests of this file."""
-    with CeleryWorld(redis_server, tmp_path_factory.mktemp("celery"), "shared") as shared:
+    with CeleryWorld(redis_server, tmp_path_factory.mktemp("celery"), "shared", lease_ms=3000) as shared:
         shared.worker("a", slots=3)
         shared.worker("b", slots=3)
         yield shared

@@ -19,7 +19,7 @@ from tests.support.line_task import WORLD, Line, lines_of
 from tests.support.redis_server import RedisServer
 from tests.support.service import REPOSITORY
 
-LEASE_MS = 1000
+LEASE_MS = 1500
 
 
 class LineWorker:
@@ -66,7 +66,7 @@ class LineWorker:
 class CeleryWorld:
     """A group of workers of its own, in a Redis that may be shared."""
 
-    def __init__(self, redis: RedisServer, folder: Path, group: str) -> None:
+    def __init__(self, redis: RedisServer, folder: Path, group: str, *, lease_ms: int = LEASE_MS) -> None:
         self.redis = redis
         self.folder = folder
         self.lines_file = folder / "lines"
@@ -76,7 +76,7 @@ class CeleryWorld:
             group_id=group,
             celery_broker_url=redis.url,
             celery_queue=group,
-            celery_lease_ms=LEASE_MS,
+            celery_lease_ms=lease_ms,
             task_shutdown_graceful_timeout_ms=1000,
             client_properties=(("test.trap", str(self.trap)),),
         )
