@@ -14,6 +14,10 @@ GENERAL_UNION: Final = "org.apache.kafka.connect.data.Union"
 GENERAL_ENUM: Final = "org.apache.kafka.connect.data.Enum"
 GENERAL_UNION_PREFIX: Final = "connect_union_"
 NULL_SYMBOL: Final = "<NULL>"
+ADDITIONAL: Final = "__connect_additional_properties__"
+"""The field that keeps properties which the schema does not name."""
+JSON_TEXT: Final = f"{NAMESPACE}.Text"
+"""The parameter that says that text is JSON: of properties that may be anything."""
 
 CONNECT_TYPE: Final = "connect.type"
 CONNECT_VERSION: Final = "connect.version"
@@ -29,7 +33,10 @@ class JsonSchemaConfig(RegistryConfig):
     """Let objects have properties that the schema does not name."""
     use_optional_for_nonrequired: bool = option(BOOLEAN, default=False)
     """Read properties that are not required as optional fields."""
-    decimal_format: str = option(STRING, default=BASE64, check=one_of(BASE64, NUMERIC))
+    preserve_additional_properties: bool = option(BOOLEAN, default=False)
+    """Keep properties that the schema does not name, in a field `__connect_additional_properties__`; otherwise they are
+    dropped."""
+    decimal_format: str = option(STRING, default=BASE64, check=one_of(BASE64, NUMERIC, BASE64.lower(), NUMERIC.lower()))
     """Write decimals as the base64 of their digits, or as numbers; both are read."""
     flatten_singleton_unions: bool = option(BOOLEAN, default=True)
     """Read a choice of one schema as that schema."""
@@ -37,6 +44,11 @@ class JsonSchemaConfig(RegistryConfig):
     """Check every document against its schema."""
     ignore_modern_dialects: bool = option(BOOLEAN, default=False)
     """Accepted for compatibility: schemas are read by the draft that they name."""
+
+    @property
+    def has_numeric_decimals(self) -> bool:
+        """Whether decimals are written as numbers."""
+        return self.decimal_format.upper() == NUMERIC
 
     @property
     def enum_key(self) -> str:

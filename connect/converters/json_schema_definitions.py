@@ -71,11 +71,20 @@ class _Definitions:
                 return {"type": kind, **({names.CONNECT_TYPE: connect_type} if connect_type else {})}
 
     def _object(self, schema: Schema) -> Definition:
-        properties = {field.name: self.of(field.schema, index=index) for index, field in enumerate(schema.fields)}
+        others = schema.by_name.get(names.ADDITIONAL)
+        named = [field for field in schema.fields if field.schema is not others]
+        properties = {field.name: self.of(field.schema, index=index) for index, field in enumerate(named)}
         made: Definition = {"type": "object", "properties": properties}
-        if not self._config.object_additional_properties:
+        if others is not None:
+            made["additionalProperties"] = self._others(others)
+        elif not self._config.object_additional_properties:
             made["additionalProperties"] = False
         return made
+
+    def _others(self, schema: Schema) -> Definition | bool:
+        """What properties may be that the schema does not name."""
+        values = schema.value_schema
+        return True if values is None or names.JSON_TEXT in values.parameters else self.of(values)
 
     def _map(self, schema: Schema) -> Definition:
         if schema.key_schema is None or schema.value_schema is None:

@@ -49,6 +49,9 @@ _IMPLIED: Final = {
 _COMBINING: Final = ("oneOf", "anyOf", "allOf", "$ref", "enum", "const", "not", "title", "description", "default")
 
 
+_ANYTHING: Final = STRING.but(parameters={names.JSON_TEXT: "true"})
+
+
 class _Part(NamedTuple):
     """One of the things that a schema says about a value, all of which hold."""
 
@@ -205,9 +208,22 @@ class _Reader:
             if not isinstance(values, dict):
                 raise DataError("a JSON Schema of a map must tell that of its values with additionalProperties")
             return mapping(STRING, self.schema(values))
+        others = node.get("additionalProperties", True)
+        if "properties" not in node and isinstance(others, dict) and others:
+            return mapping(STRING, self.schema(others))
         required = node.get("required", ())
         properties = node.get("properties", {})
-        return self._struct({name: (child, name in required) for name, child in properties.items()})
+        made = self._struct({name: (child, name in required) for name, child in properties.items()})
+        return self._with_others(made, others) if self._config.preserve_additional_properties else made
+
+    def _with_others(self, made: Schema, others: Node) -> Schema:
+        """The struct with a field for properties that the schema does not name."""
+        if others is False:
+            return made
+        if names.ADDITIONAL in made.by_name:
+            raise DataError(f"a property cannot be called {names.ADDITIONAL} where others are preserved")
+        values = self.schema(others) if isinstance(others, dict) and others else _ANYTHING
+        return made.but(fields=(*made.fields, Field(names.ADDITIONAL, mapping(STRING, values, optional=True))))
 
     def _struct(self, properties: Mapping[str, tuple[Node, bool]]) -> Schema:
         places = {name: _index(node, place) for place, (name, (node, _)) in enumerate(properties.items())}

@@ -22,6 +22,7 @@ Read = Callable[[bytes, int], Value]
 _BITS: Final = {Type.INT8: 7, Type.INT16: 15, Type.INT32: 31, Type.INT64: 63}
 _MAX_DIGITS: Final = 10_000
 _FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, InvalidOperation, RecursionError)
+_encode: Final = msgspec.json.Encoder(decimal_format="number").encode
 _exact_decode: Final = msgspec.json.Decoder(float_hook=Decimal).decode
 """Keeps all digits of numbers."""
 
@@ -45,6 +46,8 @@ def value_change(schema: Schema) -> Change:
     """What turns a JSON value, which may be null, into a Connect value."""
     present = _present(schema)
     default, is_optional = schema.default, schema.optional
+    if names.JSON_TEXT in schema.parameters:
+        return present  # null is a text like any other
 
     def change(value: Json) -> Value:
         if value is not None:
@@ -76,6 +79,8 @@ def _present(schema: Schema) -> Change:
         case Type.MAP:
             values = value_change(_part(schema.value_schema))
             return _object(values) if names.has_text_keys(schema) else _entries(schema, values)
+        case Type.STRING if names.JSON_TEXT in schema.parameters:
+            return _json_text
         case Type.STRING if names.ENUM in schema.parameters or names.GENERAL_ENUM in schema.parameters:
             return _symbol
         case _:
@@ -83,7 +88,13 @@ def _present(schema: Schema) -> Change:
 
 
 def _struct(schema: Schema) -> Change:
-    fields = [(f.name, f.schema.default, f.schema.optional, _present(f.schema)) for f in schema.fields]
+    fields = [
+        (f.name, f.schema.default, f.schema.optional, _present(f.schema))
+        for f in schema.fields
+        if f.name != names.ADDITIONAL
+    ]
+    others = schema.by_name.get(names.ADDITIONAL)
+    read_others = None if others is None else _others(schema, others)
 
     def change(value: Json) -> Value:
         if value.__class__ is not dict:
@@ -101,9 +112,22 @@ def _struct(schema: Schema) -> Change:
                     made[name] = present(part)
                 except DataError as error:
                     raise DataError(f"{name}: {error}") from error
+        if read_others is not None:
+            made[names.ADDITIONAL] = read_others(value)
         return made
 
     return change
+
+
+def _others(schema: Schema, others: Schema) -> Change:
+    """The properties that the schema does not name."""
+    change = value_change(_part(others.value_schema))
+    known = schema.by_name.keys()
+
+    def read(value: Json) -> Value:
+        return {name: change(part) for name, part in value.items() if name not in known} or None
+
+    return read
 
 
 def _union(schema: Schema) -> Change:
@@ -263,9 +287,13 @@ def _text(value: Json) -> Value:
     return value
 
 
+def _json_text(value: Json) -> Value:
+    return _encode(value).decode()
+
+
 def _symbol(value: Json) -> Value:
     """Symbols of an enum may be of any type; Connect knows them as text."""
-    return value if value.__class__ is str else msgspec.json.encode(value).decode()
+    return value if value.__class__ is str else _json_text(value)
 
 
 def _bytes(value: Json) -> bytes:

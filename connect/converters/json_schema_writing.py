@@ -55,12 +55,14 @@ class _Makers:
         return None if self._config.ignore_default_for_nullables else schema.default
 
     def _present(self, schema: Schema) -> Make:
-        if schema.name == DECIMAL_NAME and self._config.decimal_format == names.NUMERIC:
+        if schema.name == DECIMAL_NAME and self._config.has_numeric_decimals:
             return _number(schema)
         change = to_stored(schema)
         if change is not None:
             return change
         match schema.type:
+            case Type.STRING if names.JSON_TEXT in schema.parameters:
+                return _parsed
             case Type.STRUCT:
                 return self._union(schema) if names.is_union(schema) else self._struct(schema)
             case Type.ARRAY:
@@ -72,7 +74,13 @@ class _Makers:
                 return _PLAIN.get(schema.type) or _integer(schema.type)
 
     def _struct(self, schema: Schema) -> Make:
-        fields = [(f.name, f.schema.optional, self._default(f.schema), self._present(f.schema)) for f in schema.fields]
+        fields = [
+            (f.name, f.schema.optional, self._default(f.schema), self._present(f.schema))
+            for f in schema.fields
+            if f.name != names.ADDITIONAL
+        ]
+        others = schema.by_name.get(names.ADDITIONAL)
+        write_others = None if others is None else self._present(others)
 
         def make(value: Value) -> Json:
             if not isinstance(value, dict):
@@ -91,6 +99,8 @@ class _Makers:
                 elif is_optional:
                     made[name] = None
                 # What is neither optional nor there is left out: a property that the schema does not require.
+            if write_others is not None and get(names.ADDITIONAL):
+                made = {**write_others(get(names.ADDITIONAL)), **made}
             return made
 
         return make
@@ -179,6 +189,14 @@ def _text(value: Value) -> Json:
     if not isinstance(value, str):
         _unlike("text", value)
     return value
+
+
+def _parsed(value: Value) -> Json:
+    """Text that is JSON."""
+    try:
+        return msgspec.json.decode(_text(value), type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise DataError(f"the text is no JSON: {error}") from error
 
 
 def _bytes(value: Value) -> Json:

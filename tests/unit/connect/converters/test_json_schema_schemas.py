@@ -222,6 +222,37 @@ def test_properties_that_are_not_required_can_be_optional() -> None:
     assert read(definition, use_optional_for_nonrequired="true") == struct({"a": OPTIONAL_STRING, "b": STRING})
 
 
+ADDITIONAL = "__connect_additional_properties__"
+ANYTHING = STRING.but(parameters={"io.confluent.connect.json.Text": "true"})
+
+
+@pytest.mark.parametrize(
+    ("others", "schema"),
+    [(True, mapping(STRING, ANYTHING, optional=True)), (number("int32"), mapping(STRING, INT32, optional=True))],
+)
+def test_additional_properties_have_a_field_of_their_own_on_demand(others: Any, schema: Schema) -> None:
+    definition = {
+        "type": "object",
+        "properties": {"a": {"type": "string", "connect.index": 0}},
+        "additionalProperties": others,
+    }
+    found = read(definition, preserve_additional_properties="true")
+
+    assert found == struct({"a": STRING, ADDITIONAL: schema})
+    assert written(found, preserve_additional_properties="true") == definition
+    assert read(definition) == struct({"a": STRING})
+
+
+def test_a_property_that_is_called_like_that_field_is_refused() -> None:
+    definition = {"type": "object", "properties": {ADDITIONAL: {"type": "string"}}}
+    with pytest.raises(DataError, match="a property cannot be called"):
+        read(definition, preserve_additional_properties="true")
+
+
+def test_an_object_of_nothing_but_additional_properties_is_a_map() -> None:
+    assert read({"type": "object", "additionalProperties": {"type": "string"}}) == mapping(STRING, STRING)
+
+
 def test_additional_properties_can_be_refused() -> None:
     assert written(struct({"a": STRING}), object_additional_properties="false")["additionalProperties"] is False
 

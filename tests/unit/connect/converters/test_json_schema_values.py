@@ -130,6 +130,30 @@ def test_documents_of_others_are_read(schema: Schema, text: str, value: Any) -> 
     assert repr(found) == repr(value)
 
 
+ADDITIONAL = "__connect_additional_properties__"
+ANYTHING = STRING.but(parameters={"io.confluent.connect.json.Text": "true"})
+OTHERS: list[tuple[Schema, str, Any]] = [
+    (ANYTHING, '{"x":{"y":[1,null]},"z":null,"a":"b"}', {"x": '{"y":[1,null]}', "z": "null"}),
+    (INT32, '{"x":1,"a":"b"}', {"x": 1}),
+    (INT32, '{"a":"b"}', None),
+]
+
+
+@pytest.mark.parametrize(("values", "text", "others"), OTHERS)
+def test_additional_properties_are_kept(values: Schema, text: str, others: Any) -> None:
+    schema = struct({"a": STRING, ADDITIONAL: mapping(STRING, values, optional=True)})
+    value = {"a": "b", ADDITIONAL: others}
+
+    assert read(schema, text) == value
+    assert write(schema, value).decode() == text
+
+
+def test_additional_properties_that_are_no_json_are_refused() -> None:
+    schema = struct({ADDITIONAL: mapping(STRING, ANYTHING, optional=True)})
+    with pytest.raises(DataError, match="the text is no JSON"):
+        write(schema, {ADDITIONAL: {"x": "{"}})
+
+
 def test_decimals_can_be_written_as_numbers() -> None:
     assert write(decimal(2), Decimal("1.50"), decimal_format="NUMERIC") == b"1.50"
 
