@@ -2,7 +2,17 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    AllowInfNan,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+)
 from pydantic.config import JsonDict
 
 from connect.runtime.models import Target
@@ -27,7 +37,7 @@ _STATUS: JsonDict = {
 }
 _STATES = {"RUNNING": Target.STARTED, "PAUSED": Target.PAUSED, "STOPPED": Target.STOPPED}
 
-ConfigValue = StrictStr | StrictBool | StrictInt | StrictFloat | None
+ConfigValue = StrictStr | StrictBool | StrictInt | Annotated[StrictFloat, AllowInfNan(False)] | None
 """Values are text; numbers and booleans are taken for the text that they are written as."""
 ConfigBody = dict[str, ConfigValue]
 

@@ -14,7 +14,7 @@ _CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,r
 _OPTIONS = {
     "checks": _CHECKS,
     "phases": "coverage,fuzzing",
-    "max-examples": "5",
+    "max-examples": "3",
     "seed": "1",
     "workers": "1",
     "request-timeout": "20",

@@ -173,6 +173,19 @@ def test_loggers_are_changed_in_this_worker(worker: ConnectProcess) -> None:
     worker.json("PUT", "/admin/loggers/connect.runtime", {"level": "INFO"})
 
 
+def test_loggers_are_changed_in_every_worker(worker: ConnectProcess) -> None:
+    answer = worker.ask("PUT", "/admin/loggers/connect.executors?scope=cluster", {"level": "ERROR"})
+    assert told(answer) == (204, None)
+    eventually(lambda: worker.json("GET", "/admin/loggers/connect.executors")["level"] == "ERROR")
+    worker.ask("PUT", "/admin/loggers/connect.executors?scope=cluster", {"level": "INFO"})
+
+
+def test_a_configuration_is_tried_before_it_is_used(worker: ConnectProcess) -> None:
+    config = {"connector.class": SINK, "topics": "t", "file": "/nowhere/at/all", **STRING}
+    tried = worker.json("POST", "/connectors/dry-run", {"config": config, "records": [{"topic": "t", "value": "x"}]})
+    assert tried["records"][0]["result"]["value"] == "x"
+
+
 def test_a_follower_hands_changes_on_to_the_leader(
     worker: ConnectProcess, broker: BrokerProcess, sink: dict[str, str], name: str, tmp_path: Path
 ) -> None:

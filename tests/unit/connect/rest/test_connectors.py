@@ -110,6 +110,12 @@ async def test_what_is_wrong_is_answered_with_400(api: Api, body: object, told: 
     assert api.supervisor.connectors() == []
 
 
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"1e999"])
+async def test_a_number_that_is_none_is_refused(api: Api, number: bytes) -> None:
+    answer = await api.put("/connectors/one/config", content=b'{"connector.class": "QuietSink", "a": ' + number + b"}")
+    assert answer.status_code == 400
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"name": "\\ud800", "config": {}}'])
 async def test_a_body_that_is_no_json_is_answered_with_400(api: Api, content: bytes) -> None:
     answer = await api.post("/connectors", content=content)
