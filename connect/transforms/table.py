@@ -21,6 +21,7 @@ from connect.transforms.extract_topic import (
     ExtractTopicKey,
     ExtractTopicValue,
 )
+from connect.transforms.field_value_filter import FieldValueFilterKey, FieldValueFilterValue
 from connect.transforms.flatten import FlattenKey, FlattenValue
 from connect.transforms.header_from import HeaderFromKey, HeaderFromValue
 from connect.transforms.headers import DropHeaders, InsertHeader
@@ -77,6 +78,8 @@ TRANSFORMS: Final[tuple[type[Transform], ...]] = (
     ExtractTopicHeader,
     ExtractTopicKey,
     ExtractTopicValue,
+    FieldValueFilterKey,
+    FieldValueFilterValue,
     TombstoneHandler,
     ExpressionFilter,
     ExpressionMap,

@@ -131,6 +131,20 @@ def test_fields_that_are_null_count_as_their_defaults_unless_they_are_kept(repla
     assert typed(transform, schema, {"a": 1, "x": ""})[1] == {"b": 1}
 
 
+def test_two_fields_may_change_names_with_each_other() -> None:
+    transform = made("ReplaceField$Value", renames="a:b,b:a")
+    assert typed(transform, struct({"a": INT32, "b": STRING}), {"a": 1, "b": "x"}) == (
+        struct({"b": INT32, "a": STRING}),
+        {"b": 1, "a": "x"},
+    )
+    assert value_of(transform, {"a": 1, "b": "x"}) == {"b": 1, "a": "x"}
+
+
+def test_a_name_that_another_field_has_is_refused() -> None:
+    with pytest.raises(DataError, match="same name"):
+        typed(made("ReplaceField$Value", renames="a:b"), struct({"a": INT32, "b": STRING}), {})
+
+
 def test_nested_fields_are_taken_away_by_paths() -> None:
     transform = made("ReplaceField$Value", exclude="a.b,c", renames="a:z", field_syntax_version="V2")
     schema = struct({"a": struct({"b": INT32, "k": STRING}, optional=True), "c": STRING})

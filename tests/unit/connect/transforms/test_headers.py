@@ -47,6 +47,23 @@ def test_fields_of_maps_go_into_headers_missing_ones_as_null(operation: str, val
     assert record.value == value
 
 
+@pytest.mark.parametrize(
+    ("fields", "headers", "added", "rest"),
+    [
+        ("f1,f1", "h1,h2", [("h1", "v"), ("h2", "v")], {"f2": 2}),
+        ("f1,f2", "h,h", [("h", "v"), ("h", 2)], {}),
+    ],
+)
+@pytest.mark.parametrize("schema", [None, SCHEMA])
+def test_one_field_may_go_into_two_headers_and_two_fields_into_headers_of_one_name(
+    fields: str, headers: str, added: list[tuple[str, Value]], rest: Value, schema: Schema | None
+) -> None:
+    transform = made("HeaderFrom$Value", fields=fields, headers=headers, operation="move")
+    record = changed(transform, sink(schema, {"f1": "v", "f2": 2}))
+    assert [(header.key, header.value) for header in record.headers] == added
+    assert record.value == rest
+
+
 def test_a_field_that_the_schema_does_not_have_is_refused() -> None:
     with pytest.raises(DataError, match="Field does not exist: no"):
         made("HeaderFrom$Value", fields="no", headers="h", operation="copy").apply(sink(SCHEMA, {}))
