@@ -12,6 +12,7 @@ from connect.api.data import STRING as STRING_SCHEMA
 from connect.api.errors import ConfigError
 from connect.api.record import Header, Record
 from connect.api.transform import R, Transform
+from connect.transforms.debezium_dropped_fields import DroppedFields
 from connect.transforms.debezium_envelope import (
     AFTER,
     BEFORE,
@@ -71,6 +72,13 @@ class ExtractNewRecordStateConfig(NullConfig):
     route_by_field: str = option(STRING, default="")
     """A field of the row whose value becomes the topic; empty: the topic stays."""
 
+    drop_fields_header_name: str = option(STRING, default="")
+    """The header with a list of fields to take away; empty: none are."""
+    drop_fields_from_key: bool = option(BOOLEAN, default=False)
+    """Whether they are taken from the key as well."""
+    drop_fields_keep_schema_compatible: bool = option(BOOLEAN, default=True)
+    """Whether only optional ones are taken away."""
+
     @property
     def mode(self) -> _Mode:
         """What becomes of deletions; the old options count when they are given without the new one."""
@@ -119,6 +127,12 @@ class ExtractNewRecordState(Transform):
         self._headers = options.added("add.headers")
         self._route_by = options.route_by_field
         self._replace_null = options.replace_null_with_default and self._rewrites
+        self._dropped = DroppedFields(
+            options.drop_fields_header_name,
+            from_key=options.drop_fields_from_key,
+            keeps_compatible=options.drop_fields_keep_schema_compatible,
+        )
+        self._drops = bool(options.drop_fields_header_name)
         self._afters = BySchema(lambda schema: self._plan(schema, AFTER))
         self._befores = BySchema(lambda schema: self._plan(schema, BEFORE))
         self._header_plans = BySchema(self._header_plan)
@@ -141,7 +155,8 @@ class ExtractNewRecordState(Transform):
             schema, value = self._deleted(record, row)
         topic = (text_field(row, self._route_by) if self._route_by else None) or record.topic
         headers = record.headers + self._added_headers(record)
-        return replace(record, topic=topic, value_schema=schema, value=value, headers=headers)
+        result = replace(record, topic=topic, value_schema=schema, value=value, headers=headers)
+        return self._dropped.apply(result) if self._drops else result
 
     def _tombstone(self, record: R) -> R:
         added = tuple(Header(r.name, DELETE, STRING_SCHEMA) for r in self._headers if r.path == (OPERATION,))

@@ -177,6 +177,30 @@ def test_when_rewriting_null_counts_as_the_default_unless_it_is_kept(replaces: s
     assert changed(transform, event("c", None, {"id": 1, "name": None})).value["name"] == expected
 
 
+@pytest.mark.parametrize(
+    ("options", "names", "key", "value"),
+    [
+        ({}, ["name", "id"], {"id": 1}, {"id": 1}),
+        ({"drop_fields_keep_schema_compatible": "false"}, ["name", "id"], {"id": 1}, {}),
+        ({"drop_fields_keep_schema_compatible": "false", "drop_fields_from_key": "true"}, ["id"], {}, {"name": "new"}),
+        ({}, None, {"id": 1}, NEW),
+        ({}, [], {"id": 1}, NEW),
+    ],
+)
+def test_fields_that_a_header_names_are_taken_away(
+    options: dict[str, str], names: list[str] | None, key: Value, value: Value
+) -> None:
+    transform = made(NAME, drop_fields_header_name="unchanged", **options)
+    headers = () if names is None else (Header("unchanged", names),)
+    keys = {"key_schema": struct({"id": INT32}), "key": {"id": 1}}
+    record = changed(transform, event("u", OLD, NEW, headers=headers, **keys))
+    assert (record.key, record.value) == (key, value)
+    assert record.value_schema is not None
+    assert set(record.value_schema.by_name) == set(value)
+    without = changed(transform, sink(None, UPDATE.value, headers=headers))
+    assert set(without.value) == {"id", "name"} - set(names or ())
+
+
 def test_envelopes_without_schema_are_taken_apart_too() -> None:
     transform = made(NAME, delete_tombstone_handling_mode="rewrite", add_fields="op", add_headers="source.lsn")
     result = changed(transform, sink(None, CREATE.value))
