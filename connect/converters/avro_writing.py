@@ -6,19 +6,20 @@ as an int that nobody can read) and takes twice the time for optional fields. Te
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import Final
 
 from connect.api.data import Schema, Type, Value
 from connect.api.errors import DataError
 from connect.converters import avro_config as names
 from connect.converters.avro_config import AvroConfig
+from connect.converters.avro_quick_writing import Code, sized, unlike
 from connect.converters.stored import to_stored
 from schema_registry.formats.avro import AvroSchema
 from schema_registry.formats.avro_types import Array, Enum, Fixed, Map, Primitive, Record, Union, label
 from schema_registry.formats.avro_types import Field as AvroField
 from schema_registry.formats.avro_types import Type as AvroType
 from schema_registry.serdes.avro import AvroCodec
-from schema_registry.serdes.avro_writing import RANGES, SMALL, varint
+from schema_registry.serdes.avro_writing import RANGES, varint
 
 Write = Callable[[Value], bytes]
 
@@ -122,7 +123,7 @@ class _Writings:
 
         def write(value: Value) -> bytes:
             if not isinstance(value, dict):
-                _unlike("a map", value)
+                unlike("a map", value)
             if not value:
                 return _END
             return b"".join([varint(len(value)), *(write_key(k) + write_value(v) for k, v in value.items()), _END])
@@ -132,7 +133,7 @@ class _Writings:
     def _record(self, record: Record, schema: Schema) -> Write:
         by_name = {self._config.scrub(field.name): field for field in schema.fields}
         fields: list[tuple[str, Write, Value]] = []
-        code = _Code()
+        code = Code()
         for field in record.fields:
             source = by_name.get(field.name)
             if source is None:
@@ -153,7 +154,7 @@ def _record(record: Record, fields: Sequence[tuple[str, Write, Value]], quick: W
     def write_slowly(value: Value) -> bytes:
         """Finds which field is wrong."""
         if not isinstance(value, dict):
-            _unlike(f"a struct {record.name.full}", value)
+            unlike(f"a struct {record.name.full}", value)
         parts = []
         for name, write_field, default in fields:
             part = value.get(name)
@@ -184,93 +185,6 @@ def _missing(record: Record, field: AvroField) -> tuple[str, Write, Value]:
     whole = AvroCodec(AvroSchema(Record(name=record.name, fields=[field]), {}))
     data = whole.encode_json({})
     return field.name, lambda _: data, None
-
-
-class _Code:
-    """Statements that take fields out of a struct, the parts of its bytes, and what both refer to."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._parts: list[str] = []
-        self._count = 0
-        self._names: dict[str, Any] = {
-            "SMALL": SMALL,
-            "varint": varint,
-            "unlike": _unlike,
-            "pack_float": struct.Struct("<f").pack,
-            "pack_double": struct.Struct("<d").pack,
-            "join": b"".join,
-            "sized": _sized,
-        }
-
-    def add(self, name: str, type_: AvroType, schema: Schema, *, write: Write, default: Value) -> None:
-        """One more field: by statements of its own if it is of a plain type, otherwise by its function."""
-        prefixes: dict[str, bytes] = {}
-        if isinstance(type_, Union):
-            kinds = [branch.kind for branch in type_.branches]
-            if len(kinds) == 2 and "null" in kinds:
-                null = kinds.index("null")
-                prefixes = {"null": varint(null), "other": varint(1 - null)}
-                type_ = type_.branches[1 - null]
-        is_plain = isinstance(type_, Primitive) and type_.kind in _STATEMENTS and to_stored(schema) is None
-        if not is_plain or default is not None:
-            self.add_call(name, write, default)
-            return
-        value = f"v{self._count}"
-        # Names are quoted, and all else that is in the code was written here.
-        self._lines.append(f"{value} = get({name!r})")
-        statement, part = _STATEMENTS[type_.kind]
-        statement, part = statement.replace("$", value), part.replace("$", value)
-        if not prefixes:
-            self._lines.append(statement)
-            self._parts.append(part)
-        else:
-            self._lines += [
-                f"if {value} is None: {value} = {prefixes['null']!r}",
-                "else:",
-                f"    {statement}",
-                f"    {value} = {prefixes['other']!r} + {part}",
-            ]
-            self._parts.append(value)
-        self._count += 1
-
-    def add_call(self, name: str, write: Write, default: Value) -> None:
-        """One more field by its function."""
-        value = f"v{self._count}"
-        self._names[f"write{self._count}"] = write
-        self._lines.append(f"{value} = get({name!r})")
-        if default is not None:
-            self._names[f"default{self._count}"] = default
-            self._lines.append(f"if {value} is None: {value} = default{self._count}")
-        self._parts.append(f"write{self._count}({value})")
-        self._count += 1
-
-    def compiled(self) -> Write:
-        """The function."""
-        last = f"return join(({', '.join(self._parts)},))" if self._parts else "return b''"
-        body = "\n    ".join(
-            ["if value.__class__ is not dict: unlike('a struct', value)", "get = value.get", *self._lines, last]
-        )
-        exec(f"def quick(value):\n    {body}\n", self._names)
-        made: Write = self._names["quick"]
-        return made
-
-
-_STATEMENTS: Final = {
-    "string": ("$ = $.encode()", "sized($)"),
-    "bytes": ("if $.__class__ is not bytes: unlike('bytes', $)", "sized($)"),
-    "int": (
-        f"if $.__class__ is not int or not {-RANGES['int']} <= $ < {RANGES['int']}: unlike('an int', $)",
-        "(SMALL[$] if 0 <= $ < 1024 else varint($))",
-    ),
-    "long": (
-        f"if $.__class__ is not int or not {-RANGES['long']} <= $ < {RANGES['long']}: unlike('a long', $)",
-        "(SMALL[$] if 0 <= $ < 1024 else varint($))",
-    ),
-    "float": ("if $.__class__ is not float: unlike('a float', $)", "pack_float($)"),
-    "double": ("if $.__class__ is not float: unlike('a double', $)", "pack_double($)"),
-    "boolean": ("if $.__class__ is not bool: unlike('a boolean', $)", "(b'\\x01' if $ else b'\\x00')"),
-}
 
 
 def _plain(type_: Primitive | Fixed, schema: Schema) -> Write:
@@ -310,7 +224,7 @@ def _enum(type_: Enum) -> Write:
 def _array(write_item: Write) -> Write:
     def write(value: Value) -> bytes:
         if not isinstance(value, list | tuple):
-            _unlike("an array", value)
+            unlike("an array", value)
         if not value:
             return _END
         return b"".join([varint(len(value)), *(write_item(item) for item in value), _END])
@@ -321,7 +235,7 @@ def _array(write_item: Write) -> Write:
 def _map(write_value: Write) -> Write:
     def write(value: Value) -> bytes:
         if not isinstance(value, dict):
-            _unlike("a map", value)
+            unlike("a map", value)
         if not value:
             return _END
         parts = [varint(len(value))]
@@ -337,7 +251,7 @@ def _integer(kind: str) -> Write:
 
     def write(value: Value) -> bytes:
         if value.__class__ is not int:
-            _unlike(f"an Avro {kind}", value)
+            unlike(f"an Avro {kind}", value)
         if not -limit <= value < limit:
             raise DataError(f"{value} is out of the range of {kind}")
         return varint(value)
@@ -350,7 +264,7 @@ def _floating(layout: str) -> Write:
 
     def write(value: Value) -> bytes:
         if value.__class__ is not float and value.__class__ is not int:
-            _unlike("a number", value)
+            unlike("a number", value)
         return pack(value)
 
     return write
@@ -358,30 +272,25 @@ def _floating(layout: str) -> Write:
 
 def _write_boolean(value: Value) -> bytes:
     if value.__class__ is not bool:
-        _unlike("a boolean", value)
+        unlike("a boolean", value)
     return b"\x01" if value else b"\x00"
 
 
 def _write_text(value: Value) -> bytes:
     if not isinstance(value, str):
-        _unlike("text", value)
-    return _sized(value.encode())
+        unlike("text", value)
+    return sized(value.encode())
 
 
 def _write_null(value: Value) -> bytes:
     if value is not None:
-        _unlike("null", value)
+        unlike("null", value)
     return b""
-
-
-def _sized(data: bytes) -> bytes:
-    size = len(data)
-    return (SMALL[size] if size < len(SMALL) else varint(size)) + data
 
 
 def _bytes_of(value: Value) -> bytes:
     if not isinstance(value, bytes | bytearray | memoryview):
-        _unlike("bytes", value)
+        unlike("bytes", value)
     return bytes(value)
 
 
@@ -392,15 +301,9 @@ _PRIMITIVES: Final[dict[str, Write]] = {
     "long": _integer("long"),
     "float": _floating("<f"),
     "double": _floating("<d"),
-    "bytes": lambda value: _sized(_bytes_of(value)),
+    "bytes": lambda value: sized(_bytes_of(value)),
     "string": _write_text,
 }
-
-
-def _unlike(wanted: str, value: Value) -> NoReturn:
-    if value is None:
-        raise DataError(f"Found null value for non-optional schema: expected {wanted}")
-    raise DataError(f"expected {wanted}, not a value of type {type(value).__name__}")
 
 
 def _told(value: Value, error: Exception) -> str:

@@ -10,7 +10,8 @@ from connect.api.errors import DataError
 from connect.converters.protobuf_config import ProtobufConfig
 from connect.converters.protobuf_definitions import from_connect_schema
 from connect.converters.protobuf_messages import to_connect_schema
-from connect.converters.protobuf_values import making, reading
+from connect.converters.protobuf_reading import reading
+from connect.converters.protobuf_writing import making
 from connect.converters.registry import Reading, RegistryConfig, RegistryConverter, Writing
 from schema_registry.client.models import SchemaDefinition
 from schema_registry.formats.protobuf import ProtobufSchema

@@ -7,13 +7,26 @@ id before the data on the one way, by topic and Connect schema on the other.
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import ClassVar, Final, NamedTuple, TypeVar
 
 from typing_extensions import override
 
-from connect.api.config import BOOLEAN, INT, LIST, LONG, PASSWORD, STRING, Config, Importance, at_least, one_of, option
+from connect.api.config import (
+    BOOLEAN,
+    INT,
+    LIST,
+    LONG,
+    PASSWORD,
+    STRING,
+    Config,
+    Importance,
+    Problem,
+    at_least,
+    one_of,
+    option,
+)
 from connect.api.converter import Converter, RawHeader, SchemaAndValue
 from connect.api.data import Schema, Value
 from connect.api.errors import ConfigError, DataError, RetriableError
@@ -32,6 +45,7 @@ from schema_registry.serdes.settings import parse as parse_settings
 _GROUP: Final = "Schema Registry"
 _PREFIX_BYTES: Final = 5
 _SOURCES: Final = ("URL", "USER_INFO", "")
+_KEY_STORES: Final = ("schema.registry.ssl.keystore.", "schema.registry.ssl.truststore.")
 _TOPIC_NAME: Final = "io.confluent.kafka.serializers.subject.TopicNameStrategy"
 
 C = TypeVar("C", bound="RegistryConfig")
@@ -113,6 +127,14 @@ class RegistryConfig(Config):
     """Tell enums and unions by parameters that are the same for all formats."""
     ignore_default_for_nullables: bool = option(BOOLEAN, default=False)
     """Write null for an optional field without a value, not its default."""
+
+    @override
+    def problems(self) -> Iterable[Problem]:
+        """Files of Java's that nothing here can read."""
+        for key in self.given:
+            if key.startswith(_KEY_STORES):
+                allowed = "schema.registry.ssl.{ca,certificate,key}.location, with PEM files"
+                yield Problem(key, f"Invalid configuration {key}: Java's key stores cannot be read; use {allowed}")
 
 
 class Reading(NamedTuple):

@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from confluent_kafka.schema_registry import Schema as TheirSchema
+from confluent_kafka.schema_registry import SchemaReference
 
 from connect.api.data import (
     BOOLEAN,
@@ -310,6 +312,31 @@ def test_the_latest_schema_is_written_by_on_demand(
 
     assert schema is not None
     assert (value["a"], schema.version) == ("y", 1)
+
+
+def test_schemas_that_refer_to_others_are_read(converter: Converters, name: str, theirs: Confluent) -> None:
+    place = {"type": "record", "name": "Place", "namespace": "shop", "fields": [{"name": "x", "type": "int"}]}
+    theirs.register_schema(f"{name}-place", TheirSchema(json.dumps(place), "AVRO"))
+    order = {"type": "record", "name": "Order", "fields": [{"name": "place", "type": "shop.Place"}]}
+    references = [SchemaReference("shop.Place", f"{name}-place", 1)]
+    referring = TheirSchema(json.dumps(order), "AVRO", references)
+    data = theirs.avro_serializer(referring)({"place": {"x": 5}}, context(name))
+    schema, value = converter(AvroConverter).to_connect(name, data)
+
+    assert value == {"place": {"x": 5}}
+    assert schema is not None
+    assert schema.by_name["place"].name == "shop.Place"
+
+
+def test_protobuf_schemas_that_import_others_are_read(converter: Converters, name: str, theirs: Confluent) -> None:
+    files = {
+        "place.proto": 'syntax = "proto3"; package shop; message Place { int32 x = 1; }',
+        "order.proto": 'syntax = "proto3"; package shop; import "place.proto"; message Order { Place place = 1; }',
+    }
+    order: Any = message_classes(files)["shop.Order"]
+    data = theirs.protobuf_serializer(order)(order(place={"x": 5}), context(name))
+
+    assert converter(ProtobufConverter).to_connect(name, data)[1] == {"place": {"x": 5}}
 
 
 def test_values_without_a_schema_are_kept_by_avro(converter: Converters, name: str) -> None:

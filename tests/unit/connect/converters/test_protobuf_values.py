@@ -29,7 +29,8 @@ from connect.api.errors import DataError
 from connect.converters.protobuf_config import ProtobufConfig
 from connect.converters.protobuf_definitions import from_connect_schema
 from connect.converters.protobuf_messages import to_connect_schema
-from connect.converters.protobuf_values import making, reading
+from connect.converters.protobuf_reading import reading
+from connect.converters.protobuf_writing import making
 from schema_registry.formats import protobuf
 
 MOMENT = dt.datetime(2024, 2, 29, 12, 30, 15, 123000, tzinfo=dt.UTC)

@@ -167,6 +167,7 @@ OPTIONS: list[Mapping[str, str]] = [
     {"schema.registry.url": "http://x", "value.subject.name.strategy": "Unknown"},
     {"schema.registry.url": "http://x", "value.schema.id.serializer": "HeaderSchemaIdSerializer"},
     {"schema.registry.url": "http://x", "auto.register.schemas": "maybe"},
+    {"schema.registry.url": "http://x", "schema.registry.ssl.truststore.location": "/a.jks"},
 ]
 
 
