@@ -52,6 +52,8 @@ class ConnectorWork:
         self._host: ConnectorHost | None = None
         self._understood: Understood | None = None
         self._plans: dict[int, TaskPlan] = {}
+        self._known_tasks: set[int] = set()
+        """Those that were started here: no former leader has to do with them any more."""
         self._failures: dict[int, Restarts] = {}
         self._losses: dict[int, Restarts] = {}
         self._is_replanning = False
@@ -227,7 +229,8 @@ class ConnectorWork:
         change = difference(running, wanted, all_at_once=is_exactly_once)
         self._end_tasks(change.ending)
         self._forget_tasks(n for n in self._office.statuses.tasks(self.name) if n not in wanted)
-        if change.beginning and is_exactly_once and understood is not None:
+        goes_on = all(self._goes_on(TaskId(self.name, number), plan) for number in change.beginning)
+        if change.beginning and is_exactly_once and understood is not None and not goes_on:
             self._fence(plan, understood)
         self._start_tasks(sorted(change.beginning), plan)
         for number, task in self._plans.items():
@@ -258,11 +261,12 @@ class ConnectorWork:
             task_id = TaskId(self.name, number)
             status, former = statuses.task(task_id), self._plans.get(number)
             known = max(status.generation if status else 0, former.generation if former else 0)
-            # One generation is for what is told here: the task's own word, should it come first, counts more.
-            generation = max(office.configs.position, known + 1) + 1
-            trace = status.trace if status and status.state is State.RESTARTING else None
-            state = State.RESTARTING if status and status.state is State.RESTARTING else State.UNASSIGNED
-            statuses.put_task(task_id, state, worker_id=office.worker_id, generation=generation - 1, trace=trace)
+            if self._goes_on(task_id, plan):
+                generation = known
+            else:
+                # One generation is for what is told here: the task's own word, should it come first, counts more.
+                generation = max(office.configs.position, known + 1) + 1
+                self._tell_of_start(task_id, generation - 1)
             starting.append(
                 TaskPlan(
                     id=task_id,
@@ -277,10 +281,26 @@ class ConnectorWork:
         for task in starting:
             self._start_task(task)
 
+    def _goes_on(self, task: TaskId, plan: ConnectorPlan) -> bool:
+        """Whether the task may run already, as a former leader started it: a generation tells when that was."""
+        status = self._office.statuses.task(task)
+        is_first_time = task.task not in self._plans and task.task not in self._known_tasks
+        is_current = status is not None and status.generation > plan.decided_at
+        return self._office.lasting is not None and is_first_time and is_current
+
+    def _tell_of_start(self, task: TaskId, generation: int) -> None:
+        statuses, worker_id = self._office.statuses, self._office.worker_id
+        before = statuses.task(task)
+        if before is not None and before.state is State.RESTARTING:
+            statuses.put_task(task, State.RESTARTING, worker_id=worker_id, generation=generation, trace=before.trace)
+        else:
+            statuses.put_task(task, State.UNASSIGNED, worker_id=worker_id, generation=generation)
+
     def _start_task(self, task: TaskPlan) -> None:
         if self._leader.is_over:
             return
         self._plans[task.id.task] = task
+        self._known_tasks.add(task.id.task)
         for counts in (self._failures, self._losses):
             if task.id.task in counts:
                 counts[task.id.task].started(time.monotonic())

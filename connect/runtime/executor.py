@@ -1,7 +1,7 @@
 """Where tasks run: what the supervisor asks of it, and what it is told."""
 
 from collections.abc import Callable, Collection
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from connect.runtime.counters import TaskCounters
 from connect.runtime.models import Target, TaskId, TaskPlan
@@ -30,3 +30,11 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """End all tasks, and leave nothing open."""
+
+
+@runtime_checkable
+class LastingExecutor(Executor, Protocol):
+    """An executor whose tasks outlive the worker that leads, and are started again without it when they are lost."""
+
+    def take_over(self) -> None:
+        """Lead: what a former leader wanted and this one does not is stopped after a while."""

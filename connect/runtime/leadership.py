@@ -98,11 +98,7 @@ class Leadership:
             (self._on_gained if holds else self._on_lost)()
 
     def _leave(self) -> None:
-        """A lone worker does not leave: when it comes back soon, it leads at once."""
-        admin = Admin(self._settings.kafka())
         try:
-            members = admin.group(self._settings.group_id).members
-            if any(member.instance_id != self._worker_id for member in members):
-                admin.remove_member(self._settings.group_id, self._worker_id)
+            Admin(self._settings.kafka()).remove_member(self._settings.group_id, self._worker_id)
         except ClientError as error:
             log.warning("the group of workers must find out that this one is gone", extra={"error": str(error)})

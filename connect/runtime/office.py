@@ -7,7 +7,7 @@ from connect.api.sink import SinkConnector
 from connect.api.source import SourceConnector
 from connect.runtime.config_providers import ConfigProviders
 from connect.runtime.connector_config import ConnectorConfig, SourceConnectorConfig
-from connect.runtime.executor import Executor
+from connect.runtime.executor import Executor, LastingExecutor
 from connect.runtime.models import ConnectorType
 from connect.runtime.plugins import Plugins
 from connect.runtime.running_task import is_exactly_once
@@ -28,6 +28,11 @@ class Office:
     configs: ConfigStore
     statuses: StatusStore
     worker_id: str
+
+    @property
+    def lasting(self) -> LastingExecutor | None:
+        """The executor, where its tasks outlive the worker that leads."""
+        return self.executor if isinstance(self.executor, LastingExecutor) else None
 
     def understood(self, config: dict[str, str]) -> "Understood":
         """A connector's configuration with its placeholders filled in; ConfigError when it cannot work."""

@@ -50,6 +50,8 @@ class Reign:
         self.writer.put_leader(Leader(url=self._url, worker_id=office.worker_id))
         office.statuses.refresh()
         office.executor.on_lost = self._task_lost
+        if office.lasting is not None:
+            office.lasting.take_over()
         if self._status_changed not in office.statuses.listeners:
             office.statuses.listeners.append(self._status_changed)
         names = office.configs.connectors()
@@ -75,7 +77,7 @@ class Reign:
                 timer.cancel()
             works = list(self._works.values())
         self.writer.close()
-        office.executor.stop(office.executor.owned())
+        self._end_tasks()
         for work in works:
             work.hurry()
         endings = [self.lanes.submit(work.name, work.end) for work in works]
@@ -83,7 +85,12 @@ class Reign:
         wait(endings, timeout=limit)
         self.lanes.close(limit)
         # Something may have been started by a job that had begun before the end.
-        office.executor.stop(office.executor.owned())
+        self._end_tasks()
+
+    def _end_tasks(self) -> None:
+        """Tasks that outlive this worker are the next leader's."""
+        if self._office.lasting is None:
+            self._office.executor.stop(self._office.executor.owned())
 
     # --- work ---
 
@@ -159,6 +166,8 @@ class Reign:
     # --- what tasks and their processes tell ---
 
     def _task_lost(self, task: TaskId, reason: str) -> None:
+        if self._office.lasting is not None:
+            return  # It sees to it by itself.
         self.submit(
             task.connector,
             lambda: self._attempted(task.connector, lambda work: work.task_lost(task.task, reason), 0),

@@ -210,11 +210,11 @@ class Supervisor(Overview):
         if self._office.configs.contains(name):
             raise errors.connector_exists(name)
         given = self._validated(name, config)
+        if initial_offsets:
+            self._set_initial_offsets(reign, name, given, initial_offsets)
         with self._changing:
             if self._office.configs.contains(name):
                 raise errors.connector_exists(name)
-            if initial_offsets:
-                self._set_initial_offsets(name, given, initial_offsets)
             target = None if initial_state is Target.STARTED else initial_state
             self._write(lambda: reign.writer.put_connector(name, given, target=target))
         return self._brought(reign, name)
@@ -333,32 +333,51 @@ class Supervisor(Overview):
     def _change_offsets(self, name: str, change: Callable[[Understood], str]) -> str:
         reign = self._leading()
         understood = self._understood(self._stopped_plan(name))
-        told: list[str] = []
+
+        def checked_change() -> str:
+            self._stopped_plan(name, is_settled=True)
+            return change(understood)
+
+        return self._in_turn(reign, name, checked_change)
+
+    def _in_turn(self, reign: Reign, name: str, work: Callable[[], T]) -> T:
+        """Do something in the connector's lane: what was to end has ended by then, and nothing begins meanwhile."""
+        answers: list[T] = []
+        refusals: list[WorkerError] = []
 
         def job() -> None:
-            # In the connector's lane, all its tasks have ended by now, and none can begin meanwhile.
-            self._stopped_plan(name)
-            with reign.lanes.aside():
-                told.append(change(understood))
+            try:
+                with reign.lanes.aside():
+                    answers.append(work())
+            except WorkerError as refusal:
+                refusals.append(refusal)
 
         future = reign.submit(name, job)
         self._carefully(lambda: future.result(self._settings.rest_request_timeout_ms / 1000))
-        return told[0]
+        for refusal in refusals:
+            raise refusal
+        return answers[0]
 
-    def _stopped_plan(self, name: str) -> ConnectorPlan:
-        plan = self._plan(name)
-        if plan.target is not Target.STOPPED or plan.tasks:
+    def _stopped_plan(self, name: str, *, is_settled: bool = False) -> ConnectorPlan:
+        """The plan of a connector that is to be stopped, or that is stopped when all is settled; else BadRequest."""
+        plan, status = self._plan(name), self._office.statuses.connector(name)
+        has_stopped = status is not None and status.state is State.STOPPED
+        if plan.target is not Target.STOPPED or (is_settled and not has_stopped):
             raise BadRequest(
                 "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for "
                 f"the specified connector by issuing a 'PUT' request to the '/connectors/{name}/stop' endpoint"
             )
         return plan
 
-    def _set_initial_offsets(self, name: str, config: dict[str, str], offsets: Sequence[Entry]) -> None:
+    def _set_initial_offsets(self, reign: Reign, name: str, config: dict[str, str], offsets: Sequence[Entry]) -> None:
         understood = self._office.understood(config)
         (parsed_sink_offsets if understood.type == "sink" else parsed_source_offsets)(offsets)
-        self._carefully(lambda: self._offsets.reset(name, understood))
-        self._carefully(lambda: self._offsets.alter(name, understood, offsets))
+
+        def replace() -> None:
+            self._offsets.reset(name, understood)
+            self._offsets.alter(name, understood, offsets)
+
+        self._in_turn(reign, name, replace)
 
     # --- pieces ---
 

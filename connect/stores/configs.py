@@ -47,6 +47,8 @@ class ConnectorPlan:
     """Configurations of tasks that were committed; none while they are inconsistent."""
     is_planned: bool
     """Whether the tasks were planned after the connector was last configured, and are complete."""
+    decided_at: int
+    """The offset at which the connector or its tasks were last configured."""
     fenced_tasks: int | None
     """How many tasks must be fenced before new ones start; None when there never were any."""
 
@@ -124,6 +126,7 @@ class ConfigStore:
                 target=entry.target,
                 tasks=() if entry.is_inconsistent else tuple(entry.tasks),
                 is_planned=entry.commit_offset > entry.config_offset and not entry.is_inconsistent,
+                decided_at=max(entry.config_offset, entry.commit_offset),
                 fenced_tasks=entry.fenced_tasks,
             )
 

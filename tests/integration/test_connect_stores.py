@@ -190,6 +190,7 @@ def test_what_a_connector_is_to_do_is_read_by_another_worker(
         target=Target.STOPPED,
         tasks=({"n": "0"}, {"n": "1"}),
         is_planned=True,
+        decided_at=5,
         fenced_tasks=2,
     )
     assert other.leader == Leader(url="http://w:1", worker_id="w:1")

@@ -6,13 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka import Producer as ForeignProducer
 
 from connect.runtime.errors import BadRequest, Conflict, Forbidden, NotFound, NotLeader
 from connect.runtime.models import State, Target, TaskId
 from connect.settings import ConnectSettings
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
-from tests.support.connect_worker import TableSource, Worker, consume, running_worker, table_source, worker_settings
+from tests.support.connect_worker import (
+    LastingRecordingExecutor,
+    TableSource,
+    Worker,
+    consume,
+    running_worker,
+    table_source,
+    worker_settings,
+)
 
 RUNNING, PAUSED, STOPPED, FAILED = State.RUNNING, State.PAUSED, State.STOPPED, State.FAILED
 
@@ -355,6 +365,9 @@ def test_offsets_of_a_sink_are_those_of_its_group(broker: BrokerProcess, shared:
     assert supervisor.offsets(name) == entries[1:]
     with pytest.raises(BadRequest, match="must contain the keys 'kafka_topic' and 'kafka_partition'"):
         supervisor.alter_offsets(name, [{"partition": {"table": "a"}, "offset": {"kafka_offset": 1}}])
+    supervisor.patch(name, {"consumer.override.group.id": f"{name}-own"})
+    assert supervisor.offsets(name) == []
+    supervisor.patch(name, {"consumer.override.group.id": None})
     assert "reset successfully" in supervisor.reset_offsets(name)
     assert supervisor.offsets(name) == []
     assert "reset successfully" in supervisor.reset_offsets(name)
@@ -397,9 +410,20 @@ def test_tasks_that_write_in_transactions_are_fenced_before_others_begin(shared:
     plan = configs.plan(name)
     assert plan is not None
     assert plan.fenced_tasks == 2
+    forgotten = ForeignProducer(
+        {"bootstrap.servers": shared.settings.address, "transactional.id": f"{shared.settings.group_id}-{name}-1"}
+    )
+    forgotten.init_transactions(10)
+    forgotten.begin_transaction()
+    forgotten.produce(shared.settings.offset_storage_topic, key=b'["a",{}]', value=b"{}")
+    forgotten.flush(10)
     shared.supervisor.patch(name, {"tables": "a"})
-    shared.await_states(name, RUNNING, RUNNING)
     eventually(lambda: configs.plan(name), lambda found: found is not None and found.fenced_tasks == 1)
+    with pytest.raises(KafkaException) as caught:
+        forgotten.commit_transaction(10)
+    assert caught.value.args[0].fatal()
+    eventually(lambda: shared.executor.starts_of(TaskId(name, 0)) == 2)
+    shared.await_states(name, RUNNING, RUNNING)
 
 
 # --- several workers, and the same one again ---
@@ -421,6 +445,22 @@ def test_one_worker_leads_and_the_others_show_what_it_does(broker: BrokerProcess
     assert second.executor.owned() == {TaskId("c", 0), TaskId("c", 1)}
     assert second.supervisor.status("c").connector.worker_id == "second:1"
     second.supervisor.close()
+
+
+def test_tasks_that_outlive_the_leader_go_on_under_the_next_one(broker: BrokerProcess, name: str) -> None:
+    settings = worker_settings(broker, name)
+    with running_worker(settings, executor=LastingRecordingExecutor) as first:
+        first.supervisor.create("c", table_source(tables="a b"))
+        first.await_states("c", RUNNING, RUNNING, RUNNING)
+        generations = {task: plan.generation for task, plan in first.executor.running.items()}
+    assert first.executor.stopped == []
+    with running_worker(settings, executor=LastingRecordingExecutor) as second:
+        eventually(
+            lambda: {task: plan.generation for task, plan in second.executor.running.items()}, generations.__eq__
+        )
+        second.supervisor.patch("c", {"tables": "a c"})
+        eventually(lambda: second.executor.starts_of(TaskId("c", 1)) == 2)
+        assert second.executor.running[TaskId("c", 1)].generation > generations[TaskId("c", 1)]
 
 
 def test_a_worker_whose_place_is_taken_stops_everything(broker: BrokerProcess, name: str) -> None:

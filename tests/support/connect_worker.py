@@ -86,6 +86,17 @@ class RecordingExecutor:
         self._statuses.put_task(plan.id, state, worker_id=plan.worker_id, generation=plan.generation, trace=trace)
 
 
+class LastingRecordingExecutor(RecordingExecutor):
+    """One whose tasks outlive the worker that leads."""
+
+    def take_over(self) -> None:
+        """Nothing to be done: all that is wanted is told again."""
+
+    @override
+    def close(self) -> None:
+        self._statuses.close()
+
+
 class TableConfig(Config):
     """What a source of tables is told."""
 
@@ -188,9 +199,15 @@ def worker_settings(broker: BrokerProcess, name: str, **changes: object) -> Conn
 class Worker:
     """A supervisor and its executor."""
 
-    def __init__(self, settings: ConnectSettings, worker_id: str = "worker:1") -> None:
+    def __init__(
+        self,
+        settings: ConnectSettings,
+        worker_id: str = "worker:1",
+        *,
+        executor: type[RecordingExecutor] = RecordingExecutor,
+    ) -> None:
         self.settings = settings
-        self.executor = RecordingExecutor(settings)
+        self.executor = executor(settings)
         self.supervisor = Supervisor(
             settings,
             plugins=Plugins.of(connectors=[TableSource, CountingSink]),
@@ -222,9 +239,11 @@ class Worker:
 
 
 @contextmanager
-def running_worker(settings: ConnectSettings, worker_id: str = "worker:1") -> Iterator[Worker]:
+def running_worker(
+    settings: ConnectSettings, worker_id: str = "worker:1", *, executor: type[RecordingExecutor] = RecordingExecutor
+) -> Iterator[Worker]:
     """A worker that leads."""
-    worker = Worker(settings, worker_id)
+    worker = Worker(settings, worker_id, executor=executor)
     try:
         yield worker.leading()
     finally:
