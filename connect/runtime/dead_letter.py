@@ -3,7 +3,7 @@
 import logging
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -46,8 +46,16 @@ class DeadLetters:
     """Writes dead letters of one task; offsets may be committed only after `settle`."""
 
     def __init__(
-        self, config: ConnectorConfig, *, task: TaskId, producer: ClientSettings, admin: ClientSettings
+        self,
+        config: ConnectorConfig,
+        *,
+        task: TaskId,
+        producer: ClientSettings,
+        admin: ClientSettings,
+        conceal: Callable[[str], str] = str,
     ) -> None:
+        """`conceal` takes out of a text what nobody may read."""
+        self._conceal = conceal
         self.topic = config.errors_deadletterqueue_topic_name.strip()
         self._config = config
         self._task = task
@@ -111,7 +119,7 @@ class DeadLetters:
 
     def _context(self, letter: Letter, failure: Failure) -> list[Header]:
         error = failure.error
-        message = str(error)
+        message = self._conceal(str(error))
         told: dict[str, str | None] = {
             "topic": letter.topic,
             "partition": None if letter.partition is None else str(letter.partition),
@@ -122,7 +130,7 @@ class DeadLetters:
             "class.name": failure.class_name,
             "exception.class.name": java_name_of(error),
             "exception.message": message or None,
-            "exception.stacktrace": stack_trace(error)[:_STACK_TRACE_MAX],
+            "exception.stacktrace": self._conceal(stack_trace(error))[:_STACK_TRACE_MAX],
         }
         return [(PREFIX + key, None if text is None else text.encode(errors="replace")) for key, text in told.items()]
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from connect.api.sink import SinkConnector
+from connect.runtime.config_providers import concealed
 from connect.runtime.connector_config import SourceConnectorConfig
 from connect.runtime.counters import TaskCounters
 from connect.runtime.dead_letter import stack_trace
@@ -124,12 +125,14 @@ class RunningTask:
             self.counters.cpu_seconds = time.thread_time()
 
     def _fail(self, error: BaseException) -> None:
+        trace = concealed(stack_trace(error), self._world.providers.secrets(self.plan.connector_config))
+        extra = {"task": str(self.plan.id), "trace": trace}
         if self._stopping.is_asked:
-            log.warning("a task failed while it stopped", extra={"task": str(self.plan.id)}, exc_info=error)
+            log.warning("a task failed while it stopped", extra=extra)
             self._tell(State.UNASSIGNED)
             return
-        log.error("a task failed", extra={"task": str(self.plan.id)}, exc_info=error)
-        self._tell(State.FAILED, stack_trace(error))
+        log.error("a task failed", extra=extra)
+        self._tell(State.FAILED, trace)
 
     def _tell(self, state: State, trace: str | None = None) -> None:
         self.state = state

@@ -1,12 +1,14 @@
 """What a task of either kind begins with: its configuration with placeholders filled in, its class, its policy."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from connect.api.config import Config
 from connect.api.connector import Connector
 from connect.api.sink import SinkConnector
 from connect.runtime.client_overrides import admin_properties, producer_properties
+from connect.runtime.config_providers import concealed
 from connect.runtime.connector_config import ConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.conversion import Conversion, conversion_of
 from connect.runtime.counters import TaskCounters
@@ -97,4 +99,5 @@ def _dead_letters(config: ConnectorConfig, plan: TaskPlan, world: World) -> Dead
         task=plan.id,
         producer=settings.kafka(tuple(producer.items()), client_id=name),
         admin=settings.kafka(tuple(admin_properties(settings, config.given).items()), client_id=name),
+        conceal=partial(concealed, secrets=world.providers.secrets(plan.connector_config)),
     )

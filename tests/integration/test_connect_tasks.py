@@ -305,3 +305,42 @@ def test_placeholders_are_filled_in_when_the_task_starts(
     monkeypatch.setenv("CONNECT_TEST_SCRIPT", name)
     task = world.start(name, {**sink(name), "script": "${env:CONNECT_TEST_SCRIPT}"})
     world.wait_for(task, State.RUNNING)
+
+
+def test_what_placeholders_stand_for_is_in_no_trace_and_no_dead_letter(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_topic(broker, f"{name}-in")
+    send(broker, f"{name}-in", ["a"])
+    monkeypatch.setenv("CONNECT_TEST_PASSWORD", "correct horse")
+
+    def put(records: Sequence[object]) -> None:
+        if records:
+            raise DataError("login with correct horse failed")
+
+    script.on_put = put
+    config = {
+        **sink(name),
+        "password": "${env:CONNECT_TEST_PASSWORD}",
+        "errors.deadletterqueue.topic.name": f"{name}-dead",
+        "errors.deadletterqueue.context.headers.enable": "true",
+        "errors.tolerance": "all",
+    }
+    world.start(name, config)
+    eventually(lambda: committed_values(broker, f"{name}-dead"))
+    headers = committed_headers(broker, f"{name}-dead")
+    assert "correct horse" not in headers
+    assert "${env:CONNECT_TEST_PASSWORD}" in headers
+    failing = world.start(f"{name}-2", {**config, "errors.tolerance": "none"})
+    assert "login with ${env:CONNECT_TEST_PASSWORD} failed" in world.wait_for(failing, State.FAILED)
+
+
+def committed_headers(broker: BrokerProcess, topic: str) -> str:
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "judge"})
+    try:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        message = consumer.poll(10)
+        assert message is not None
+        return str(message.headers())
+    finally:
+        consumer.close()
