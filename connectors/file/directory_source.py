@@ -69,6 +69,7 @@ class DirectorySourceTask(SourceTask):
         self._folder = Path(self.config.path)
         self._tasks = int(self.config.given.get(TASKS_KEY, "1"))
         self._lets_go = self.config.finished_policy != "keep"
+        self._finished_below = _below(self._folder, self.config.finished_path)
         self._queue: deque[Path] = deque()
         self._look_again = 0.0
         self._progress: dict[str, Mapping[str, Value]] = {}
@@ -134,17 +135,17 @@ class DirectorySourceTask(SourceTask):
             raise RetriableError(f"{self.config.path} is no folder, or not there yet")
         begin = time.monotonic()
         oldest_ms = self.clock.now_ms() - self.config.file_minimum_age_ms
-        elsewhere = Path(self.config.finished_path).resolve() if self.config.finished_path else None
         found: list[tuple[int, Path]] = []
         present: set[str] = set()
         for path in arrivals(self._folder, self.config.pattern):
-            if not self._is_mine(path) or elsewhere in path.resolve().parents:
+            name = path.relative_to(self._folder).as_posix()
+            if not self._is_mine(name):
                 continue
             try:
                 status = path.stat()
             except FileNotFoundError:
                 continue
-            name, modified_ms = path.relative_to(self._folder).as_posix(), status.st_mtime_ns // 1_000_000
+            modified_ms = status.st_mtime_ns // 1_000_000
             present.add(name)
             if self._is_read(name, status.st_size, modified_ms):
                 continue
@@ -161,8 +162,10 @@ class DirectorySourceTask(SourceTask):
         offset = self._progress.get(name) or {}
         return bool(offset.get("is_last")) and (offset["size"], offset["modified"]) == (size, modified_ms)
 
-    def _is_mine(self, path: Path) -> bool:
-        name = path.relative_to(self._folder).as_posix()
+    def _is_mine(self, name: str) -> bool:
+        """Whether this task reads a file; none does that was put aside below the same folder."""
+        if self._finished_below and name.startswith(self._finished_below):
+            return False
         return zlib.crc32(name.encode()) % self._tasks == self.context.task % self._tasks
 
     # --- reading ---
@@ -293,6 +296,13 @@ class DirectorySourceConnector(SourceConnector):
         path = Path(config.path)
         if path.exists() and not path.is_dir():
             yield Problem("path", f"Invalid value {config.path} for configuration path: must be a folder")
+
+
+def _below(folder: Path, other: str | None) -> str:
+    """What names of files begin with that are in the other folder; empty when it is elsewhere."""
+    if not other or not Path(other).resolve().is_relative_to(folder.resolve()):
+        return ""
+    return f"{Path(other).resolve().relative_to(folder.resolve()).as_posix()}/"
 
 
 def _last_good(chunk: Chunk) -> int:

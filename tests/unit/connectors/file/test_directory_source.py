@@ -197,6 +197,14 @@ class TestJsonLines(FolderSuite):
             records = self.read(task, 2) + self.rest(task)
         assert [record.key for record in records] == ["a.json", "deep/b.json"]
 
+    def test_finished_files_below_the_same_folder_are_not_read_again(self) -> None:
+        self.finished = self.folder / "done"
+        self.write(self.folder / "a.json", [{"id": 1}])
+        with self.running(changes={"pattern": "**/*.json"}) as (task, _):
+            self.commit(task, self.read(task, 1))
+            assert self.rest(task) == []
+        assert (self.finished / "a.json").exists()
+
     def test_a_file_that_has_just_changed_waits(self) -> None:
         self.write(self.folder / "one.json", [{"id": 1}])
         with self.running(changes={"file.minimum.age.ms": "600000"}) as (task, _):
