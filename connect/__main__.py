@@ -2,8 +2,8 @@
 
 import os
 import sys
+from collections.abc import Sequence
 
-from connect.app import run
 from connect.settings import ConnectSettings
 from core_broker.service.commandline import EXIT_USAGE, parse_arguments, start
 
@@ -17,7 +17,19 @@ def main() -> int:
     return start(ConnectSettings, run, arguments, environment=os.environ, prefix="CONNECT_")
 
 
-__all__ = ["main", "run"]
+def run(settings: ConnectSettings) -> int:
+    """Run a worker until it is told to stop."""
+    from connect.app import run as run_worker  # a Celery worker below needs none of its web server
+
+    return run_worker(settings)
+
+
+def run_tasks(settings: ConnectSettings, *, options: Sequence[str] = ()) -> int:
+    """Be a Celery worker for tasks until it is told to stop; options are those of `celery worker`."""
+    from connect.executors.celery_worker import run as run_celery_worker
+
+    return run_celery_worker(settings, options=options)
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -30,13 +30,14 @@ def _run_tool(given: list[str]) -> int:
     from core_broker.client.errors import ClientError
     from core_broker.service.commandline import refusal
     from core_broker.service.settings import SettingsError
+    from deploy.connect_errors import ConnectCallError
     from deploy.failures import explain
     from deploy.output import err, failure
     from schema_registry.client.errors import ClientError as RegistryClientError
 
     try:
         application()(given, prog_name="caudal")
-    except (ClientError, RegistryClientError) as error:
+    except (ClientError, RegistryClientError, ConnectCallError) as error:
         failure(*explain(error))
         return 1
     except SettingsError as error:
@@ -59,7 +60,12 @@ def application() -> "typer.Typer":
 
     from deploy import (
         cluster,
+        connect_new,
+        connector_offsets,
+        connector_states,
+        connectors,
         consume,
+        dead_letters,
         groups,
         produce,
         schema_compare,
@@ -83,15 +89,28 @@ def application() -> "typer.Typer":
     app.command(name="rest-proxy", rich_help_panel="Services", epilog=service_help.REST_PROXY_EPILOG)(
         service_help.rest_proxy
     )
+    service_help.connect_app.command(name="new", epilog=connect_new.EPILOG)(connect_new.new)
+    app.add_typer(service_help.connect_app, name="connect", rich_help_panel="Services")
+    app.command(name="connect-worker", rich_help_panel="Services", epilog=service_help.CONNECT_WORKER_EPILOG)(
+        service_help.connect_worker
+    )
     topics.app.command(name="produce", epilog=produce.EPILOG)(produce.produce)
     topics.app.command(name="consume", epilog=consume.EPILOG)(consume.consume)
     schemas.app.command(name="list", epilog=schema_views.LIST_EPILOG)(schema_views.list_schemas)
     schemas.app.command(name="show", epilog=schema_views.SHOW_EPILOG)(schema_views.show)
     schemas.app.command(name="diff", epilog=schema_compare.EPILOG)(schema_compare.diff)
     schemas.app.command(name="compatibility", epilog=schema_levels.EPILOG)(schema_levels.compatibility)
+    connectors.app.command(name="pause", epilog=connector_states.PAUSE_EPILOG)(connector_states.pause)
+    connectors.app.command(name="resume", epilog=connector_states.RESUME_EPILOG)(connector_states.resume)
+    connectors.app.command(name="stop", epilog=connector_states.STOP_EPILOG)(connector_states.stop)
+    connectors.app.command(name="restart", epilog=connector_states.RESTART_EPILOG)(connector_states.restart)
+    connectors.app.command(name="delete", epilog=connector_states.DELETE_EPILOG)(connector_states.delete)
+    connectors.app.add_typer(connector_offsets.app, name="offsets")
     app.add_typer(topics.app, name="topic", rich_help_panel="Tools")
     app.add_typer(groups.app, name="group", rich_help_panel="Tools")
     app.add_typer(schemas.app, name="schema", rich_help_panel="Tools")
+    app.add_typer(connectors.app, name="connector", rich_help_panel="Tools")
+    app.add_typer(dead_letters.app, name="dlq", rich_help_panel="Tools")
     app.add_typer(cluster.app, name="cluster", rich_help_panel="Tools")
     return app
 

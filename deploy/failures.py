@@ -11,12 +11,21 @@ from core_broker.client.errors import (
     Unreachable,
 )
 from core_broker.errors import ErrorCode
+from deploy import connect_errors
 from schema_registry.client import errors as registry_errors
 
 
-def explain(error: ClientError | registry_errors.ClientError) -> tuple[str, list[str]]:
+def explain(
+    error: ClientError | registry_errors.ClientError | connect_errors.ConnectCallError,
+) -> tuple[str, list[str]]:
     """The line and the next steps for an error of a client."""
-    return _of_cluster(error) if isinstance(error, ClientError) else _of_registry(error)
+    match error:
+        case ClientError():
+            return _of_cluster(error)
+        case connect_errors.ConnectCallError():
+            return _of_connect(error)
+        case _:
+            return _of_registry(error)
 
 
 def _of_cluster(error: ClientError) -> tuple[str, list[str]]:
@@ -59,5 +68,30 @@ def _of_registry(error: registry_errors.ClientError) -> tuple[str, list[str]]:
             return str(error), ["see what there is:  [bold]caudal schema list[/], also [bold]--deleted[/]"]
         case registry_errors.NotAllowed():
             return str(error), ["say who you are:  [bold]--user name:password[/] (or set CAUDAL_REGISTRY_USER)"]
+        case _:
+            return str(error), []
+
+
+def _of_connect(error: connect_errors.ConnectCallError) -> tuple[str, list[str]]:
+    match error:
+        case connect_errors.WorkerUnreachable():
+            return f"The Connect worker cannot be reached: {error}", [
+                "start a worker here:  [bold]caudal connect[/]",
+                "or say where one is:  [bold]--connect http://host:8083[/] (or set CAUDAL_CONNECT)",
+            ]
+        case connect_errors.ConnectorNotFound():
+            return str(error), [
+                "see what there is:  [bold]caudal connector list[/], [bold]caudal connector plugins --all[/]"
+            ]
+        case connect_errors.NotNow() if "already exists" in error.message:
+            return str(error), ["give it this configuration:  [bold]--replace[/]"]
+        case connect_errors.NotNow():
+            return str(error), ["this passes: try again in a moment"]
+        case _ if "STOPPED state" in error.message:
+            return str(error), ["stop it first:  [bold]caudal connector stop NAME[/]"]
+        case _ if error.status >= 500:
+            return f"The Connect worker is in trouble: {error}", [
+                "this may pass: try again in a moment, or see its log"
+            ]
         case _:
             return str(error), []

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -22,13 +23,13 @@ _PIPE_WIDTH = 10_000
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table; columns whose name ends in `#` hold numbers and stand to the right."""
+    """Print a table; columns whose name ends in `#` hold numbers and stand to the right. Text keeps its colours."""
     shown = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold", pad_edge=False)
     for column in columns:
         justify: Any = "right" if column.endswith("#") else "left"
         shown.add_column(column.removesuffix("#").strip(), justify=justify, header_style="bold cyan", overflow="fold")
     for row in rows:
-        shown.add_row(*(escape(number(cell) if isinstance(cell, int) else str(cell)) for cell in row))
+        shown.add_row(*map(_cell, row))
     if not out.is_terminal:
         out.width = _PIPE_WIDTH  # `print(width=…)` can only make it narrower
     out.print(shown)
@@ -109,6 +110,12 @@ def number(value: int) -> str:
 def plural(count: int, word: str) -> str:
     """`1 record`, `2 records`."""
     return f"{number(count)} {word}{'' if count == 1 else 's'}"
+
+
+def _cell(value: object) -> str | Text:
+    if isinstance(value, Text):
+        return value
+    return escape(number(value) if isinstance(value, int) else str(value))
 
 
 def _plain(value: object) -> object:

@@ -37,6 +37,28 @@ Its API, to read and to try: http://localhost:8082/docs
 
 All settings, with their meaning: rest_proxy/SETTINGS.md"""
 
+CONNECT_EPILOG = """Examples:
+
+caudal connect
+
+caudal connect --set bootstrap.servers=kafka:9092 --set group.id=orders-connect
+
+CONNECT_VALUE_CONVERTER_SCHEMAS_ENABLE=false caudal connect --config connect-distributed.properties
+
+caudal connect new sheets
+
+Then  caudal connector create FILE.  Its API, to read and to try: http://localhost:8083/docs
+
+All settings, with their meaning: connect/SETTINGS.md"""
+
+CONNECT_WORKER_EPILOG = """Examples:
+
+caudal connect-worker --config connect-distributed.properties
+
+caudal connect-worker --set celery.broker.url=redis://redis:6379/0 -- --concurrency 4
+
+The service that hands tasks to it:  caudal connect --set executor=celery, with the same settings otherwise."""
+
 ConfigOption = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="Properties file, in Kafka's and Confluent's own names.", show_default=False),
@@ -62,6 +84,33 @@ def rest_proxy(*, config: ConfigOption = None, settings: SetOption = None) -> No
     """Run a REST proxy until Ctrl-C or SIGTERM. Settings: --set, then KAFKA_REST_... variables, then the file, then
     defaults."""
     _start("rest-proxy", config, settings)
+
+
+connect_app = typer.Typer(invoke_without_command=True, epilog=CONNECT_EPILOG)
+
+
+@connect_app.callback()
+def connect(context: typer.Context, *, config: ConfigOption = None, settings: SetOption = None) -> None:
+    """Run a Connect worker until Ctrl-C or SIGTERM; `new` writes a connector of your own. Settings: --set, then
+    CONNECT_... variables, then the file, then defaults."""
+    if context.invoked_subcommand is None:
+        _start("connect", config, settings)
+
+
+def connect_worker(
+    options: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- OPTION...]", help="Options of `celery worker`.", show_default=False),
+    ] = None,
+    *,
+    config: ConfigOption = None,
+    settings: SetOption = None,
+) -> None:
+    """Run a Celery worker that carries tasks of Connect, until Ctrl-C or SIGTERM. Settings: as `caudal connect`."""
+    from core_broker.service.commandline import ServiceArguments
+    from deploy.services import connect_worker as run
+
+    raise typer.Exit(run(ServiceArguments(config=config, assignments=tuple(settings or ())), options or ()))
 
 
 def _start(name: str, config: Path | None, settings: list[str] | None) -> None:

@@ -1,6 +1,8 @@
 """Starts one service: `caudal broker`. Imports nothing that the service itself does not need."""
 
 import os
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from core_broker.service.commandline import ServiceArguments, start
@@ -40,6 +42,14 @@ def connect(arguments: ServiceArguments) -> int:
     return start(ConnectSettings, _run_connect, arguments, environment=os.environ, prefix="CONNECT_")
 
 
+def connect_worker(arguments: ServiceArguments, options: Sequence[str] = ()) -> int:
+    """Run a Celery worker for tasks of Connect until it is told to stop; options are those of `celery worker`."""
+    from connect.settings import ConnectSettings
+
+    run = partial(_run_connect_worker, options=options)
+    return start(ConnectSettings, run, arguments, environment=os.environ, prefix="CONNECT_")
+
+
 # Imported in these, so that wrong settings are told without loading a service.
 
 
@@ -67,5 +77,17 @@ def _run_connect(settings: "ConnectSettings") -> int:
     return run(settings)
 
 
-SERVICES = {"broker": broker, "registry": registry, "rest-proxy": rest_proxy, "connect": connect}
+def _run_connect_worker(settings: "ConnectSettings", *, options: Sequence[str]) -> int:
+    from connect.__main__ import run_tasks
+
+    return run_tasks(settings, options=options)
+
+
+SERVICES: dict[str, Callable[[ServiceArguments], int]] = {
+    "broker": broker,
+    "registry": registry,
+    "rest-proxy": rest_proxy,
+    "connect": connect,
+    "connect-worker": connect_worker,
+}
 """Every service by the name of its command."""

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.broker import BrokerProcess
+from tests.support.connect import ConnectProcess
 from tests.support.kafka import start_class
+from tests.support.mariadb import MariadbServer, running_mariadb
 from tests.support.postgres import PostgresServer, running_server
 from tests.support.proxy import ProxyProcess
 from tests.support.redis_server import RedisServer, running_redis
@@ -49,6 +51,15 @@ def proxy(
 
 
 @pytest.fixture(scope="session")
+def connect(broker: BrokerProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ConnectProcess]:
+    """A running Connect worker for all tests that leave it as they found it; connectors of a test bear its name."""
+    with ConnectProcess(tmp_path_factory.mktemp("connect"), bootstrap=broker.bootstrap, group="session") as process:
+        yield process
+        if not process.is_running:
+            pytest.fail(f"the Connect worker died during the tests\n{process.log_tail()}")
+
+
+@pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A PostgreSQL server for all tests, each in a database of its own."""
     with running_server() as server:
@@ -59,6 +70,13 @@ def postgres() -> Iterator[PostgresServer]:
 def redis_server() -> Iterator[RedisServer]:
     """A Redis for all tests that leave it as they found it; keys of a test begin with its name."""
     with running_redis() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariadbServer]:
+    """A MariaDB server for all tests, each in a database of its own."""
+    with running_mariadb() as server:
         yield server
 
 
@@ -84,7 +102,7 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Show the tails of the services' logs beside a failure."""
     report = yield
-    for service in ("broker", "registry", "proxy"):
+    for service in ("broker", "registry", "proxy", "connect"):
         process = getattr(item, "funcargs", {}).get(service)
         if report.failed and isinstance(process, ServiceProcess):  # type: ignore[attr-defined]
             report.sections.append((f"{service} log", process.log_tail(15)))  # type: ignore[attr-defined]

@@ -24,6 +24,15 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         *(["group", word] for word in ("list", "describe", "seek", "delete")),
         ["schema"],
         *(["schema", word] for word in ("register", "list", "show", "diff", "check", "delete", "compatibility")),
+        ["connect"],
+        ["connect", "new"],
+        ["connect-worker"],
+        ["connector"],
+        *(["connector", word] for word in ("list", "create", "show", "status", "validate", "plugins", "topics")),
+        *(["connector", word] for word in ("pause", "resume", "stop", "restart", "delete")),
+        *(["connector", "offsets", word] for word in ("show", "set", "reset")),
+        ["dlq"],
+        *(["dlq", word] for word in ("list", "show", "redrive")),
         ["cluster"],
         ["cluster", "info"],
     ],
@@ -35,7 +44,7 @@ def test_every_command_has_help_and_the_leaves_teach_by_example(
     assert main([*command, "--help"]) == 0
     text = capsys.readouterr().out
     assert "Usage" in text
-    if len(command) == 2 or command == ["broker"]:
+    if len(command) >= 2 or command[:1] in (["broker"], ["connect"], ["connect-worker"]):
         assert "Example" in text
 
 
@@ -144,6 +153,77 @@ def test_wrong_usage_of_the_registry_is_told_without_a_traceback(
     error = " ".join(capsys.readouterr().err.replace("│", " ").split())
     assert hint in error
     assert "Traceback" not in error
+
+
+@pytest.fixture
+def no_worker(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Options that reach no worker, quickly."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    return ["--connect", "http://127.0.0.1:1", "--timeout", "0.3"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["connector", "list"],
+        ["connector", "create", "-"],
+        ["connector", "validate", "-"],
+        ["connector", "delete", "x", "--yes"],
+        ["connector", "offsets", "show", "x"],
+        ["dlq", "list", "x"],
+        ["dlq", "redrive", "x", "--all"],
+    ],
+    ids="-".join,
+)
+def test_unreachable_worker_is_told_with_what_to_do_next(
+    command: list[str], no_worker: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"name": "x", "connector.class": "FileStreamSink"}'))
+    assert main([*command, *no_worker]) == 1
+    error = capsys.readouterr().err
+    assert "The Connect worker cannot be reached: http://127.0.0.1:1" in error
+    assert "caudal connect" in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    "command,hint",
+    [
+        (["connector", "create", "nothing.json"], "nothing.json cannot be read"),
+        (["connector", "create", "-"], "needs a name"),
+        (["connector", "validate", "-"], "connector.class is missing"),
+        (["connector", "restart", "x", "--task", "0", "--tasks"], "either --task N"),
+        (["connector", "offsets", "set", "x"], "say where it is to go on"),
+        (["connector", "offsets", "set", "x", "--at", "orders"], "must look like TOPIC:PARTITION=OFFSET"),
+        (["connector", "offsets", "set", "x", "-"], 'must look like {"offsets"'),
+        (["connector", "list", "--connect", "localhost:8083"], "must look like http://host:8083"),
+        (["dlq", "show", "x", "17"], "must look like PARTITION-OFFSET"),
+        (["dlq", "redrive", "x"], "say which ones"),
+        (["dlq", "redrive", "x", "0-1", "--all"], "--all means all"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_usage_of_connect_is_told_without_a_traceback(
+    command: list[str],
+    hint: str,
+    no_worker: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO('{"topics": "orders"}'))
+    assert main([*command, *(no_worker if "--connect" not in command else [])]) == 2
+    error = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert hint in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("service", ["connect", "connect-worker"])
+def test_wrong_setting_of_connect_is_told_before_anything_starts(
+    service: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([service, "--set", "grup.id=1"]) == 2
+    assert "did you mean group.id?" in capsys.readouterr().err
+    assert main([service, "--set", "grup.id=1", "--", "--concurrency", "1"]) == 2
 
 
 def test_wrong_property_of_the_client_is_told(closed: list[str], capsys: pytest.CaptureFixture[str]) -> None:
