@@ -1,7 +1,7 @@
 """A database: its engine, connections that come back after an outage, and what its tables look like."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,7 +24,11 @@ Wait = Callable[[float], bool]
 
 _SYSTEM_SCHEMAS = frozenset(("information_schema", "pg_catalog", "mysql", "performance_schema", "sys"))
 # What records hold as text, though the driver would make objects of it.
-_AS_TEXT = ("json", "jsonb", "uuid", "inet", "cidr", "interval", "timetz")
+_RANGES = ("int4", "int8", "num", "ts", "tstz", "date")
+_AS_TEXT = (
+    *("json", "jsonb", "uuid", "inet", "cidr", "interval", "timetz"),
+    *(f"{name}{kind}" for name in _RANGES for kind in ("range", "multirange")),
+)
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +38,10 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     type: ColumnType
     is_nullable: bool
     has_default: bool = False
+    is_automatic: bool = False
+    """Whether the database counts it itself."""
+    resolution_digits: int = 6
+    """Of a date with a time: how many digits of a second it has."""
 
 
 class TableDefinition(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,11 +64,11 @@ class TableDefinition(msgspec.Struct, frozen=True, kw_only=True):
 class Database:
     """One database and at most one connection to it; for one thread."""
 
-    def __init__(self, config: ConnectionConfig, *, wait: Wait) -> None:
+    def __init__(self, config: ConnectionConfig, *, wait: Wait, isolation: str | None = None) -> None:
         self._config = config
         self._wait = wait
         self._address = config.address()
-        self._engine = _engine(config)
+        self._engine = _engine(config, isolation)
         self._connection: Connection | None = None
         self.dialect: Dialect = DIALECTS[self._address.family](quotes_always=config.quote_sql_identifiers == "always")
 
@@ -110,6 +118,8 @@ class Database:
         connection = self.connection()
         if connection.in_transaction():
             connection.rollback()
+        # Begun here, since statements that go to the driver past SQLAlchemy would not begin it.
+        connection.begin()
         try:
             yield connection
             connection.commit()
@@ -149,40 +159,59 @@ class Database:
     def definition(self, table: Table) -> TableDefinition | None:
         """What a table looks like now; None when there is none."""
         with self.transaction() as connection:
-            inspector = inspect(connection)
-            try:
-                columns = inspector.get_columns(table.name, schema=table.schema)
-                keys = inspector.get_pk_constraint(table.name, schema=table.schema)
-            except NoSuchTableError:
-                return None
-            is_view = not columns or table.name in inspector.get_view_names(table.schema)
+            return self._look_at(table, connection)
+
+    def definition_beside(self, table: Table) -> TableDefinition | None:
+        """The same over a connection of its own, while the other one is in the middle of a result."""
+        with self._engine.connect() as connection:
+            return self._look_at(table, connection)
+
+    def _look_at(self, table: Table, connection: Connection) -> TableDefinition | None:
+        inspector = inspect(connection)
+        try:
+            columns = inspector.get_columns(table.name, schema=table.schema)
+            keys = inspector.get_pk_constraint(table.name, schema=table.schema)
+        except NoSuchTableError:
+            return None
         if not columns:
             return None
+        is_view = table.name in inspector.get_view_names(table.schema)
         return TableDefinition(
             table=table,
-            columns={item["name"]: self._column(item) for item in columns},
+            columns={item["name"]: self._column(item, keys["constrained_columns"]) for item in columns},
             primary_key=tuple(keys["constrained_columns"]),
             is_view=is_view,
         )
 
-    def _column(self, found: Mapping[str, Any]) -> Column:
-        automatic = found.get("autoincrement") is True or found.get("identity") or found.get("computed")
+    def _column(self, found: Mapping[str, Any], keys: Sequence[str]) -> Column:
+        automatic = bool(found.get("autoincrement") is True or found.get("identity"))
         return Column(
             name=found["name"],
             type=from_reflection(found["type"], family=self.family),
-            is_nullable=bool(found["nullable"]),
-            has_default=bool(found.get("default") is not None or automatic),
+            is_nullable=bool(found["nullable"]) and found["name"] not in keys,  # SQLite says so even of numbers of rows
+            has_default=bool(found.get("default") is not None or automatic or found.get("computed")),
+            is_automatic=automatic,
+            resolution_digits=self._digits(found["type"]),
         )
 
+    def _digits(self, type_: Any) -> int:
+        if self.family == "sqlite":
+            return 0  # what CURRENT_TIMESTAMP gives there
+        digits = getattr(type_, "fsp", None) if self.family == "mysql" else getattr(type_, "precision", None)
+        default = 0 if self.family == "mysql" else 6
+        return digits if isinstance(digits, int) else default
 
-def _engine(config: ConnectionConfig) -> Engine:
+
+def _engine(config: ConnectionConfig, isolation: str | None) -> Engine:
     address = config.address()
     arguments = dict(address.arguments)
     engine = create_engine(address.url, connect_args=arguments, poolclass=NullPool, hide_parameters=True)
+    if isolation is not None and address.family != "sqlite":
+        engine = engine.execution_options(isolation_level=isolation)
     zone = config.zone().key
     prepare = {"postgresql": _prepare_postgres, "mysql": _prepare_mysql, "sqlite": _prepare_sqlite}[address.family]
 
-    @event.listens_for(engine, "connect")
+    @event.listens_for(engine.pool, "connect")
     def on_connect(connection: Any, _: object) -> None:
         prepare(connection, zone)
 

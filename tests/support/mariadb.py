@@ -96,8 +96,18 @@ class MariadbServer:
             cursor.execute(f"CREATE DATABASE {name}")
         return f"mysql+pymysql://root@/{name}?unix_socket={self.socket}"
 
-    def _connect(self) -> "pymysql.connections.Connection[pymysql.cursors.Cursor]":
+    def _connect(self) -> pymysql.connections.Connection:
         return pymysql.connect(unix_socket=str(self.socket), user="root", autocommit=True)
+
+    def _answers(self) -> bool:
+        connection = pymysql.connect(unix_socket=str(self.socket), user="root", defer_connect=True)
+        try:
+            connection.connect()
+        except pymysql.err.OperationalError:
+            connection._force_close()  # it leaves the socket open when the server hangs up
+            return False
+        connection.close()
+        return True
 
     def _end(self, how: signal.Signals) -> None:
         if self._process is not None:
@@ -110,7 +120,7 @@ class MariadbServer:
     def _wait_until_ready(self) -> None:
         assert self._process is not None
         for _ in range(_START_SECONDS * 10):
-            with suppress(pymysql.err.OperationalError), self._connect():
+            if self.socket.exists() and self._answers():
                 return
             if self._process.poll() is not None:
                 break

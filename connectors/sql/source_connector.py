@@ -1,0 +1,116 @@
+"""The source's connector: finds tables, shares them out to tasks, and watches for new ones."""
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from typing_extensions import override
+
+from connect.api.config import Config
+from connect.api.connector import ConnectorContext
+from connect.api.errors import ConfigError, ConnectError
+from connect.api.source import SourceConnector, SourceOffset, SourcePartition
+from connectors.sql import errors
+from connectors.sql.database import Database
+from connectors.sql.dialect import Table
+from connectors.sql.position import check_altered
+from connectors.sql.source_options import SqlSourceConfig
+from connectors.sql.source_task import SqlSourceTask, tables_text
+
+log = logging.getLogger(__name__)
+
+_FIRST_LOOK_SECONDS = 10.0
+_PAUSE_AFTER_ERROR_SECONDS = 5.0
+
+
+class SqlSourceConnector(SourceConnector):
+    """Brings rows of tables of PostgreSQL, MySQL, MariaDB or SQLite to topics."""
+
+    config_class = SqlSourceConfig
+    task_class = SqlSourceTask
+    is_exactly_once = True
+    tasks_limit = None
+    aliases = (
+        "io.confluent.connect.jdbc.JdbcSourceConnector",
+        "io.aiven.connect.jdbc.JdbcSourceConnector",
+        "JdbcSourceConnector",
+        "JdbcSource",
+        "SqlSource",
+    )
+
+    def __init__(self, config: Config, context: ConnectorContext) -> None:
+        assert isinstance(config, SqlSourceConfig)
+        super().__init__(config, context)
+        self._options = config
+        self._tables: list[Table] | None = None
+        self._seen = threading.Event()
+        self._stopping = threading.Event()
+        self._watcher: threading.Thread | None = None
+
+    @override
+    def start(self) -> None:
+        if not self._options.query:
+            self._watcher = threading.Thread(target=self._watch, name=f"tables of {self.context.name}", daemon=True)
+            self._watcher.start()
+
+    @override
+    def task_configs(self, tasks_max: int) -> Sequence[Mapping[str, str]]:
+        given = dict(self.config.given)
+        if self._options.query:
+            return [given]
+        self._seen.wait(_FIRST_LOOK_SECONDS)
+        # Without an answer there is nothing to do yet: the watcher asks for a new plan when there is one.
+        tables = self._tables or []
+        _refuse_same_names(tables)
+        return [{**given, "tables": tables_text(some)} for some in _groups(tables, tasks_max)]
+
+    @override
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._watcher is not None:
+            self._watcher.join(timeout=_FIRST_LOOK_SECONDS)
+
+    @override
+    def alter_offsets(self, offsets: Sequence[tuple[SourcePartition, SourceOffset | None]]) -> bool:
+        for partition, offset in offsets:
+            check_altered(partition, offset)
+        return False
+
+    def _watch(self) -> None:
+        database = Database(self._options, wait=self._stopping.wait)
+        try:
+            while not self._stopping.is_set():
+                pause = self._look(database)
+                self._stopping.wait(pause)
+        finally:
+            database.close()
+
+    def _look(self, database: Database) -> float:
+        """See which tables there are; returns for how many seconds that will do."""
+        try:
+            tables = [table for table in database.tables() if self._options.wants(table)]
+        except (*errors.DRIVER_ERRORS, ConnectError) as error:
+            database.disconnect()
+            log.warning("tables cannot be listed", extra={"connector": self.context.name, "error": errors.told(error)})
+            return _PAUSE_AFTER_ERROR_SECONDS
+        before, self._tables = self._tables, tables
+        was_planned = self._seen.is_set()
+        self._seen.set()
+        if was_planned and before != tables:
+            log.info("tables have come or gone", extra={"connector": self.context.name, "tables": len(tables)})
+            self.context.request_reconfiguration()
+        return self._options.table_poll_interval_ms / 1000
+
+
+def _groups(tables: Sequence[Table], most: int) -> list[Sequence[Table]]:
+    """Tables in at most so many groups of nearly the same size, neighbours together."""
+    count = min(len(tables), most)
+    return [tables[index * len(tables) // count : (index + 1) * len(tables) // count] for index in range(count)]
+
+
+def _refuse_same_names(tables: Sequence[Table]) -> None:
+    doubled = [name for name, count in Counter(table.name for table in tables).items() if count > 1]
+    if doubled:
+        told = "the topic is named after the table, and several schemas have tables with the same name"
+        raise ConfigError(f"{told}: {', '.join(doubled)}; choose with schema.pattern or table.whitelist")

@@ -1,0 +1,194 @@
+"""Options of the source."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from typing_extensions import override
+
+from connect.api.config import (
+    BOOLEAN,
+    INT,
+    LIST,
+    LONG,
+    STRING,
+    Check,
+    Importance,
+    Problem,
+    Width,
+    at_least,
+    one_of,
+    option,
+    optional,
+)
+from connectors.sql.dialect import Table
+from connectors.sql.options import CHOICE, ConnectionConfig
+
+_MODE, _TABLES, _CONNECTOR = "Mode", "Database", "Connector"
+BULK, INCREMENTING, TIMESTAMP, BOTH = "bulk", "incrementing", "timestamp", "timestamp+incrementing"
+_TOPIC: Final = Check(
+    accepts=lambda text: len(text) <= 249 and re.fullmatch(r"[a-zA-Z0-9._-]*", text) is not None,
+    allowed="letters, digits, dots, underscores and hyphens, as topics have them",
+)
+_ISOLATION: Final = {
+    "default": None,
+    "read_uncommited": "READ UNCOMMITTED",
+    "read_uncommitted": "READ UNCOMMITTED",
+    "read_commited": "READ COMMITTED",
+    "read_committed": "READ COMMITTED",
+    "repeatable_read": "REPEATABLE READ",
+    "serializable": "SERIALIZABLE",
+}
+
+
+class SqlSourceConfig(ConnectionConfig):
+    """What an operator may say about reading from tables."""
+
+    mode: str = option(
+        CHOICE, check=one_of(BULK, INCREMENTING, TIMESTAMP, BOTH), importance=Importance.HIGH, group=_MODE
+    )
+    """bulk: all rows each time. incrementing: rows with a larger number than any before. timestamp: rows that were
+    changed after those before. timestamp+incrementing: the same, with a number that tells rows of one moment apart."""
+    incrementing_column_name: str = option(STRING, default="", group=_MODE, width=Width.MEDIUM)
+    """The column of strictly growing numbers; not set: the one that the database counts itself."""
+    incrementing_column_mapping: tuple[str, ...] = option(LIST, default=(), group=_MODE)
+    """The same for each table: `regular expression of schema.table:column`."""
+    timestamp_column_name: tuple[str, ...] = option(LIST, default=(), group=_MODE, width=Width.MEDIUM)
+    """Columns with the moment of the last change; of several the first that is not null counts."""
+    timestamp_columns_mapping: tuple[str, ...] = option(LIST, default=(), group=_MODE)
+    """The same for each table: `regular expression of schema.table:[column|column]`."""
+    timestamp_initial: int | None = option(
+        optional(LONG), default=None, check=at_least(-1), importance=Importance.LOW, group=_MODE
+    )
+    """From when on rows are read at first, in milliseconds since 1970; -1: from now on; not set: all."""
+    timestamp_delay_interval_ms: int = option(LONG, default=0, check=at_least(0), group=_MODE)
+    """How long to wait before a row is read. What a transaction that takes longer has written may be missed."""
+    open_transactions: str = option(CHOICE, default="wait", check=one_of("wait", "ignore"), group=_MODE)
+    """wait: PostgreSQL's rows are read only when no transaction is open that may still add rows before them. ignore: as
+    Kafka Connect does, rows that are committed late may be missed."""
+    timestamp_granularity: str = option(
+        CHOICE,
+        default="connect_logical",
+        check=one_of("connect_logical", "nanos_long", "nanos_string", "nanos_iso_datetime_string"),
+        importance=Importance.LOW,
+        group=_MODE,
+    )
+    """How columns with a date and a time are told: as Connect's Timestamp, or as nanoseconds since 1970."""
+    validate_non_null: bool = option(BOOLEAN, default=True, importance=Importance.LOW, group=_MODE)
+    """Whether columns that tell how far was read must be NOT NULL: a row with null in them would never be read."""
+    query: str = option(STRING, default="", aliases=("query.masked",), group=_MODE, width=Width.LONG)
+    """What to read instead of tables. It must be possible to add WHERE to it, unless the mode is bulk."""
+    query_suffix: str = option(STRING, default="", importance=Importance.LOW, group=_MODE)
+    """What is added to the end of each query."""
+    transaction_isolation_mode: str = option(
+        CHOICE, default="default", check=one_of(*_ISOLATION), importance=Importance.LOW, group=_MODE
+    )
+    """How transactions that read are kept apart from others; default: as the database does."""
+
+    table_whitelist: tuple[str, ...] = option(LIST, default=(), group=_TABLES, width=Width.LONG)
+    """Tables to read, with their schema or without; all when empty."""
+    table_blacklist: tuple[str, ...] = option(LIST, default=(), group=_TABLES, width=Width.LONG)
+    """Tables not to read."""
+    table_include_list: tuple[str, ...] = option(LIST, default=(), group=_TABLES, width=Width.LONG)
+    """The same as the whitelist, with regular expressions."""
+    table_exclude_list: tuple[str, ...] = option(LIST, default=(), group=_TABLES, width=Width.LONG)
+    """The same as the blacklist, with regular expressions."""
+    schema_pattern: str | None = option(optional(STRING), default=None, importance=Importance.HIGH, group=_TABLES)
+    """Schemas to look for tables in, `%` for any text and `_` for any character; all when not set."""
+    catalog_pattern: str | None = option(optional(STRING), default=None, group=_TABLES)
+    """Taken for compatibility: tables of the database in the URL are read."""
+    tables: str | None = option(optional(STRING), default=None, importance=Importance.LOW, group=_TABLES)
+    """The tables of one task; set by the connector."""
+    numeric_mapping: str = option(
+        CHOICE,
+        default="none",
+        check=one_of("none", "best_fit", "best_fit_eager_double", "precision_only"),
+        importance=Importance.LOW,
+        group=_TABLES,
+    )
+    """none: NUMERIC is Connect's Decimal. best_fit: whole numbers and doubles where they hold it.
+    best_fit_eager_double: doubles even where they do not hold all digits. precision_only: whole numbers where there is
+    no scale."""
+
+    topic_prefix: str = option(STRING, check=_TOPIC, importance=Importance.HIGH, group=_CONNECTOR, width=Width.MEDIUM)
+    """What comes before the name of the table in the name of the topic; with `query` the name of the topic."""
+    poll_interval_ms: int = option(INT, default=5000, check=at_least(1), importance=Importance.HIGH, group=_CONNECTOR)
+    """How long to wait between two looks at a table."""
+    batch_max_rows: int = option(INT, default=1000, check=at_least(1), importance=Importance.LOW, group=_CONNECTOR)
+    """Most rows that are read at once."""
+    table_poll_interval_ms: int = option(
+        LONG, default=60_000, check=at_least(1), importance=Importance.LOW, group=_CONNECTOR
+    )
+    """How long to wait between two looks for new tables."""
+
+    @override
+    def problems(self) -> Iterable[Problem]:
+        yield from super().problems()
+        yield from self._wrong_tables()
+        if self.mode in (TIMESTAMP, BOTH) and not self.timestamp_column_name and not self.timestamp_columns_mapping:
+            yield _problem("timestamp.column.name", "", f"must be set with mode={self.mode}")
+        if self.mode in (INCREMENTING, BOTH) and self.query and not self.incrementing_column_name:
+            yield _problem("incrementing.column.name", "", f"must be set with mode={self.mode} and a query")
+        if self.mode == BULK and self.given.get("exactly.once.support") == "required":
+            yield _problem("mode", BULK, "must be another one with exactly.once.support=required: it reads rows again")
+        if self.query and not self.topic_prefix:
+            yield _problem("topic.prefix", "", "must be the name of a topic with a query")
+
+    def _wrong_tables(self) -> Iterable[Problem]:
+        wanted = self.table_whitelist or self.table_include_list
+        unwanted = self.table_blacklist or self.table_exclude_list
+        if wanted and unwanted:
+            yield _problem("table.whitelist", ",".join(wanted), "must be empty when there is a blacklist, too")
+        if self.query and (wanted or unwanted):
+            yield _problem("query", "[hidden]", "must be empty when tables are named")
+        for key in ("table.include.list", "table.exclude.list"):
+            for text in getattr(self, key.replace(".", "_")):
+                try:
+                    re.compile(text)
+                except re.error as error:
+                    yield _problem(key, text, f"must be regular expressions: {error}")
+
+    @property
+    def isolation(self) -> str | None:
+        """SQLAlchemy's word for the isolation; None for the default."""
+        return _ISOLATION[self.transaction_isolation_mode]
+
+    def wants(self, table: Table) -> bool:
+        """Whether a table is to be read."""
+        if self.schema_pattern is not None and not _is_like(table.schema or "", self.schema_pattern):
+            return False
+        if self.table_whitelist or self.table_include_list:
+            return _is_named(table, self.table_whitelist) or _is_matched(table, self.table_include_list)
+        return not _is_named(table, self.table_blacklist) and not _is_matched(table, self.table_exclude_list)
+
+    def timestamp_columns_of(self, table: Table | None) -> tuple[str, ...]:
+        """The columns with the moment of the last change."""
+        found = _mapped(table, self.timestamp_columns_mapping)
+        return tuple(found.strip("[]").split("|")) if found else self.timestamp_column_name
+
+    def incrementing_column_of(self, table: Table | None) -> str:
+        """The column of growing numbers; empty when the database tells."""
+        return _mapped(table, self.incrementing_column_mapping) or self.incrementing_column_name
+
+
+def _problem(key: str, value: str, reason: str) -> Problem:
+    return Problem(key, f"Invalid value {value} for configuration {key}: {reason}")
+
+
+def _mapped(table: Table | None, mappings: Sequence[str]) -> str:
+    pairs = [text.rpartition(":") for text in mappings]
+    return next((column.strip() for pattern, _, column in pairs if table and _is_matched(table, [pattern])), "")
+
+
+def _is_named(table: Table, names: Sequence[str]) -> bool:
+    plain = {name.replace('"', "").replace("`", "") for name in names}
+    return table.name in plain or any(name == str(table) or name.endswith(f".{table}") for name in plain)
+
+
+def _is_matched(table: Table, patterns: Sequence[str]) -> bool:
+    return any(re.fullmatch(pattern, text) for pattern in patterns for text in (table.name, str(table)))
+
+
+def _is_like(text: str, pattern: str) -> bool:
+    wanted = "".join({"%": ".*", "_": "."}.get(character, re.escape(character)) for character in pattern)
+    return re.fullmatch(wanted, text, re.IGNORECASE) is not None
