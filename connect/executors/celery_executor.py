@@ -84,8 +84,8 @@ class CeleryExecutor:
 
     def _left_of(self, ids: list[TaskId]) -> list[TaskId]:
         """Those that still run after having been told to stop."""
-        stamp = self._reconciler.stamp
         try:
+            stamp = self._reconciler.stamp()
             self._wishes.set_targets(ids, Target.STOPPED, stamp=stamp)
             return self._wishes.forget(ids, stamp=stamp)
         except Deposed:

@@ -174,4 +174,5 @@ class Slots:
 
 def _planned(claim: Claimed, worker: str) -> TaskPlan:
     plan = msgspec.json.decode(claim.plan, type=TaskPlan)
-    return replace(plan, epoch=claim.epoch, target=claim.target, worker_id=plan.worker_id or worker)
+    # The status tells where a task runs, not who wanted it.
+    return replace(plan, epoch=claim.epoch, target=claim.target, worker_id=worker)

@@ -49,10 +49,12 @@ class Reconciler:
         self._closed = threading.Event()
         self._app: Any = None
 
-    @property
     def stamp(self) -> int:
-        """Which leader this is; 0 before it leads and after."""
-        return self._stamp or 0
+        """Which leader this is; 0 when it does not lead."""
+        with self._lock:
+            if self._stamp is None and self._thread is not None:
+                self._stamp = self._wishes.lead()
+            return self._stamp or 0
 
     def wanted(self) -> dict[TaskId, TaskPlan]:
         """What this leader wants."""
@@ -103,10 +105,8 @@ class Reconciler:
 
     def _write(self, plan: TaskPlan) -> None:
         """Write as the leader; whoever is deposed and wants something leads again."""
-        if self._stamp is None:
-            self._stamp = self._wishes.lead()
         try:
-            self._wishes.want(plan, stamp=self._stamp)
+            self._wishes.want(plan, stamp=self.stamp())
         except Deposed:
             self._stamp = self._wishes.lead()
             self._wishes.want(plan, stamp=self._stamp)
@@ -122,6 +122,8 @@ class Reconciler:
             except Unreachable as error:
                 log.warning("Redis does not answer", extra={"error": str(error)})
                 self._closed.wait(self._lease_s / 10)
+            except Deposed:
+                log.info("another worker has taken over")  # the next round sees to it
             except Exception:
                 log.exception("a round of the reconciler failed")
                 self._closed.wait(ROUND_S)
@@ -129,17 +131,15 @@ class Reconciler:
 
     def _round(self) -> float:
         with self._lock:
-            if self._stamp is None:
-                self._stamp = self._wishes.lead()
-            wanted, sent = dict(self._wanted), dict(self._sent)
+            stamp, wanted, sent = self.stamp(), dict(self._wanted), dict(self._sent)
         survey = self._wishes.survey(list(wanted))
-        if survey.leader > self.stamp and self._is_deposed():
+        if survey.leader > stamp and self._is_deposed():
             return ROUND_S
         actions = due(survey, wanted, sent, now=time.monotonic())
         for plan in actions.writes:
             with self._lock:
                 if self._wanted.get(plan.id) == plan:
-                    self._wishes.want(plan, stamp=self.stamp)
+                    self._wishes.want(plan, stamp=self.stamp())
         for seen in actions.wakes:
             self._wake(seen, wanted[seen.id].generation)
         self._tell_lost(survey, sent)
@@ -148,7 +148,7 @@ class Reconciler:
     def _is_deposed(self) -> bool:
         """Look again while nothing is written: this worker may have taken over in this moment."""
         with self._lock:
-            if self._wishes.survey([]).leader <= self.stamp:
+            if self._wishes.survey([]).leader <= self.stamp():
                 return False
             log.warning("another worker leads now", extra={"tasks": len(self._wanted)})
             self._wanted.clear()

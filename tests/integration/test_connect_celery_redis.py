@@ -9,7 +9,7 @@ import pytest
 from connect.runtime.models import TaskId
 from tests.support.admin import eventually
 from tests.support.celery_world import LEASE_MS, CeleryWorld
-from tests.support.line_task import assert_never_twice
+from tests.support.line_task import assert_never_twice, is_running
 from tests.support.redis_server import running_redis
 
 TASK = TaskId("c", 0)
@@ -45,6 +45,29 @@ def test_tasks_stop_when_redis_stays_away_and_go_on_when_it_is_back(world: Celer
     lease_s = LEASE_MS / 1000
     eventually(lambda: time.monotonic() - world.lines()[-1].at > lease_s)
     assert world.lines()[-1].at < killed_at + lease_s
+    world.redis.start()
+    world.wait_for_beat(unlike=lambda line: line.run == first.run)
+
+
+def test_a_leader_that_begins_while_redis_is_away_starts_its_tasks_when_it_is_back(world: CeleryWorld) -> None:
+    former = world.executor()
+    former.start(world.plan(generation=1))
+    first = world.wait_for_beat()
+    former.close()
+    world.redis.freeze()
+    leader = world.executor()
+    leader.start(world.plan(generation=2))
+    world.redis.thaw()
+    world.wait_for_beat(unlike=lambda line: line.run == first.run)
+    leader.stop([TASK])
+    assert world.lines()[-1].word == "end"
+
+
+def test_a_task_that_hangs_when_its_lease_ends_loses_its_process(world: CeleryWorld) -> None:
+    world.executor().start(world.plan(line_hangs="/never"))
+    first = world.wait_for_beat()
+    world.redis.kill()
+    eventually(lambda: not is_running(first.pid))
     world.redis.start()
     world.wait_for_beat(unlike=lambda line: line.run == first.run)
 

@@ -90,7 +90,8 @@ def test_lines_of_a_file_arrive_although_celery_workers_die(
         celery.start()
         arrived.wait_for(f"line {number}")
     assert set(arrived.lines) == {f"line {number}" for number in range(4)}
-    worker.wait_for("lines", "RUNNING")
+    status = worker.wait_for("lines", "RUNNING")
+    assert status["tasks"][0]["worker_id"] == _owners(worker)[0].partition("/")[0]
     worker.json("PUT", "/connectors/lines/pause")
     worker.wait_for("lines", "PAUSED")
     worker.delete("lines")

@@ -98,6 +98,7 @@ def test_a_task_of_a_celery_worker_tells_how_it_fares(
         worker.wait()
     assert told.state is State.FAILED
     assert "Missing" in (told.trace or "")
+    assert told.worker_id.startswith("celery@")
 
 
 def test_a_wrong_setting_ends_the_celery_worker_with_its_name() -> None:
