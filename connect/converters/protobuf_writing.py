@@ -110,12 +110,13 @@ def _field_making(field: FieldDescriptor, schema: Schema, config: ProtobufConfig
 def _map_making(entry: Descriptor, key: Make, value: Make) -> Make:
     maker: Any = GetMessageClass(entry)
     is_declared = bool(entry.GetOptions().map_entry)
+    empty = maker().value  # which is what null becomes
 
     def make(mapping: Value) -> Any:
         if not isinstance(mapping, dict):
             _unlike("a map", mapping)
         if is_declared:
-            return {key(k): value(v) for k, v in mapping.items()}
+            return {key(k): empty if v is None else value(v) for k, v in mapping.items()}
         pairs = ((None if k is None else key(k), None if v is None else value(v)) for k, v in mapping.items())
         return [maker(**{n: p for n, p in ((names.KEY, k), (names.VALUE, v)) if p is not None}) for k, v in pairs]
 

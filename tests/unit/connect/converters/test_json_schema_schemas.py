@@ -146,6 +146,10 @@ def test_what_was_written_is_read_as_the_same_schema(schema: Schema, definition:
     assert read(definition) == schema
 
 
+def _one_of_text_and_boolean() -> Schema:
+    return struct({f"{ONE_OF}.field.0": OPTIONAL_STRING, f"{ONE_OF}.field.1": BOOLEAN.as_optional()}, name=ONE_OF)
+
+
 READ_ONLY: list[tuple[Any, Schema]] = [
     ({"type": "integer"}, INT64),
     ({"type": "number"}, FLOAT64),
@@ -201,6 +205,39 @@ READ_ONLY: list[tuple[Any, Schema]] = [
             optional=True
         ),
     ),
+    (
+        {
+            "allOf": [{"$ref": "#/definitions/A"}, {"$ref": "#/definitions/B"}],
+            "title": "All",
+            "type": "object",
+            "properties": {"c": {"type": "string"}},
+            "definitions": {
+                "A": {"properties": {"a": {"type": "string"}}},
+                "B": {"properties": {"b": {"type": "string"}}},
+            },
+        },
+        struct({"a": STRING, "b": STRING, "c": STRING}, name="All"),
+    ),
+    (
+        {
+            "title": "Identifier",
+            "type": "object",
+            "anyOf": [
+                {"type": "object", "properties": {"a": {"type": "string"}}},
+                {"type": "object", "properties": {"b": {"type": "string"}}},
+            ],
+        },
+        struct(
+            {
+                f"{ONE_OF}.field.0": struct({"a": STRING}, optional=True),
+                f"{ONE_OF}.field.1": struct({"b": STRING}, optional=True),
+            },
+            name=ONE_OF,
+        ),
+    ),
+    ({"format": "int32", "type": ["null", "number"]}, FLOAT64.as_optional()),
+    ({"oneOf": [{"type": "null", "title": "none"}, {"type": "string"}], "description": "d"}, OPTIONAL_STRING),
+    ({"oneOf": [{"type": "string"}, {"type": "boolean"}], "enum": ["a"]}, _one_of_text_and_boolean()),
     ({"type": "integer", "default": "not one"}, INT64),
     ({"type": "integer", "default": None}, INT64),
 ]

@@ -137,6 +137,19 @@ def test_a_message_is_read_and_written_back(fields: dict[str, Any], expected: di
         assert making(message.DESCRIPTOR, schema, options)(expected) == message
 
 
+@pytest.mark.parametrize("line", ["map<string, int32> m = 1;", "map<string, P> m = 1; message P { int32 x = 1; }"])
+def test_null_in_a_map_is_what_is_not_set(line: str) -> None:
+    descriptor = parsed(f"message M {{ {line} }}").DESCRIPTOR
+    schema = to_connect_schema(descriptor, config())
+    message = making(descriptor, schema, config())({"m": {"a": None}})
+
+    assert read(message, config()) == {"m": {"a": 0 if "int32> m" in line else {"x": 0}}}
+
+
+def test_null_in_entries_of_a_map_is_what_is_not_set() -> None:
+    assert read(*made(struct({"m": mapping(STRING, INT32.as_optional())}), {"m": {"a": None}})) == {"m": {"a": 0}}
+
+
 def test_enums_can_be_numbers() -> None:
     assert read(parsed(ONE_OF, e=7), config(int_for_enums="true"))["e"] == 7
 
