@@ -45,7 +45,7 @@ caudal connect --set bootstrap.servers=kafka:9092 --set group.id=orders-connect
 
 CONNECT_VALUE_CONVERTER_SCHEMAS_ENABLE=false caudal connect --config connect-distributed.properties
 
-caudal connect new sheets
+caudal connect new sheets --source
 
 Then  caudal connector create FILE.  Its API, to read and to try: http://localhost:8083/docs
 

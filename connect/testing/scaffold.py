@@ -3,6 +3,7 @@
 import importlib.util
 import keyword
 import re
+from enum import StrEnum
 from pathlib import Path
 from string import Template
 from typing import Final
@@ -24,14 +25,27 @@ _FILES: Final = {
 """Which template becomes which file."""
 
 
-def write_connector(name: str, parent: Path) -> list[Path]:
+class Kind(StrEnum):
+    """What a project holds."""
+
+    SOURCE = "source"
+    SINK = "sink"
+    BOTH = "both"
+
+
+def write_connector(name: str, parent: Path, *, kind: Kind = Kind.BOTH) -> list[Path]:
     """Write a project of this name below a folder, and return its files; ConfigError when that cannot be."""
     package = _package(name)
     folder = parent / name
     if folder.exists():
         raise ConfigError(f"{folder} is there already: choose another name or another folder")
     words = {"name": name, "package": package, "Name": "".join(map(str.capitalize, package.split("_")))}
-    written = [_write(folder / Template(target).substitute(words), source, words) for source, target in _FILES.items()]
+    unwanted = {Kind.SOURCE: "sink", Kind.SINK: "source", Kind.BOTH: None}[kind]
+    written = [
+        _write(folder / Template(target).substitute(words), source, words, kind)
+        for source, target in _FILES.items()
+        if unwanted is None or unwanted not in source
+    ]
     about = folder / package / "__init__.py"
     about.write_text(f'"""Connectors of {name}."""\n')
     return sorted([*written, about])
@@ -46,7 +60,21 @@ def _package(name: str) -> str:
     return package
 
 
-def _write(path: Path, template: str, words: dict[str, str]) -> Path:
+def _write(path: Path, template: str, words: dict[str, str], kind: Kind) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(Template((_TEMPLATES / f"{template}.template").read_text()).substitute(words))
+    text = _for_kind((_TEMPLATES / f"{template}.template").read_text(), kind)
+    path.write_text(Template(text).substitute(words))
     return path
+
+
+def _for_kind(text: str, kind: Kind) -> str:
+    """Leaves out what is for other kinds: `%both source` begins lines that are for these two, `%end` lines for all."""
+    kept = []
+    is_meant = True
+    for line in text.splitlines(keepends=True):
+        if line.startswith("%"):
+            kinds = line[1:].split()
+            is_meant = kinds == ["end"] or kind in kinds
+        elif is_meant:
+            kept.append(line)
+    return "".join(kept)

@@ -274,8 +274,8 @@ def test_a_connector_without_a_dead_letter_topic_says_what_to_set(caudal: Caudal
 # --- new -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_connector_passes_the_standard_suites(caudal: Caudal, tmp_path: Path) -> None:
-    told = caudal("connect", "new", "sheets-of-paper", "--folder", str(tmp_path))
+def test_a_new_connector_passes_the_standard_suite(caudal: Caudal, tmp_path: Path) -> None:
+    told = caudal("connect", "new", "sheets-of-paper", "--source", "--folder", str(tmp_path))
     folder = tmp_path / "sheets-of-paper"
     assert "connector sheets-of-paper written" in told.stderr
     assert str(folder / "pyproject.toml") in told.stdout

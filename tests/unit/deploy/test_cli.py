@@ -189,6 +189,8 @@ def test_unreachable_worker_is_told_with_what_to_do_next(
 @pytest.mark.parametrize(
     "command,hint",
     [
+        (["connect", "new", "Sheets", "--folder", "/nowhere"], "is no name for a connector"),
+        (["connect", "new", "sheets", "--sink", "--source"], "either --source, --sink or --both"),
         (["connector", "create", "nothing.json"], "nothing.json cannot be read"),
         (["connector", "create", "-"], "needs a name"),
         (["connector", "validate", "-"], "connector.class is missing"),
@@ -211,7 +213,8 @@ def test_wrong_usage_of_connect_is_told_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO('{"topics": "orders"}'))
-    assert main([*command, *(no_worker if "--connect" not in command else [])]) == 2
+    is_plain = command[0] == "connect" or "--connect" in command
+    assert main([*command, *([] if is_plain else no_worker)]) == 2
     error = " ".join(capsys.readouterr().err.replace("│", " ").split())
     assert hint in error
     assert "Traceback" not in error
