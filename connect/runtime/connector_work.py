@@ -54,6 +54,7 @@ class ConnectorWork:
         self._plans: dict[int, TaskPlan] = {}
         self._known_tasks: set[int] = set()
         """Those that were started here: no former leader has to do with them any more."""
+        self._own_failures = Restarts()
         self._failures: dict[int, Restarts] = {}
         self._losses: dict[int, Restarts] = {}
         self._is_replanning = False
@@ -87,7 +88,7 @@ class ConnectorWork:
         is_new = self._host is None or known is None or known.raw != plan.config
         if is_restart or is_new or not plan.is_planned:
             if not self._start_connector(plan):
-                if plan.is_planned and not self._plans:
+                if not self._plans:
                     self._bring_tasks(plan)  # What was planned before the worker started is still to be done.
                 return
             self._replan()
@@ -136,6 +137,7 @@ class ConnectorWork:
             self._fail(error)
             return False
         self._host, self._understood = host, understood
+        self._own_failures.started(time.monotonic())
         self._tell(State.RUNNING)
         return True
 
@@ -181,7 +183,20 @@ class ConnectorWork:
 
     def _fail(self, error: Exception) -> None:
         log.error("connector failed", extra={"connector": self.name}, exc_info=error)
-        self._tell(State.FAILED, stack_trace(error))
+        plan = self._office.configs.plan(self.name)
+        understood = self._known(plan) if plan is not None else None
+        delay = None
+        if understood is not None and understood.settled.errors_restart_max:
+            delay = self._own_failures.delay(policy_of(understood.settled), time.monotonic())
+        self._tell(State.FAILED if delay is None else State.RESTARTING, stack_trace(error))
+        if delay is not None:
+            self._leader.later(delay, self.name, self._start_again)
+
+    def _start_again(self) -> None:
+        """The connector failed a while ago: if nobody has done something about it since, it begins again."""
+        status = self._office.statuses.connector(self.name)
+        if self._host is None and status is not None and status.state is State.RESTARTING:
+            self.bring(is_restart=True)
 
     def _tell(self, state: State, trace: str | None = None) -> None:
         statuses, office = self._office.statuses, self._office
@@ -285,8 +300,9 @@ class ConnectorWork:
         """Whether the task may run already, as a former leader started it: a generation tells when that was."""
         status = self._office.statuses.task(task)
         is_first_time = task.task not in self._plans and task.task not in self._known_tasks
+        is_alive = status is not None and status.state in (State.RUNNING, State.PAUSED)
         is_current = status is not None and status.generation > plan.decided_at
-        return self._office.lasting is not None and is_first_time and is_current
+        return self._office.lasting is not None and is_first_time and is_alive and is_current
 
     def _tell_of_start(self, task: TaskId, generation: int) -> None:
         statuses, worker_id = self._office.statuses, self._office.worker_id

@@ -132,7 +132,7 @@ class Reign:
             with self._lock:
                 self._timers.discard(timer)
             if not self.is_over:
-                self.submit(name, job)
+                self.submit(name, lambda: self._attempted(name, lambda _: job(), 0))
 
         timer = threading.Timer(seconds, fire)
         timer.daemon = True

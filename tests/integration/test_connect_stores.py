@@ -15,6 +15,7 @@ from connect.stores.configs import ConfigStore, ConnectorPlan
 from connect.stores.offsets import OffsetStore
 from connect.stores.states import State, Target, TaskId
 from connect.stores.statuses import StatusStore, StatusWriter
+from core_broker.service.clock import ManualClock
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.connect_worker import consume, worker_settings
@@ -158,12 +159,19 @@ def test_what_an_earlier_generation_says_late_is_passed_over(settings: ConnectSe
 
 
 def test_topics_that_a_connector_uses_are_known_until_they_are_reset(
-    settings: ConnectSettings, started: Started
+    broker: BrokerProcess, settings: ConnectSettings, started: Started
 ) -> None:
-    store = StatusStore(settings)
+    store = StatusStore(settings, clock=ManualClock(1_700_000_000_000))
     started(store)
     store.put_topic("orders", TaskId("c", 1))
+    store.flush()
     assert [(use.name, use.task) for use in store.topics("c")] == [("orders", 1)]
+    assert consume(broker, settings.status_storage_topic) == [
+        (
+            b"status-topic-orders:connector-c",
+            b'{"topic":{"name":"orders","connector":"c","task":1,"discoverTimestamp":1700000000000}}',
+        )
+    ]
     store.delete_topic("orders", "c")
     store.flush()
     store.refresh()

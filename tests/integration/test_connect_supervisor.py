@@ -257,6 +257,17 @@ def test_a_failed_task_is_started_again_as_often_as_allowed(shared: Worker, name
     assert shared.executor.starts_of(task) == 3
 
 
+def test_a_connector_that_fails_is_started_again_as_often_as_allowed(shared: Worker, name: str, tmp_path: Path) -> None:
+    secrets = tmp_path / "secrets.properties"
+    secrets.write_text("broken=start\n")
+    restarts = {"errors.restart.max": "-1", "errors.restart.delay.ms": "50", "errors.restart.delay.max.ms": "50"}
+    shared.supervisor.create(name, table_source(broken=f"${{file:{secrets}:broken}}", **restarts))
+    shared.await_states(name, State.RESTARTING)
+    assert "start does not work" in (shared.supervisor.status(name).connector.trace or "")
+    secrets.write_text("broken=\n")
+    shared.await_states(name, RUNNING, RUNNING)
+
+
 def test_a_task_that_waits_for_its_restart_shows_why_it_failed(shared: Worker, name: str) -> None:
     restarts = {
         "errors.restart.max": "-1",
