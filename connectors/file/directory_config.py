@@ -127,7 +127,7 @@ class DirectorySourceConfig(_FormatConfig):
     line_max_bytes: int = option(
         INT, default=16 * _MEBIBYTE, check=between(1, 1024 * _MEBIBYTE), importance=Importance.LOW
     )
-    """Longest line of json and text; a file with a longer one counts as one that cannot be read."""
+    """Longest line of json and text, and longest value of csv; what is longer cannot be read."""
 
     @override
     def problems(self) -> Iterable[Problem]:

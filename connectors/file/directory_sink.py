@@ -31,6 +31,8 @@ from connectors.file.writers import FORMATS
 log = logging.getLogger(__name__)
 
 HIDDEN = ".caudal"
+MEMORY_BYTES_MAX = 256 << 20
+"""Most bytes of unfinished files in memory, about."""
 
 
 class _Part(NamedTuple):
@@ -193,7 +195,7 @@ class DirectorySinkTask(SinkTask):
             return
         if not self._root.is_dir():
             raise RetriableError(f"{self.config.path} is not there")
-        self._mark_surplus()
+        self._complete_surplus()
         try:
             for place, partition in list(self._partitions.items()):
                 self._finish_partition(place, partition)
@@ -237,14 +239,19 @@ class DirectorySinkTask(SinkTask):
             if file.is_due(now):
                 partition.complete.append(partition.files.pop(folder))
 
-    def _mark_surplus(self) -> None:
-        """Complete the files that have waited longest, when there are too many."""
+    def _complete_surplus(self) -> None:
+        """Complete the files that have waited longest, when there are too many, and the largest ones in memory."""
         files = [file for partition in self._partitions.values() for file in partition.files.values()]
-        surplus = len(files) - self.config.open_files_max
-        if surplus > 0:
-            for file in sorted(files, key=lambda file: file.changed_at)[:surplus]:
-                partition = self._partition(file.place)
-                partition.complete.append(partition.files.pop(file.folder))
+        files.sort(key=lambda file: file.changed_at)
+        surplus = files[: max(0, len(files) - self.config.open_files_max)]
+        rest = sorted(files[len(surplus) :], key=lambda file: file.in_memory)
+        memory = sum(file.in_memory for file in rest)
+        while memory > MEMORY_BYTES_MAX:
+            surplus.append(rest.pop())
+            memory -= surplus[-1].in_memory
+        for file in surplus:
+            partition = self._partition(file.place)
+            partition.complete.append(partition.files.pop(file.folder))
 
     def _finish(self, place: Place, partition: _Partition) -> None:
         """Make files durable, then known in the ledger, then visible by their names."""

@@ -205,6 +205,8 @@ class DirectorySourceTask(SourceTask):
         key_field, key_schema = self.config.key_field, self._key_schema(chunk.schema)
         bad, last = chunk.bad, _last_good(chunk) if file.is_at_end else -1
         for index, entry in bad.items():
+            if entry is None:
+                continue
             offset = self._offset(file.arrival, first + index + 1, is_last=False)
             self._told.add(file.arrival.name)
             self.context.report(entry.data, entry.error, partition=partition, offset=offset)

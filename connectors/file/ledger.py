@@ -5,8 +5,9 @@ after a crash does those that are left. Records that come again because their of
 their offsets and left out.
 """
 
+import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,11 @@ from connect.api.record import SinkRecord
 from connectors.file.spool import sync_folder
 
 COMMITS_KEPT: Final = 64
+COMMITS_TRUSTED: Final = 3
+"""Records of so many commits may come again after a crash; others only if somebody wants them again, and then it is
+looked whether their files are still there."""
+
+log = logging.getLogger(__name__)
 
 
 class LedgerChanged(ConnectError):
@@ -30,6 +36,8 @@ class Commit(msgspec.Struct, frozen=True, array_like=True):
     end: int
     first: int
     timestamp_ms: int | None
+    file: str
+    """One of the files."""
 
 
 class Rename(msgspec.Struct, frozen=True, array_like=True):
@@ -71,7 +79,7 @@ class Ledger:
             self._check(record)
         return offset < self.page.next or (bool(self.page.through) and offset < self.page.through.get(folder, 0))
 
-    def commit(self, first: SinkRecord, *, end: int, through: dict[str, int], renames: Iterable[Rename]) -> None:
+    def commit(self, first: SinkRecord, *, end: int, through: dict[str, int], renames: Sequence[Rename]) -> None:
         """Files are finished: make it known, and give them their names.
 
         All records before `end` are in finished files now, and those of some folders `through` a later offset; `first`
@@ -80,7 +88,7 @@ class Ledger:
         known = {**self.page.through, **through}
         page = LedgerPage(
             version=self.page.version + 1,
-            commits=self._commits(first, end),
+            commits=self._commits(first, end, renames[0].final),
             through={folder: offset for folder, offset in known.items() if offset > end},
             renames=tuple(renames),
         )
@@ -94,12 +102,12 @@ class Ledger:
         """Offsets are about to be committed: what comes after this is another commit."""
         self._is_open = False
 
-    def _commits(self, first: SinkRecord, end: int) -> tuple[Commit, ...]:
+    def _commits(self, first: SinkRecord, end: int, file: str) -> tuple[Commit, ...]:
         commits = self.page.commits
         if self._is_open and commits:
             return (*commits[:-1], msgspec.structs.replace(commits[-1], end=end))
         start = commits[-1].end if commits else first.original_offset
-        added = Commit(start, end, first.original_offset, first.timestamp_ms)
+        added = Commit(start, end, first.original_offset, first.timestamp_ms, file)
         return (*commits, added)[-COMMITS_KEPT:]
 
     def finish(self) -> None:
@@ -118,12 +126,23 @@ class Ledger:
         anew, or somebody who wants all records again: then writing twice is right, leaving out would be loss.
         """
         self._is_checked = True
-        offset, page = record.original_offset, self.page
-        if offset >= page.next:
+        if record.original_offset >= self.page.next:
             return
-        commit = next((item for item in page.commits if item.start <= offset < item.end), None)
-        if commit is None or (commit.first == offset and commit.timestamp_ms != record.timestamp_ms):
-            self.page = LedgerPage(version=page.version)
+        is_known = self._is_known(record)
+        extra = {"ledger": str(self.path), "offset": record.original_offset, "next": self.page.next}
+        if is_known:
+            log.info("records come again that are in finished files: they are left out", extra=extra)
+        else:
+            log.warning("records come again that cannot be told from new ones: they are written", extra=extra)
+            self.page = LedgerPage(version=self.page.version)
+
+    def _is_known(self, record: SinkRecord) -> bool:
+        offset, commits = record.original_offset, self.page.commits
+        number = next((at for at, commit in enumerate(commits) if commit.start <= offset < commit.end), None)
+        if number is None or (commits[number].first == offset and commits[number].timestamp_ms != record.timestamp_ms):
+            return False
+        is_recent = number >= len(commits) - COMMITS_TRUSTED
+        return is_recent or (self._root / commits[number].file).exists()
 
 
 def _read(path: Path) -> LedgerPage:

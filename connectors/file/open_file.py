@@ -57,6 +57,11 @@ class OpenFile:
         self.next = records[-1].original_offset + 1
         self.changed_at = time.monotonic()
 
+    @property
+    def in_memory(self) -> int:
+        """How many bytes are not on the disk."""
+        return self._body.pending + self.spool.in_memory
+
     def is_due(self, now: float) -> bool:
         """Whether it is full, or has been open for long enough."""
         longest = self._config.rotate_schedule_interval_ms

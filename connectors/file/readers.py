@@ -6,7 +6,7 @@ can be read or not, so that counting them tells how far a file has been read.
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -28,11 +28,11 @@ class Bad(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Some entries of a file; what is bad is told by its index and has no value."""
+    """Some entries of a file; what is no value is told by its index: why it is bad, or None when it is just empty."""
 
     schema: Schema | None
     values: list[Value]
-    bad: dict[int, Bad]
+    bad: Mapping[int, Bad | None]
 
 
 class Reader(Protocol):
@@ -66,6 +66,8 @@ def read_text(path: Path, config: DirectorySourceConfig, *, skip: int) -> Iterat
 
 def read_csv(path: Path, config: DirectorySourceConfig, *, skip: int) -> Iterator[Chunk]:
     """A row per record: a struct of text, or of the types that are told."""
+    # The limit is the whole process's: it only ever grows.
+    csv.field_size_limit(max(csv.field_size_limit(), config.line_max_bytes))
     with path.open("rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline="") as stream:
         rows = csv.reader(stream, delimiter=config.separator, quotechar=config.csv_quote, strict=True)
         try:
@@ -146,13 +148,13 @@ def _drop(entries: Iterator[object], count: int) -> None:
 
 def _one_by_one(schema: Schema | None, lines: list[bytes], decode: Callable[[bytes], Value]) -> Chunk:
     values: list[Value] = []
-    bad: dict[int, Bad] = {}
+    bad: dict[int, Bad | None] = {}
     for index, line in enumerate(lines):
         try:
             values.append(decode(line))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             values.append(None)
-            bad[index] = Bad(line, DataError(f"a line cannot be read: {error}"))
+            bad[index] = Bad(line, DataError(f"a line cannot be read: {error}")) if line.strip() else None
     return Chunk(schema, values, bad)
 
 

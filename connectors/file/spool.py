@@ -49,6 +49,11 @@ class Spool:
         return False
 
     @property
+    def in_memory(self) -> int:
+        """How many bytes are not on the disk."""
+        return len(self._buffer)
+
+    @property
     def is_large(self) -> bool:
         """Whether it should be spilled."""
         return len(self._buffer) >= SPILL_BYTES

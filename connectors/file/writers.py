@@ -41,6 +41,10 @@ class Body(Protocol):
     def size(self) -> int:
         """About how many bytes there are."""
 
+    @property
+    def pending(self) -> int:
+        """How many of them are in memory, beside those of the spool."""
+
 
 class Format:
     """Lines, one for each record; other formats override."""
@@ -80,6 +84,10 @@ class _Bytes:
     @property
     def size(self) -> int:
         return self.spool.tell()
+
+    @property
+    def pending(self) -> int:
+        return 0
 
 
 class JsonFormat(Format):
@@ -221,6 +229,10 @@ class _AvroBlocks:
     def size(self) -> int:
         return self.spool.tell()
 
+    @property
+    def pending(self) -> int:
+        return 0
+
 
 def _long(number: int) -> bytes:
     """A number that is not negative, as Avro writes it."""
@@ -300,6 +312,10 @@ class _RowGroups:
     @property
     def size(self) -> int:
         return self.spool.tell() + self._pending_bytes
+
+    @property
+    def pending(self) -> int:
+        return self._pending_bytes
 
     def _write(self) -> None:
         import pyarrow as pa

@@ -255,6 +255,25 @@ class TestJson(FolderSuite):
             self.commit(task, records)
         assert self.is_there(records)
 
+    def test_records_that_are_wanted_again_long_after_are_written_if_their_files_are_gone(self) -> None:
+        records = self.records(0, 50)
+        with self.running() as (task, _):
+            for start in range(0, 50, 5):
+                task.put(records[start : start + 5])
+                self.commit(task, records[: start + 5])
+        self.flow(records)
+        assert self.is_there(records)
+        shutil.rmtree(self.folder / "topics")
+        self.flow(records)
+        assert self.is_there(records)
+
+    def test_files_are_finished_early_when_they_fill_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("connectors.file.directory_sink.MEMORY_BYTES_MAX", 100)
+        with self.running(changes={"rotate.schedule.interval.ms": "-1", "flush.size": "100"}) as (task, _):
+            task.put(self.records(0, 10))
+            task.put([])
+            assert len(self.names()) == 1
+
     def test_a_record_that_is_gone_when_it_is_read_again_is_not_waited_for(self) -> None:
         records = self.records(0, 10)
         with self.abandoned() as (first, _):

@@ -98,6 +98,13 @@ class TestJsonLines(FolderSuite):
         assert records[-1].source_offset["is_last"]
         assert self.names() == []
 
+    def test_empty_lines_are_nothing(self) -> None:
+        (self.folder / "a.json").write_text('{"id": 1}\n\n{"id": 2}\n  \n')
+        with self.running() as (task, context):
+            records = self.rest(task)
+        assert [(record.key, record.source_offset["position"]) for record in records] == [(1, 1), (2, 4)]
+        assert context.reported == []
+
     def test_a_line_that_is_too_long_fails_the_file(self) -> None:
         (self.folder / "long.json").write_text('"' + "x" * 100 + '"\n')
         with self.running(changes={"line.max.bytes": "50"}) as (task, context):
