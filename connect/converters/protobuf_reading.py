@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 
 from connect.api.data import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, Schema, Type, Value
 from connect.api.errors import DataError
-from connect.api.logical import decimal_of, timestamp_of
+from connect.api.logical import decimal_of, rescaled, scale_of, timestamp_of
 from connect.converters import protobuf_config as names
 from connect.converters.protobuf_config import ProtobufConfig
 from connect.converters.protobuf_messages import Presence, is_map, union_field_name
@@ -119,7 +119,8 @@ def _single_reading(field: FieldDescriptor, schema: Schema, config: ProtobufConf
 def _message_reading(message: Descriptor, schema: Schema, config: ProtobufConfig) -> Read:
     match schema.name:
         case _ if schema.name == DECIMAL_NAME:
-            return _decimal_of
+            scale = scale_of(schema)
+            return lambda value: rescaled(_decimal_of(value), scale)
         case _ if schema.name == DATE_NAME:
             return _date_of
         case _ if schema.name == TIME_NAME:

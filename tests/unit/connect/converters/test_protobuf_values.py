@@ -223,6 +223,14 @@ def test_a_field_that_the_message_does_not_have_is_refused() -> None:
         making(parsed(ONE_OF).DESCRIPTOR, struct({"other": INT32}), config())
 
 
+@pytest.mark.parametrize(("data", "expected"), [(b"\x00\xc8", "2"), (b"\x00\xc9", "2.01")])
+def test_a_decimal_has_the_scale_of_its_schema_if_it_is_the_same_number(data: bytes, expected: str) -> None:
+    file = 'import "confluent/type/decimal.proto"; message M { confluent.type.Decimal f = 1; }'
+    found = read(parsed(file, f={"value": data, "scale": 2}), config())["f"]
+
+    assert str(found) == expected
+
+
 @pytest.mark.parametrize(
     ("kind", "path", "fields"),
     [

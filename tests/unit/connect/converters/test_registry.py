@@ -2,9 +2,12 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from connect.api.data import INT32, OPTIONAL_INT32, STRING, struct
 from connect.api.errors import ConfigError, DataError, RetriableError
@@ -128,6 +131,75 @@ def test_only_the_first_value_of_a_schema_asks_the_registry() -> None:
             assert one.from_connect("t", INT32, number) == AVRO_ID + varint(number)
             assert one.from_connect("t", INT32.but(), number) == AVRO_ID + varint(number)
         assert registry.targets == ["POST /subjects/t-value/versions"]
+        one.close()
+
+
+def test_a_record_is_written_as_soon_as_the_registry_answers_again() -> None:
+    with ScriptedHttp((503, b"{}"), (503, b"{}"), (200, b'{"id":7}')) as registry:
+        one = converter(AvroConverter, registry.url)
+        for _ in range(2):
+            with pytest.raises(RetriableError):
+                one.from_connect("t", INT32, 1)
+        assert one.from_connect("t", INT32, 1) == AVRO_ID + b"\x02"
+        one.close()
+
+
+ANY_SCHEMA = {
+    AvroConverter: (
+        "AVRO",
+        json.dumps(
+            {
+                "type": "record",
+                "name": "R",
+                "fields": [
+                    {"name": "u", "type": ["null", "int", "string", {"type": "map", "values": "double"}]},
+                    {"name": "a", "type": {"type": "array", "items": ["null", "bytes"]}},
+                    {"name": "d", "type": {"type": "int", "logicalType": "date"}},
+                    {"name": "p", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+                    {"name": "t", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+                ],
+            }
+        ),
+    ),
+    JsonSchemaConverter: (
+        "JSON",
+        json.dumps(
+            {
+                "type": "object",
+                "properties": {
+                    "a": {"type": "integer"},
+                    "b": {"oneOf": [{"type": "boolean"}, {"type": "object", "properties": {"x": {"type": "number"}}}]},
+                },
+            }
+        ),
+    ),
+    ProtobufConverter: (
+        "PROTOBUF",
+        """syntax = "proto3"; import "google/type/date.proto"; import "confluent/type/decimal.proto";
+        message M { oneof o { int32 a = 1; M2 b = 2; } google.type.Date d = 3; confluent.type.Decimal e = 4;
+        map<string, E> m = 5; message M2 { repeated uint64 x = 1; } enum E { A = 0; B = 1; } }""",
+    ),
+}
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda parts: st.lists(parts, max_size=3) | st.dictionaries(st.sampled_from("abx"), parts, max_size=3),
+)
+payloads = st.binary(max_size=60) | documents.map(lambda value: json.dumps(value).encode())
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_whatever_the_data_is_it_is_read_or_an_error_of_the_record(kind: type[RegistryConverter]) -> None:
+    schema_type, text = ANY_SCHEMA[kind]
+    answer = {"schema": text, "schemaType": schema_type, "id": 7, "version": 1, "subject": "t-value"}
+    with ScriptedHttp((200, json.dumps(answer).encode())) as registry:
+        one = converter(kind, registry.url)
+
+        @given(payloads)
+        def read(data: bytes) -> None:
+            with suppress(DataError):
+                one.to_connect("t", AVRO_ID + data)
+
+        read()
         one.close()
 
 
