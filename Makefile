@@ -43,7 +43,7 @@ test-java: setup ## Run the tests with Kafka's own Java clients (fetches them wi
 	done
 	CAUDAL_JAVA_CLIENTS=$(CURDIR)/$(VENV)/java $(BIN)/python -m pytest tests/conformance/test_java_clients.py
 
-run: setup ## Start broker, registry and REST proxy and send records through them (ONCE=1 ends after it)
+run: setup ## Start broker, registry, REST proxy and Connect, send records through them (ONCE=1 ends after it)
 	@$(BIN)/python -m deploy.demo
 
 bench: setup ## Measure throughput, latency, start time and memory beside this machine's limits

@@ -1,4 +1,4 @@
-"""`make run`: starts broker, registry and REST proxy, and shows round trips of records through them.
+"""`make run`: starts broker, registry, REST proxy and Connect, and shows records on their way through them.
 
 On a terminal they keep running until Ctrl-C; with ONCE=1, or when stdin is no terminal, they stop after the round
 trips. Data goes to ./caudal-data/demo, or to a passing folder when the demo ends by itself.
@@ -26,6 +26,7 @@ from core_broker.client.producer import Producer
 from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import ClientSettings
 from core_broker.service.clock import SystemClock
+from deploy import demo_connect
 from deploy.output import done, err, failure, note
 from deploy.record_text import formatter
 
@@ -39,7 +40,7 @@ ORDER = {
     "fields": [{"name": "id", "type": "int"}, {"name": "item", "type": "string"}],
 }
 _AVRO = "application/vnd.kafka.avro.v2+json"
-_BROKER_PORT, _REGISTRY_PORT, _PROXY_PORT = 9092, 8081, 8082
+_BROKER_PORT, _REGISTRY_PORT, _PROXY_PORT, _CONNECT_PORT = 9092, 8081, 8082, 8083
 _STOP_SECONDS = 15
 _ADDRESS = re.compile(r"listeners=\w+://\S*?:(\d+)")
 
@@ -47,12 +48,18 @@ _ADDRESS = re.compile(r"listeners=\w+://\S*?:(\d+)")
 def main() -> int:
     """Run the demo."""
     once = bool(os.environ.get("ONCE")) or not sys.stdin.isatty()
-    err.print("\n[bold]Caudal[/]  [dim]a broker, a schema registry, a REST proxy, and records through them[/]\n")
+    err.print(
+        "\n[bold]Caudal[/]  [dim]a broker, a schema registry, a REST proxy, Connect, and records through them[/]\n"
+    )
     try:
         with _data_folder(passing=once) as folder, ExitStack() as running:
             places = _start_all(folder, running)
-            _round_trip(ClientSettings(bootstrap_servers=places.bootstrap, properties={"log_level": "0"}))
+            settings = ClientSettings(bootstrap_servers=places.bootstrap, properties={"log_level": "0"})
+            _round_trip(settings)
             _round_trip_over_http(places)
+            demo_connect.show(
+                worker=places.connect, registry=places.registry, settings=settings, folder=folder, count=len(ORDERS)
+            )
             if not once:
                 _stay(places)
     except (ClientError, RuntimeError, httpx2.HTTPError) as error:
@@ -68,6 +75,7 @@ class Places(NamedTuple):
     bootstrap: str
     registry: str
     proxy: str
+    connect: str
 
 
 def _start_all(folder: Path, running: ExitStack) -> Places:
@@ -85,7 +93,9 @@ def _start_all(folder: Path, running: ExitStack) -> Places:
         "schema.registry.url": registry_url,
         "state.dir": str(folder / "rest-proxy"),
     }
-    return Places(bootstrap, registry_url, f"http://localhost:{start('rest-proxy', _PROXY_PORT, proxy)}")
+    proxy_url = f"http://localhost:{start('rest-proxy', _PROXY_PORT, proxy)}"
+    connect = {"listeners": f"http://:{_free(_CONNECT_PORT)}", "bootstrap.servers": bootstrap}
+    return Places(bootstrap, registry_url, proxy_url, f"http://localhost:{start('connect', _CONNECT_PORT, connect)}")
 
 
 def _round_trip(settings: ClientSettings) -> None:
@@ -164,9 +174,11 @@ def _stay(places: Places) -> None:
         f"kcat -b {places.bootstrap} -t {TOPIC} -C -e",
         f"curl {places.registry}/subjects",
         f"curl -N {places.proxy}/topics/orders/records -H 'Accept: application/x-ndjson'",
+        f".venv/bin/caudal connector status {demo_connect.NAME} --connect {places.connect}",
+        f".venv/bin/caudal dlq list {demo_connect.NAME} --connect {places.connect}",
     ):
         note(f"    {command}")
-    err.print(f"\nIts whole HTTP API, to read and to try: {places.proxy}/docs\n")
+    err.print(f"\nTheir HTTP APIs, to read and to try: {places.proxy}/docs and {places.connect}/docs\n")
     with suppress(KeyboardInterrupt):
         signal.pause()
 
