@@ -87,7 +87,7 @@ class SourceSuite(ConnectorSuite):
             spent = time.monotonic() - started
         assert not records
         assert context.waited_seconds <= LONGEST_POLL_SECONDS
-        assert spent <= LONGEST_POLL_SECONDS * 2
+        assert spent <= LONGEST_POLL_SECONDS * 5
 
     def test_values_are_what_their_schemas_say(self) -> None:
         self.produce(0, 5)
