@@ -72,14 +72,25 @@ def test_integers_are_narrow_when_wanted(value: Value, expected: Schema) -> None
     assert schema_of(value, narrow=True) == expected
 
 
-def nested(depth: int) -> Value:
+def nested(depth: int, *, in_lists: bool) -> Value:
     value: Value = 1
     for _ in range(depth):
-        value = [value]
+        value = [value] if in_lists else {"a": value}
     return value
 
 
-@pytest.mark.parametrize("value", [2**63, [1, "a"], [{"a": 1}, {"a": "x"}], object(), nested(200), {"a": {1, 2}}])
+@pytest.mark.parametrize(
+    "value",
+    [
+        2**63,
+        [1, "a"],
+        [{"a": 1}, {"a": "x"}],
+        object(),
+        nested(200, in_lists=True),
+        nested(200, in_lists=False),
+        {"a": {1, 2}},
+    ],
+)
 def test_values_without_a_schema_are_refused(value: Value) -> None:
     with pytest.raises(DataError):
         schema_of(value)
