@@ -12,14 +12,17 @@ fail() { printf '\033[31m✗\033[0m %s\n' "$1" >&2; exit 1; }
 can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
 
 updated=no
-install_package() { # install_package <debian package> <why>
+install_package() { # install_package <debian package> <why>; tells whether it worked
     say "installing $1 ($2)"
     if [ "$updated" = no ]; then
-        apt-get update -qq || fail "apt-get update failed: is there a network?"
+        apt-get update -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=30 || return 1
         updated=yes
     fi
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null \
-        || fail "apt-get could not install $1"
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null
+}
+
+require_package() { # require_package <debian package> <why>
+    install_package "$1" "$2" || fail "apt-get could not install $1: is there a network?"
 }
 
 how_to_get() { # how_to_get <debian package> <fedora package> <brew formula>
@@ -32,7 +35,7 @@ how_to_get() { # how_to_get <debian package> <fedora package> <brew formula>
 
 if ! command -v "$python" >/dev/null 2>&1; then
     if can_install; then
-        install_package python3 "the language everything is written in"
+        require_package python3 "the language everything is written in"
     else
         how_to_get python3 python3 python@3.13 >&2
         fail "$python is missing. Get it as above, or name another one: make setup PYTHON=/path/to/python3.11"
@@ -44,7 +47,7 @@ fi
 
 if ! "$python" -c 'import venv, ensurepip' >/dev/null 2>&1; then
     if can_install; then
-        install_package python3-venv "virtual environments"
+        require_package python3-venv "virtual environments"
     else
         how_to_get python3-venv python3 python@3.13 >&2
         fail "$python cannot make virtual environments: its venv module is missing. Get it as above."
@@ -53,41 +56,23 @@ fi
 
 # --- tools that tests use ---------------------------------------------------------------------------------------------
 
-if ! command -v kcat >/dev/null 2>&1; then
-    if can_install; then
-        install_package kcat "a foreign Kafka client that tests use"
-    else
-        say "kcat is missing: its tests will be skipped. To have them:"
-        how_to_get kcat kcat kcat
-    fi
-fi
+wish_for() { # wish_for <debian package> <fedora package> <brew formula> <what it is for>
+    can_install && install_package "$1" "$4" && return
+    say "$1 is missing: its tests will be skipped. To have them:"
+    how_to_get "$1" "$2" "$3"
+}
 
-if ! command -v initdb >/dev/null 2>&1 && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
-    if can_install; then
-        install_package postgresql "the database of several registries; tests start one of their own"
-    else
-        say "PostgreSQL is missing: its tests will be skipped. To have them:"
-        how_to_get postgresql postgresql-server postgresql
-    fi
-fi
+command -v kcat >/dev/null 2>&1 \
+    || wish_for kcat kcat kcat "a foreign Kafka client that tests use"
 
-if ! command -v redis-server >/dev/null 2>&1; then
-    if can_install; then
-        install_package redis-server "what Celery workers of Connect listen to; tests start one of their own"
-    else
-        say "redis-server is missing: its tests will be skipped. To have them:"
-        how_to_get redis-server redis redis
-    fi
-fi
+command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 \
+    || wish_for postgresql postgresql-server postgresql "a database of registries and connectors; tests start their own"
 
-if ! command -v mariadbd >/dev/null 2>&1 && [ ! -x /usr/sbin/mariadbd ]; then
-    if can_install; then
-        install_package mariadb-server "a database that connectors read and write; tests start one of their own"
-    else
-        say "MariaDB is missing: its tests will be skipped. To have them:"
-        how_to_get mariadb-server mariadb-server mariadb
-    fi
-fi
+command -v redis-server >/dev/null 2>&1 \
+    || wish_for redis-server redis redis "what Celery workers of Connect listen to; tests start their own"
+
+command -v mariadbd >/dev/null 2>&1 || [ -x /usr/sbin/mariadbd ] \
+    || wish_for mariadb-server mariadb-server mariadb "a database of connectors; tests start their own"
 
 # --- Python packages --------------------------------------------------------------------------------------------------
 
