@@ -1,8 +1,8 @@
 """Records of Avro by straight-line code, made for each schema: a fraction of the time of the library.
 
-The code takes what is as usual: data that is whole, lengths below 64, texts in UTF-8. For all else it gives up, and
-the reader that it stands in for decides what is wrong. It reads records of plain types and of such records, optional or
-not; schemas with lists or maps have no such code.
+The code takes what is as usual: data that is whole, texts in UTF-8, lists that do not tell their size in bytes. For all
+else it gives up, and the reader that it stands in for decides what is wrong. Only schemas with a choice between several
+types, with fixed bytes, or with maps whose keys are no text have no such code.
 """
 
 import struct
@@ -10,10 +10,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final
 
-from connect.api.data import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, Schema, Value
+from connect.api.data import DATE_NAME, DECIMAL_NAME, TIME_NAME, TIMESTAMP_NAME, Schema, Type, Value
 from connect.api.errors import DataError
 from connect.api.logical import EPOCH, date_of, decimal_of, scale_of, time_of
-from schema_registry.formats.avro_types import Enum, Primitive, Record, Union
+from schema_registry.formats.avro_types import Array, Enum, Map, Primitive, Record, Union
 from schema_registry.formats.avro_types import Type as AvroType
 
 Read = Callable[[bytes, int], Value]
@@ -102,6 +102,10 @@ class _Code:
                 return ["b = data[p]", "if b & 0x81: raise ValueError", f"{value} = symbols_{value}[b >> 1]; p += 1"]
             case Primitive():
                 return self._primitive(value, type_.kind, schema)
+            case Array() if schema.type is Type.ARRAY:
+                return self._array(value, type_, schema)
+            case Map():
+                return self._map(value, type_, schema)
             case _:
                 return []
 
@@ -116,6 +120,17 @@ class _Code:
                 return []
             lines += part
         return [*lines, f"{value} = {{{', '.join(pairs)}}}"]
+
+    def _array(self, value: str, type_: Array, schema: Schema) -> list[str]:
+        item = f"v{self.count}"
+        lines = self.of(type_.items, _values(schema))
+        return lines and [f"{value} = []", *_blocks([*lines, f"{value}.append({item})"])]
+
+    def _map(self, value: str, type_: Map, schema: Schema) -> list[str]:
+        item = f"v{self.count}"
+        lines = self.of(type_.values, _values(schema))
+        key = [*_LENGTH, f"k_{value} = data[p:e].decode(); p = e"]
+        return lines and [f"{value} = {{}}", *_blocks([*key, *lines, f"{value}[k_{value}] = {item}"])]
 
     def _primitive(self, value: str, kind: str, schema: Schema) -> list[str]:
         match kind:
@@ -164,8 +179,30 @@ class _Code:
 
 _LENGTH: Final = (
     "e = data[p]",
-    "if e & 0x81: raise ValueError",
-    "p += 1; e = p + (e >> 1)",
-    "if e > n: raise ValueError",
+    "if e & 0x80: e, p = number(data, p)",
+    "elif e & 1: raise ValueError",
+    "else: e >>= 1; p += 1",
+    "e += p",
+    "if not p <= e <= n: raise ValueError",
 )
-"""Of a text or bytes: short, not negative, and within the data."""
+"""Where a text or bytes end; within the data."""
+
+
+def _values(schema: Schema) -> Schema:
+    assert schema.value_schema is not None
+    return schema.value_schema
+
+
+def _blocks(lines: list[str]) -> list[str]:
+    """Statements for each item of a list or map, which comes in blocks; those that tell their size are left over."""
+    return [
+        "while True:",
+        "    e = data[p]",
+        "    if e & 0x80: e, p = number(data, p)",
+        "    elif e & 1: raise ValueError",
+        "    else: e >>= 1; p += 1",
+        "    if e == 0: break",
+        "    if e < 0: raise ValueError",
+        "    for _ in range(e):",
+        *(f"        {line}" for line in lines),
+    ]
