@@ -31,7 +31,10 @@ def quick_reader(root: AvroType, schema: Schema, slow: Read) -> Read | None:
     lines = code.of(root, schema)
     if not lines or code.count > _MAX_FIELDS:
         return None
-    quick = code.compiled(lines)
+    try:
+        quick = code.compiled(lines)
+    except SyntaxError:  # blocks within blocks, more than Python allows
+        return None
 
     def read(data: bytes, start: int) -> Value:
         try:

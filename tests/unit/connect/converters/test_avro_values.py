@@ -366,6 +366,17 @@ def test_lists_that_tell_their_size_are_read() -> None:
     ) == {"a": ["a", "b"]}
 
 
+@pytest.mark.parametrize("depth", [9, 30, 60])
+def test_lists_in_lists_are_read_however_deep(depth: int) -> None:
+    schema = STRING
+    value: Any = "x"
+    for _ in range(depth):
+        schema, value = array(schema), [value]
+    root = struct({"a": schema})
+
+    assert read(from_connect_schema(root, CONFIG), write(root, {"a": value})) == {"a": value}
+
+
 NESTED = struct({"before": FLAT.as_optional(), "after": FLAT, "op": STRING}, name="Envelope")
 NESTED_SCHEMA = avro.parse(from_connect_schema(NESTED, CONFIG))
 NESTED_CODEC = AvroCodec(NESTED_SCHEMA)
