@@ -125,14 +125,18 @@ class Reign:
         """Do something for a connector, after all that is to be done for it already."""
         return self.lanes.submit(name, job)
 
+    def attempt(self, name: str, job: Callable[[], None]) -> None:
+        """Do something for a connector in its lane; when it fails, the connector is brought to what it is to be."""
+        self.submit(name, lambda: self._attempted(name, lambda _: job(), 0))
+
     def later(self, seconds: float, name: str, job: Callable[[], None]) -> None:
-        """Do something for a connector after a while."""
+        """Attempt something for a connector after a while."""
 
         def fire() -> None:
             with self._lock:
                 self._timers.discard(timer)
             if not self.is_over:
-                self.submit(name, lambda: self._attempted(name, lambda _: job(), 0))
+                self.attempt(name, job)
 
         timer = threading.Timer(seconds, fire)
         timer.daemon = True
@@ -159,9 +163,10 @@ class Reign:
             log.warning("connector is not yet what it is to be", extra=told)
             delay = min(_RETRY_SECONDS * 2 ** min(attempt, 10), _RETRY_SECONDS_MAX)
             self.later(delay, name, lambda: self.bring(name, attempt=attempt + 1))
-        if not self._office.configs.contains(name):
-            with self._lock:
-                self._works.pop(name, None)
+        else:
+            if not self._office.configs.contains(name):
+                with self._lock:
+                    self._works.pop(name, None)
 
     # --- what tasks and their processes tell ---
 

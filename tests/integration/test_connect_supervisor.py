@@ -281,6 +281,20 @@ def test_a_task_that_waits_for_its_restart_shows_why_it_failed(shared: Worker, n
     assert shared.supervisor.task_status(name, 0).trace == "no route to host"
 
 
+def test_what_could_not_be_stopped_is_stopped_later(broker: BrokerProcess, name: str) -> None:
+    with running_worker(worker_settings(broker, name)) as worker:
+        worker.supervisor.create("c", table_source())
+        worker.supervisor.create("d", table_source())
+        for connector in "cd":
+            worker.await_states(connector, RUNNING, RUNNING)
+        worker.executor.refusals = 2
+        worker.supervisor.delete("c")
+        worker.supervisor.restart_task("d", 0)
+        eventually(worker.executor.owned, {TaskId("d", 0)}.__eq__)
+        eventually(lambda: worker.executor.starts_of(TaskId("d", 0)) == 2)
+        worker.await_states("d", RUNNING, RUNNING)
+
+
 def test_a_task_whose_process_died_is_started_again_at_once(shared: Worker, name: str) -> None:
     shared.supervisor.create(name, table_source())
     shared.await_states(name, RUNNING, RUNNING)
