@@ -66,9 +66,9 @@ class SinkTask(ABC):
     def put(self, records: Sequence[SinkRecord]) -> None:
         """Take records; they may be kept until `flush`. Called with none now and then, for work that is due.
 
-        RetriableError: the other side does not answer; the same records come again. Any other error is about these
-        records: they are given again in smaller parts until the bad one is found, so that a call that fails should
-        leave nothing behind, or what can be written twice.
+        RetriableError: the other side does not answer; the same records come again. ConfigError: no record can ever be
+        written; the task fails. Any other error is about these records: they are given again in smaller parts until
+        the bad one is found, so that a call that fails should leave nothing behind, or what can be written twice.
         """
 
     def flush(self, offsets: Mapping[Place, int]) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.record import SinkRecord
 from connect.api.sink import Place, SinkTask
 from connect.runtime.bisection import isolate
@@ -111,6 +111,7 @@ class SinkWork(Work):
         self._deliver(self._pipeline.records(records))
         for record in records:
             self._positions[record.topic, record.partition] = record.offset + 1
+        self._apply_rewinds()
         if self._is_careful and records:
             self._commit()
 
@@ -252,7 +253,6 @@ class SinkWork(Work):
         self._counters.put_batches += 1
         self._counters.put_batch_ms_sum += took
         self._counters.put_batch_ms_max = max(self._counters.put_batch_ms_max, took)
-        self._apply_rewinds()
 
     def _after(self, records: Sequence[SinkRecord]) -> dict[Place, int]:
         """The next offsets, should these records be the last that were put."""
@@ -275,7 +275,8 @@ class SinkWork(Work):
 
     def _refused(self, records: list[SinkRecord], error: Exception) -> None:
         """The sink cannot take a batch, and not because the other side is away: find whose fault it is, if allowed."""
-        if not self._ground.policy.tolerates or not self._config.errors_put_bisect_enable:
+        is_about_records = self._ground.policy.tolerates and self._config.errors_put_bisect_enable
+        if not is_about_records or isinstance(error, ConfigError):
             raise ConnectError("Exiting WorkerSinkTask due to unrecoverable exception.") from error
 
         def put(part: Sequence[SinkRecord]) -> None:

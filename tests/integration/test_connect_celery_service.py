@@ -1,9 +1,7 @@
 """A whole worker whose tasks run on Celery workers: the same REST API, and no line is lost when one of them dies."""
 
 import subprocess
-import sys
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -14,35 +12,9 @@ from connect.settings import ConnectSettings
 from connect.stores.states import TaskId
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
+from tests.support.celery_workers import CeleryWorkers
 from tests.support.connect import ConnectProcess
 from tests.support.redis_server import RedisServer
-from tests.support.service import REPOSITORY
-
-_numbers = count()
-
-
-class CeleryWorkers:
-    """Celery workers of one group, as an operator starts them."""
-
-    def __init__(self, directory: Path, settings: dict[str, str]) -> None:
-        self._file = directory / "worker.properties"
-        self._file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-        self._log = directory / "celery.log"
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
-
-    def start(self) -> None:
-        """Start another one."""
-        name = f"worker{next(_numbers)}"
-        command = [sys.executable, "-m", "connect.executors.celery_worker", "--config", str(self._file)]
-        options = ["--", "--concurrency", "1", "-n", f"{name}@%h", "--loglevel", "INFO"]
-        with self._log.open("ab") as log:
-            self.processes[name] = subprocess.Popen([*command, *options], cwd=REPOSITORY, stdout=log, stderr=log)
-
-    def kill(self) -> None:
-        """End all of them at once."""
-        for process in self.processes.values():
-            process.kill()
-            process.wait()
 
 
 @pytest.fixture

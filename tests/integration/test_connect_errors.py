@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
-from connect.api.errors import DataError, RetriableError, Unavailable
+from connect.api.errors import ConfigError, DataError, RetriableError, Unavailable
 from connect.runtime.models import State
 from core_broker.client.admin import Admin
 from core_broker.client.settings import ClientSettings
@@ -385,6 +385,17 @@ def test_splitting_can_be_switched_off(world: TaskWorld, broker: BrokerProcess, 
     script.on_put = refuse("b")
     task = world.start(name, sink(name, errors_tolerance="all", errors_put_bisect_enable="false"))
     assert "bad value b" in world.wait_for(task, State.FAILED)
+
+
+def test_a_wrong_configuration_stops_the_task_whatever_is_tolerated(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-in")
+    send(broker, f"{name}-in", ["a", "b"])
+    script.on_put = refuse("b", error=ConfigError)
+    task = world.start(name, {**sink(name, errors_tolerance="all"), **dead(name)})
+    assert "bad value b" in world.wait_for(task, State.FAILED)
+    assert task.counters.deadletterqueue_produce_requests == 0
 
 
 def test_a_sink_can_report_a_bad_record_itself(

@@ -5,15 +5,18 @@ A short round is part of `make test`; `KILLS=30 pytest tests/integration/test_co
 
 import os
 import random
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.support.broker import BrokerProcess
+from tests.support.celery_workers import CeleryWorkers
 from tests.support.connect import ConnectProcess
-from tests.support.connect_load import Pipelines, Progress, kill_a_host
+from tests.support.connect_load import Pipelines, kill_a_host
 from tests.support.postgres import PostgresServer, running_server
+from tests.support.redis_server import running_redis
 
 _KILLS = int(os.environ.get("KILLS", "6"))
 
@@ -35,8 +38,6 @@ def test_nothing_is_lost_when_worker_task_process_database_and_broker_are_killed
     ):
         pipelines = Pipelines(broker, worker, own_postgres.create_database(), tmp_path)
         pipelines.create()
-        for name in ("upserts", "inserts", "files", "lines"):
-            worker.wait_for(name, "RUNNING")
 
         def kill_database() -> None:
             own_postgres.stop(immediately=True)
@@ -48,16 +49,57 @@ def test_nothing_is_lost_when_worker_task_process_database_and_broker_are_killed
             "database": kill_database,
             "broker": lambda: broker.restart(kill=True),
         }
-        chooser = random.Random(os.environ.get("KILL_SEED"))
-        order = [what for _ in range(_KILLS // len(kills) + 1) for what in chooser.sample(sorted(kills), len(kills))]
-        pipelines.start()
-        progress = Progress(pipelines)
-        stood_still: list[tuple[str, float]] = []
-        for what in order[:_KILLS]:
-            pipelines._stopping.wait(chooser.uniform(0.1, 2.0))
-            kills[what]()
-            stood_still.append((what, round(progress.seconds_until_work_resumes(), 1)))
-        pipelines.stop()
-        found = pipelines.judge()
+        _kill_and_judge(pipelines, kills)
+
+
+@pytest.mark.timeout(120 + 30 * _KILLS)
+def test_nothing_is_lost_when_celery_workers_and_redis_are_killed(tmp_path: Path, own_postgres: PostgresServer) -> None:
+    with (
+        running_redis() as redis,
+        BrokerProcess(tmp_path / "broker") as broker,
+        ConnectProcess(
+            tmp_path / "connect",
+            bootstrap=broker.bootstrap,
+            settings={"executor": "celery", "celery.broker.url": redis.url, "celery.lease.ms": "2000"},
+        ) as worker,
+    ):
+        celery = CeleryWorkers(tmp_path, worker.settings)
+        for _ in range(2):
+            celery.start(slots=6)
+        pipelines = Pipelines(broker, worker, own_postgres.create_database(), tmp_path)
+        pipelines.create()
+
+        def kill_celery_worker() -> None:
+            celery.kill_one()
+            celery.start(slots=6)
+
+        def kill_redis() -> None:
+            redis.kill()
+            redis.start()
+
+        kills: dict[str, Callable[[], object]] = {
+            "Celery worker": kill_celery_worker,
+            "Redis": kill_redis,
+            "worker": lambda: worker.restart(kill=True),
+        }
+        try:
+            _kill_and_judge(pipelines, kills)
+        finally:
+            celery.kill()
+
+
+def _kill_and_judge(pipelines: Pipelines, kills: Mapping[str, Callable[[], object]]) -> None:
+    for name in pipelines.names:
+        pipelines.worker.wait_for(name, "RUNNING")
+    chooser = random.Random(os.environ.get("KILL_SEED"))
+    order = [what for _ in range(_KILLS // len(kills) + 1) for what in chooser.sample(sorted(kills), len(kills))]
+    pipelines.start()
+    stood_still: list[tuple[str, float]] = []
+    for what in order[:_KILLS]:
+        time.sleep(chooser.uniform(0.1, 2.0))
+        kills[what]()
+        stood_still.append((what, round(pipelines.seconds_until_work_resumes(), 1)))
+    pipelines.stop()
+    found = pipelines.judge()
     print(f"sent {pipelines.sent}, written {pipelines.written}, stood still {stood_still}")  # noqa: T201 - for long rounds
-    assert found == {"upserts": (0, 0), "inserts": (0, 0), "files": (0, 0), "lines": (0, 0)}, stood_still
+    assert found == dict.fromkeys(pipelines.names, (0, 0)), stood_still

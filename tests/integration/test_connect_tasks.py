@@ -268,6 +268,18 @@ def test_a_sink_reads_on_where_it_says_itself(
     eventually(lambda: script.values, lambda values: values == ["a", "b", "c", "b", "c"])
 
 
+def test_what_a_sink_wants_to_read_again_is_not_committed(
+    world: TaskWorld, broker: BrokerProcess, admin: Admin, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-in")
+    send(broker, f"{name}-in", ["a", "b", "c"])
+    script.on_put = lambda records: script.context.rewind({(f"{name}-in", 0): 1}) if records else None
+    task = world.start(name, sink(name))
+    eventually(lambda: script.values, lambda values: len(values) > 5)
+    world.stop(task)
+    assert admin.group_offsets(f"connect-{name}") == {(f"{name}-in", 0): 1}
+
+
 def test_the_topics_that_tasks_use_are_noted(
     world: TaskWorld, broker: BrokerProcess, script: Script, name: str
 ) -> None:

@@ -35,6 +35,8 @@ class Pipelines:
     * a file that grows → `out`, in transactions: exactly once.
     """
 
+    names = ("upserts", "inserts", "files", "lines")
+
     def __init__(self, broker: BrokerProcess, worker: ConnectProcess, database: str, folder: Path) -> None:
         self.broker = broker
         self.worker = worker
@@ -116,6 +118,19 @@ class Pipelines:
                 file.writelines(f"{number}\n" for number in range(self.written, self.written + 10))
             self.written += 10
 
+    def seconds_until_work_resumes(self) -> float:
+        """Wait until something new has arrived in the table, whatever was killed."""
+        began = time.monotonic()
+        before = self._rows_seen()
+        eventually(lambda: self._rows_seen() > before, timeout_s=_PATIENCE_SECONDS)
+        return time.monotonic() - began
+
+    def _rows_seen(self) -> int:
+        try:
+            return len(self._rows("upserted"))
+        except psycopg.OperationalError:
+            return -1
+
     # --- the judge ---
 
     def judge(self) -> dict[str, tuple[int, int]]:
@@ -172,26 +187,6 @@ class Pipelines:
                         return numbers
         finally:
             consumer.close()
-
-
-class Progress:
-    """How long work stands still after a kill: until each way of data has something new."""
-
-    def __init__(self, pipelines: Pipelines) -> None:
-        self._pipelines = pipelines
-
-    def seconds_until_work_resumes(self) -> float:
-        """Wait until something new has arrived in the table, whatever was killed."""
-        began = time.monotonic()
-        before = self._seen()
-        eventually(lambda: self._seen() > before, timeout_s=_PATIENCE_SECONDS)
-        return time.monotonic() - began
-
-    def _seen(self) -> int:
-        try:
-            return len(self._pipelines._rows("upserted"))
-        except psycopg.OperationalError:
-            return -1
 
 
 def kill_a_host(worker: ConnectProcess) -> bool:
