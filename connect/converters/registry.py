@@ -29,7 +29,7 @@ from connect.api.config import (
 )
 from connect.api.converter import Converter, RawHeader, SchemaAndValue
 from connect.api.data import Schema, Value
-from connect.api.errors import ConfigError, DataError, RetriableError
+from connect.api.errors import ConfigError, DataError, Unavailable
 from schema_registry.client.errors import ClientError, NotAllowed, RegistryUnreachable, SchemaNotFound
 from schema_registry.client.models import RegisteredSchema, SchemaDefinition
 from schema_registry.client.registry_client import RegistryClient
@@ -214,7 +214,7 @@ class SchemaRegistry:
         try:
             yield
         except RegistryUnreachable as error:
-            raise RetriableError(f"{what}: {error}") from error
+            raise Unavailable(f"{what}: {error}") from error
         except NotAllowed as error:
             raise ConfigError(f"{what}: the schema registry refuses access: {error}") from error
         except (ClientError, SerdeError) as error:

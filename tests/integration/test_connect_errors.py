@@ -1,10 +1,14 @@
 """What happens when a record fails: every stage under every tolerance, against a real broker."""
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
 
 from connect.api.errors import ConfigError, DataError, RetriableError, Unavailable
 from connect.runtime.models import State
@@ -14,6 +18,7 @@ from core_broker.service.clock import SystemClock
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.connect_tasks import TaskWorld, task_world
+from tests.support.registry import RegistryProcess
 from tests.support.scripted_connectors import Script, fail_times, refuse
 
 _SENT_MS = SystemClock().now_ms() - 60_000
@@ -584,3 +589,34 @@ def test_what_a_source_cannot_make_a_record_of_is_a_dead_letter(
     assert told(letter)["__connect.errors.stage"] == "TASK_POLL"
     assert b"broken" in (letter.value() or b"")
     assert b'"source_offset":{"position":7}' in (letter.value() or b"")
+
+
+def test_a_registry_that_is_away_is_waited_for_and_no_record_is_given_up(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str, tmp_path: Path
+) -> None:
+    create_topic(broker, f"{name}-in")
+    with RegistryProcess(tmp_path) as registry:
+        address = registry.url
+        client = SchemaRegistryClient({"url": address})
+        serialize = AvroSerializer(client, '"string"')
+        data = serialize("a", SerializationContext(f"{name}-in", MessageField.VALUE))
+        producer = Producer({"bootstrap.servers": broker.bootstrap})
+        producer.produce(f"{name}-in", data)
+        producer.flush(10)
+        registry.stop()
+        config = {
+            "connector.class": "ScriptedSink",
+            "script": name,
+            "topics": f"{name}-in",
+            "value.converter": "io.confluent.connect.avro.AvroConverter",
+            "value.converter.schema.registry.url": address,
+            "value.converter.max.retries": "0",
+            "errors.tolerance": "all",
+            **dead(name),
+        }
+        task = world.start(name, config)
+        eventually(lambda: task.counters.total_retries)
+        assert script.values == []
+        registry.start()
+        eventually(lambda: script.values, lambda values: values == ["a"])
+    assert task.counters.deadletterqueue_produce_requests == 0

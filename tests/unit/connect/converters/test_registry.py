@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connect.api.data import INT32, OPTIONAL_INT32, STRING, struct
-from connect.api.errors import ConfigError, DataError, RetriableError
+from connect.api.errors import ConfigError, DataError, Unavailable
 from connect.converters.avro import AvroConverter
 from connect.converters.json_schema import JsonSchemaConverter
 from connect.converters.protobuf import ProtobufConverter
@@ -39,9 +39,9 @@ def outcome(action: Any) -> type[Exception]:
 
 
 ANSWERS: list[tuple[int, bytes, type[Exception]]] = [
-    (500, b"{}", RetriableError),
-    (503, b"out of order", RetriableError),
-    (429, b"{}", RetriableError),
+    (500, b"{}", Unavailable),
+    (503, b"out of order", Unavailable),
+    (429, b"{}", Unavailable),
     (401, b"{}", ConfigError),
     (403, b"{}", ConfigError),
     (404, NOT_FOUND, DataError),
@@ -75,9 +75,9 @@ def test_an_incompatible_schema_is_an_error_of_the_record(kind: type[RegistryCon
 def test_a_registry_that_is_not_there_is_asked_again_later(kind: type[RegistryConverter]) -> None:
     with ScriptedHttp(None) as registry:
         one = converter(kind, registry.url)
-        with pytest.raises(RetriableError, match="Failed to serialize .* data from topic t: no answer"):
+        with pytest.raises(Unavailable, match="Failed to serialize .* data from topic t: no answer"):
             one.from_connect("t", RECORD, {"a": 1})
-        with pytest.raises(RetriableError, match="Failed to deserialize data for topic t to"):
+        with pytest.raises(Unavailable, match="Failed to deserialize data for topic t to"):
             one.to_connect("t", AVRO_ID + b"\x00\x02")
         one.close()
 
@@ -138,7 +138,7 @@ def test_a_record_is_written_as_soon_as_the_registry_answers_again() -> None:
     with ScriptedHttp((503, b"{}"), (503, b"{}"), (200, b'{"id":7}')) as registry:
         one = converter(AvroConverter, registry.url)
         for _ in range(2):
-            with pytest.raises(RetriableError):
+            with pytest.raises(Unavailable):
                 one.from_connect("t", INT32, 1)
         assert one.from_connect("t", INT32, 1) == AVRO_ID + b"\x02"
         one.close()
