@@ -131,12 +131,14 @@ class Reign:
 
     def later(self, seconds: float, name: str, job: Callable[[], None]) -> None:
         """Attempt something for a connector after a while."""
+        self._after(seconds, lambda: self.attempt(name, job))
 
+    def _after(self, seconds: float, call: Callable[[], None]) -> None:
         def fire() -> None:
             with self._lock:
                 self._timers.discard(timer)
             if not self.is_over:
-                self.attempt(name, job)
+                call()
 
         timer = threading.Timer(seconds, fire)
         timer.daemon = True
@@ -162,7 +164,7 @@ class Reign:
             told = {"connector": name, "error": str(error), "attempt": attempt}
             log.warning("connector is not yet what it is to be", extra=told)
             delay = min(_RETRY_SECONDS * 2 ** min(attempt, 10), _RETRY_SECONDS_MAX)
-            self.later(delay, name, lambda: self.bring(name, attempt=attempt + 1))
+            self._after(delay, lambda: self.bring(name, attempt=attempt + 1))
         else:
             if not self._office.configs.contains(name):
                 with self._lock:
