@@ -597,9 +597,9 @@ def test_a_registry_that_is_away_is_waited_for_and_no_record_is_given_up(
     create_topic(broker, f"{name}-in")
     with RegistryProcess(tmp_path) as registry:
         address = registry.url
-        client = SchemaRegistryClient({"url": address})
-        serialize = AvroSerializer(client, '"string"')
-        data = serialize("a", SerializationContext(f"{name}-in", MessageField.VALUE))
+        with SchemaRegistryClient({"url": address}) as client:
+            serialize = AvroSerializer(client, '"string"')
+            data = serialize("a", SerializationContext(f"{name}-in", MessageField.VALUE))
         producer = Producer({"bootstrap.servers": broker.bootstrap})
         producer.produce(f"{name}-in", data)
         producer.flush(10)
