@@ -1,5 +1,6 @@
 """Records of one put as changes to tables: first what the tables need for them, then the rows."""
 
+import itertools
 from collections.abc import Hashable, Iterator, Sequence
 from datetime import tzinfo
 from typing import Final
@@ -62,32 +63,31 @@ class Batcher:
         for record in records:
             by_table.setdefault(tables[record.topic], []).append(record)
         for table, some in by_table.items():
-            batch = self._batch(table, some)
-            if batch is not None:
-                yield batch
+            yield from self._batches(table, some)
 
-    def _batch(self, table: Table, records: Sequence[SinkRecord]) -> TableBatch | None:
+    def _batches(self, table: Table, records: Sequence[SinkRecord]) -> Iterator[TableBatch]:
         shaped = self._shaped(table, records)
         changed = [(shape, record) for shape, record in shaped if record.value is not None]
         if not changed and self._structure.definition(table) is None:
-            return None  # rows that are to be deleted from a table that is not there
+            return  # rows that are to be deleted from a table that is not there
         self._plan(table, shaped)
-        changes = KeyedChanges(only_existing=self._config.insert_mode == "update") if self._is_keyed else PlainChanges()
-        keys: tuple[str, ...] = ()
-        for shape, record in shaped:
-            plan = shape.plan
-            assert plan is not None
-            row = plan.row(record)
-            keys = plan.keys
-            if record.value is None:
-                changes.delete(row)
-            else:
-                changes.write(plan.columns, row, key_count=len(keys))
-        return TableBatch(table=table, keys=keys, steps=list(changes.steps(keys)))
+        # Records without a schema may have different keys: those of each are a batch.
+        for keys, some in itertools.groupby(shaped, key=_keys_of):
+            changes = self._new_changes()
+            for shape, record in some:
+                plan = shape.plan
+                assert plan is not None
+                row = plan.row(record)
+                if record.value is None:
+                    changes.delete(row)
+                else:
+                    changes.write(plan.columns, row, key_count=len(keys))
+            yield TableBatch(table=table, keys=keys, steps=list(changes.steps(keys)))
 
-    @property
-    def _is_keyed(self) -> bool:
-        return self._config.insert_mode != "insert"
+    def _new_changes(self) -> KeyedChanges | PlainChanges:
+        if self._config.insert_mode == "insert":
+            return PlainChanges()
+        return KeyedChanges(only_existing=self._config.insert_mode == "update")
 
     # --- shapes ---
 
@@ -162,6 +162,12 @@ class Batcher:
             for name, (schema, is_key) in found.items()
             if schema is not None
         }
+
+
+def _keys_of(shaped: tuple[Shape, SinkRecord]) -> tuple[str, ...]:
+    plan = shaped[0].plan
+    assert plan is not None
+    return plan.keys
 
 
 def _value_of(source: Source, record: SinkRecord) -> object:

@@ -70,6 +70,7 @@ class Database:
         self._address = config.address()
         self._engine = _engine(config, isolation)
         self._connection: Connection | None = None
+        self._was_connected = False
         self.dialect: Dialect = DIALECTS[self._address.family](quotes_always=config.quote_sql_identifiers == "always")
 
     @property
@@ -85,11 +86,14 @@ class Database:
         return self._connection
 
     def _connect(self) -> Connection:
-        attempts = self._config.connection_attempts
+        # Later the worker tries again itself, and goes on with other things between.
+        attempts = 1 if self._was_connected else self._config.connection_attempts
         failed: Exception | None = None
         for attempt in range(1, attempts + 1):
             try:
-                return self._engine.connect()
+                connection = self._engine.connect()
+                self._was_connected = True
+                return connection
             except errors.DRIVER_ERRORS as error:
                 failed = errors.classified(error, doing="cannot connect to the database")
             if attempt < attempts and self._wait(self._config.connection_backoff_ms / 1000):

@@ -50,6 +50,10 @@ class OffsetTable:
         self._next.update(found)
         return found
 
+    def next_of(self, place: Place, default: int) -> int:
+        """The next offset of a partition of ours, as far as it is known."""
+        return self._next.get(place, default)
+
     def release(self, places: Collection[Place]) -> None:
         """These partitions are no longer ours."""
         for place in places:

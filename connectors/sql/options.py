@@ -56,7 +56,8 @@ class ConnectionConfig(Config):
     connection_attempts: int = option(
         INT, default=3, check=at_least(1), importance=Importance.LOW, group=_DATABASE, width=Width.SHORT
     )
-    """How often connecting is tried at once before the worker is told to try again later."""
+    """How often the first connection is tried at once before the worker is told to try again later. When one is lost
+    afterwards, the worker tries again as after any outage."""
     connection_backoff_ms: int = option(
         LONG, default=10_000, check=at_least(0), importance=Importance.LOW, group=_DATABASE, width=Width.SHORT
     )

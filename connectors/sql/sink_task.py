@@ -44,6 +44,7 @@ class SqlSinkTask(SinkTask):
         self._batcher = Batcher(self._structure, config, family=family, zone=config.zone())
         dialect = self._database.dialect
         self._writer: Writer = CopyWriter(dialect) if family == "postgresql" else StatementWriter(dialect)
+        self._unclaimed: set[Place] = set()
         self._offsets: OffsetTable | None = None
         if config.exactly_once:
             table = table_named(config.exactly_once_table, family=family)
@@ -53,13 +54,27 @@ class SqlSinkTask(SinkTask):
     def open(self, places: Collection[Place]) -> None:
         if self._offsets is None or not places:
             return
+        self._unclaimed.update(places)
         try:
-            self.context.rewind(self._offsets.claim(places))
+            self._claim()
+        except RetriableError as error:
+            log.warning("offsets in the database are read later", extra={"error": str(error)})
+
+    def _claim(self) -> None:
+        """Take the partitions that were given to this task, and go on where the database says."""
+        if self._offsets is None or not self._unclaimed:
+            return
+        try:
+            found = self._offsets.claim(self._unclaimed)
         except errors.DRIVER_ERRORS as error:
             raise self._failed(error, doing="cannot read the offsets that are kept in the database") from error
+        self._unclaimed.clear()
+        if found:
+            self.context.rewind(found)
 
     @override
     def close(self, places: Collection[Place]) -> None:
+        self._unclaimed.difference_update(places)
         if self._offsets is not None:
             self._offsets.release(places)
 
@@ -67,6 +82,12 @@ class SqlSinkTask(SinkTask):
     def put(self, records: Sequence[SinkRecord]) -> None:
         if not records:
             return
+        if self._unclaimed:
+            # Read before it was known where to go on: left out here, and read again from there.
+            late = frozenset(self._unclaimed)
+            self._claim()
+            self.context.rewind(self._starts(records, late))
+            records = [record for record in records if record.place not in late]
         try:
             self._put(records)
         except errors.DRIVER_ERRORS as error:
@@ -79,6 +100,15 @@ class SqlSinkTask(SinkTask):
             self.context.retry_after(self.config.retry_backoff_ms)
             raise
         self._failures = 0
+
+    def _starts(self, records: Sequence[SinkRecord], places: Collection[Place]) -> dict[Place, int]:
+        """Where to read on: what the database says, else from the first of these records."""
+        assert self._offsets is not None
+        first: dict[Place, int] = {}
+        for record in records:
+            if record.place in places:
+                first.setdefault(record.place, record.original_offset)
+        return {place: self._offsets.next_of(place, offset) for place, offset in first.items()}
 
     @override
     def stop(self) -> None:
@@ -94,8 +124,8 @@ class SqlSinkTask(SinkTask):
     def _put(self, records: Sequence[SinkRecord]) -> None:
         if self._offsets is not None:
             records = self._offsets.unwritten(records)
-            if not records:
-                return
+        if not records:
+            return
         for topic in {record.topic for record in records} - self._tables.keys():
             self._tables[topic] = self._table_of(topic)
         batches = list(self._batcher.batches(records, self._tables))

@@ -20,7 +20,7 @@ from connectors.sql.source_task import SqlSourceTask, tables_text
 
 log = logging.getLogger(__name__)
 
-_FIRST_LOOK_SECONDS = 10.0
+_LONGEST_STOP_SECONDS = 10.0
 _PAUSE_AFTER_ERROR_SECONDS = 5.0
 
 
@@ -43,7 +43,9 @@ class SqlSourceConnector(SourceConnector):
         assert isinstance(config, SqlSourceConfig)
         super().__init__(config, context)
         self._options = config
-        self._tables: list[Table] | None = None
+        self._tables: list[Table] = []
+        self._planned: list[Table] | None = None
+        """What the tasks were planned for, or what a new plan was asked for."""
         self._seen = threading.Event()
         self._stopping = threading.Event()
         self._watcher: threading.Thread | None = None
@@ -59,9 +61,9 @@ class SqlSourceConnector(SourceConnector):
         given = dict(self.config.given)
         if self._options.query:
             return [given]
-        self._seen.wait(_FIRST_LOOK_SECONDS)
+        self._seen.wait(self._options.table_monitoring_startup_polling_limit_ms / 1000)
         # Without an answer there is nothing to do yet: the watcher asks for a new plan when there is one.
-        tables = self._tables or []
+        tables = self._planned = self._tables
         _refuse_same_names(tables)
         return [{**given, "tables": tables_text(some)} for some in _groups(tables, tasks_max)]
 
@@ -69,7 +71,7 @@ class SqlSourceConnector(SourceConnector):
     def stop(self) -> None:
         self._stopping.set()
         if self._watcher is not None:
-            self._watcher.join(timeout=_FIRST_LOOK_SECONDS)
+            self._watcher.join(timeout=_LONGEST_STOP_SECONDS)
 
     @override
     def alter_offsets(self, offsets: Sequence[tuple[SourcePartition, SourceOffset | None]]) -> bool:
@@ -93,11 +95,11 @@ class SqlSourceConnector(SourceConnector):
         except (*errors.DRIVER_ERRORS, ConnectError) as error:
             database.disconnect()
             log.warning("tables cannot be listed", extra={"connector": self.context.name, "error": errors.told(error)})
-            return _PAUSE_AFTER_ERROR_SECONDS
-        before, self._tables = self._tables, tables
-        was_planned = self._seen.is_set()
+            return min(_PAUSE_AFTER_ERROR_SECONDS, self._options.table_poll_interval_ms / 1000)
+        self._tables = tables
         self._seen.set()
-        if was_planned and before != tables:
+        if self._planned is not None and self._planned != tables:
+            self._planned = tables
             log.info("tables have come or gone", extra={"connector": self.context.name, "tables": len(tables)})
             self.context.request_reconfiguration()
         return self._options.table_poll_interval_ms / 1000

@@ -56,7 +56,7 @@ class SqlSourceConfig(ConnectionConfig):
     timestamp_column_name: tuple[str, ...] = option(LIST, default=(), group=_MODE, width=Width.MEDIUM)
     """Columns with the moment of the last change; of several the first that is not null counts."""
     timestamp_columns_mapping: tuple[str, ...] = option(LIST, default=(), group=_MODE)
-    """The same for each table: `regular expression of schema.table:[column|column]`."""
+    """The same for each table: `regular expression of schema.table:[columns]`, several with vertical bars between."""
     timestamp_initial: int | None = option(
         optional(LONG), default=None, check=at_least(-1), importance=Importance.LOW, group=_MODE
     )
@@ -120,6 +120,10 @@ class SqlSourceConfig(ConnectionConfig):
         LONG, default=60_000, check=at_least(1), importance=Importance.LOW, group=_CONNECTOR
     )
     """How long to wait between two looks for new tables."""
+    table_monitoring_startup_polling_limit_ms: int = option(
+        LONG, default=10_000, check=at_least(0), importance=Importance.LOW, group=_CONNECTOR
+    )
+    """How long to wait for the first look at the tables; after that there are no tasks until the database answers."""
 
     @override
     def problems(self) -> Iterable[Problem]:

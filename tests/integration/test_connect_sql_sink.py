@@ -345,6 +345,35 @@ def test_a_task_that_has_lost_its_partition_writes_nothing(database: SqlDatabase
     assert [row["id"] for row in database.rows("SELECT id FROM orders ORDER BY id")] == [0, 1]
 
 
+def test_partitions_that_come_during_an_outage_are_claimed_after_it(
+    database: SqlDatabase, tasks: list[SqlSinkTask]
+) -> None:
+    started(tasks, database, auto_create="true", exactly_once="true").put(
+        [order(n, {"id": n}, schema=ORDER) for n in range(3)]
+    )
+    context = FakeSinkContext([("orders", 0)])
+    database.break_down()
+    try:
+        task = started(tasks, database, context, exactly_once="true")
+        with pytest.raises(RetriableError):
+            task.put([order(0, {"id": 0}, schema=ORDER)])
+    finally:
+        database.mend()
+    task.put([order(0, {"id": 0}, schema=ORDER)])
+    assert context.rewound == {("orders", 0): 3}
+    task.put([order(3, {"id": 3}, schema=ORDER)])
+    assert [row["id"] for row in database.rows("SELECT id FROM orders ORDER BY id")] == [0, 1, 2, 3]
+
+
+def test_plain_dicts_of_one_batch_may_have_different_keys(database: SqlDatabase, tasks: list[SqlSinkTask]) -> None:
+    database.run("CREATE TABLE orders (a INTEGER UNIQUE, b INTEGER UNIQUE)")
+    task = started(tasks, database, insert_mode="upsert", pk_mode="record_key")
+    keys = [{"a": 1}, {"b": 2}, {"a": 1}]
+    task.put([sink_record("orders", n, key=key, value=dict(key)) for n, key in enumerate(keys)])
+    found = database.rows("SELECT a, b FROM orders")
+    assert sorted(found, key=str) == [{"a": 1, "b": None}, {"a": None, "b": 2}]
+
+
 def test_a_commit_of_unknown_end_is_looked_up_not_repeated(database: SqlDatabase, tasks: list[SqlSinkTask]) -> None:
     task = started(tasks, database, auto_create="true", exactly_once="true")
     records = [order(n, {"id": n}, schema=ORDER) for n in range(4)]

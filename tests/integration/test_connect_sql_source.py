@@ -395,6 +395,22 @@ def test_a_new_table_asks_for_a_new_plan(database: SqlDatabase) -> None:
         planned.stop()
 
 
+def test_a_database_that_comes_later_gets_its_plan(database: SqlDatabase) -> None:
+    database.run("CREATE TABLE t1 (id INTEGER PRIMARY KEY)")
+    database.break_down()
+    context = FakeConnectorContext()
+    options = {"table_poll_interval_ms": "20", "table_monitoring_startup_polling_limit_ms": "1"}
+    planned = connector(database, context, **options)
+    try:
+        assert planned.task_configs(10) == []
+        database.mend()
+        eventually(lambda: context.reconfigurations == 1)
+        assert len(planned.task_configs(10)) == 1
+    finally:
+        database.mend()
+        planned.stop()
+
+
 def test_offsets_that_make_no_sense_are_refused(database: SqlDatabase) -> None:
     planned = connector(database, FakeConnectorContext())
     try:

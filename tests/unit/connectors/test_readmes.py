@@ -13,6 +13,8 @@ from connectors.file.directory_sink import DirectorySinkConnector
 from connectors.file.directory_source import DirectorySourceConnector
 from connectors.file.stream_sink import FileStreamSinkConnector
 from connectors.file.stream_source import FileStreamSourceConnector
+from connectors.sql.sink_connector import SqlSinkConnector
+from connectors.sql.source_connector import SqlSourceConnector
 
 ROOT = Path(connectors.__file__).parent
 FOLDERS: dict[str, list[type[Connector]]] = {
@@ -23,6 +25,7 @@ FOLDERS: dict[str, list[type[Connector]]] = {
         DirectorySinkConnector,
     ],
     "datagen": [DatagenConnector],
+    "sql": [SqlSourceConnector, SqlSinkConnector],
 }
 
 
