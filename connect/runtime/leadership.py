@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from connect.settings import ConnectSettings
@@ -14,6 +15,7 @@ log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.1
 _PAUSE_SECONDS: Final = 1.0
+_LEAVING_MS: Final = 2_000
 
 
 class Leadership:
@@ -99,6 +101,7 @@ class Leadership:
 
     def _leave(self) -> None:
         try:
-            Admin(self._settings.kafka()).remove_member(self._settings.group_id, self._worker_id)
+            kafka = replace(self._settings.kafka(), timeout_ms=_LEAVING_MS)
+            Admin(kafka).remove_member(self._settings.group_id, self._worker_id)
         except ClientError as error:
             log.warning("the group of workers must find out that this one is gone", extra={"error": str(error)})

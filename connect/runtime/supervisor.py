@@ -173,12 +173,15 @@ class Supervisor(Overview):
 
     def health(self) -> tuple[str, str]:
         """`healthy`, `starting` or `unhealthy`, and what that means."""
-        if not self._is_started or (not self.is_leader and self.leader_url is None):
-            return "starting", "Worker is still starting up."
+        starting = ("starting", "Worker is still starting up.")
+        if not self._is_started:
+            return starting
         try:
             self._office.configs.refresh(5.0)
         except ConnectError as error:
             return "unhealthy", f"Worker cannot read its topics: {error}"
+        if not self.is_leader and self.leader_url is None:
+            return starting
         return "healthy", "Worker has completed startup and is ready to handle requests."
 
     def set_logger_level(self, namespace: str, level: str) -> None:

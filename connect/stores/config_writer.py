@@ -123,7 +123,7 @@ class ConfigWriter:
             except AbortNeeded as error:
                 log.warning("a change was not written yet", extra={"error": str(error), "attempt": attempt})
                 producer.abort()
-                if attempt == _ATTEMPTS:
+                if attempt == _ATTEMPTS or self._is_deposed:
                     raise
             except ClientError:
                 # Whether it was written is not known: this producer cannot tell, the next one clears it up.
