@@ -1,0 +1,1 @@
+"""Redis: a sink for all its data types, and a source of streams."""

@@ -1,0 +1,165 @@
+"""Options of the sink and the source, and those that both have: where Redis is and how it is spoken to."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+from typing_extensions import override
+
+from connect.api.config import (
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    LONG,
+    PASSWORD,
+    STRING,
+    Check,
+    Config,
+    Importance,
+    Problem,
+    at_least,
+    between,
+    not_empty,
+    one_of,
+    option,
+)
+
+_ENTRY_ID: Final = re.compile(r"\d{1,20}(-\d{1,20})?|\$")
+_SCHEMES: Final = ("redis://", "rediss://", "unix://")
+_COMMANDS: Final = {
+    "SET": "STRING",
+    "HSET": "HASH",
+    "JSONSET": "JSON",
+    "XADD": "STREAM",
+    "RPUSH": "LIST",
+    "LPUSH": "LPUSH",
+    "SADD": "SET",
+    "ZADD": "ZSET",
+}
+"""What newer versions of the Redis connector call a type, as the command that writes it (redis.command)."""
+TYPES: Final = ("STREAM", "HASH", "STRING", "JSON", "LIST", "SET", "ZSET")
+_TYPE: Final = msgspec.structs.replace(STRING, read=str.upper)
+_LOWER: Final = msgspec.structs.replace(STRING, read=str.lower)
+
+
+class RedisConfig(Config):
+    """How to reach Redis."""
+
+    redis_uri: str = option(STRING, default="", importance=Importance.HIGH, group="Redis")
+    """Where Redis is: `redis://host:6379/0`, or `rediss://…` for TLS; not set: redis.host and redis.port say it."""
+    redis_host: str = option(STRING, default="localhost", importance=Importance.HIGH, group="Redis")
+    """The host of Redis, without redis.uri."""
+    redis_port: int = option(INT, default=6379, check=between(1, 65_535), importance=Importance.HIGH, group="Redis")
+    """The port of Redis, without redis.uri."""
+    redis_database: int = option(INT, default=0, check=at_least(0), group="Redis")
+    """The number of the database, without redis.uri."""
+    redis_username: str = option(STRING, default="", group="Redis")
+    """Who connects; not set: as the URI says."""
+    redis_password: str = option(PASSWORD, default="", group="Redis")
+    """The password; not set: as the URI says."""
+    redis_tls: bool = option(BOOLEAN, default=False, group="Redis")
+    """Whether the connection is encrypted."""
+    redis_insecure: bool = option(BOOLEAN, default=False, group="Redis")
+    """Whether any certificate of the server is accepted; for tests only."""
+    redis_cacert: str = option(STRING, default="", group="Redis")
+    """A file with the certificates (PEM) that the server's must come from."""
+    redis_key_cert: str = option(STRING, default="", group="Redis")
+    """A file with the certificate (PEM) that this side shows."""
+    redis_key_file: str = option(STRING, default="", group="Redis")
+    """A file with the key (PEM) of that certificate."""
+    redis_key_password: str = option(PASSWORD, default="", group="Redis")
+    """The password of that file."""
+    redis_timeout: float = option(DOUBLE, default=60.0, check=between(0.01, 3600), group="Redis")
+    """How many seconds an answer may take before Redis is taken to be away."""
+    redis_cluster: bool = option(BOOLEAN, default=False, importance=Importance.LOW, group="Redis")
+    """Must be false: clusters of Redis are not supported."""
+
+    @override
+    def problems(self) -> Iterable[Problem]:
+        if self.redis_uri and not self.redis_uri.startswith(_SCHEMES):
+            yield _problem("redis.uri", "[hidden]", f"must begin with {', '.join(_SCHEMES)}")
+        if self.redis_cluster:
+            yield _problem("redis.cluster", "true", "must be false, clusters of Redis are not supported")
+
+
+class RedisSinkConfig(RedisConfig):
+    """What an operator may say about writing to Redis."""
+
+    redis_type: str = option(_TYPE, default="STREAM", check=one_of(*TYPES), importance=Importance.HIGH, group="Writes")
+    """What a record becomes: STREAM, HASH, STRING, JSON, LIST, SET or ZSET."""
+    redis_command: str = option(
+        _TYPE, default="", check=one_of("", *_COMMANDS), importance=Importance.LOW, group="Writes"
+    )
+    """The same, as the command that writes it: XADD, HSET, SET, JSONSET, RPUSH, LPUSH, SADD or ZADD; goes before
+    redis.type."""
+    redis_keyspace: str = option(STRING, default="${topic}", aliases=("redis.key",), group="Writes")
+    """What keys begin with, `${topic}` is the topic; streams, lists and sets have just this key. Empty: keys are
+    the records' keys alone."""
+    redis_separator: str = option(STRING, default=":", group="Writes")
+    """What stands between redis.keyspace and the record's key."""
+    redis_key_ttl: int = option(LONG, default=-1, check=at_least(-1), group="Writes")
+    """After how many seconds a key is gone; -1 or 0: never."""
+    redis_stream_maxlen: int = option(LONG, default=0, check=at_least(0), group="Writes")
+    """About how many entries a stream keeps; 0: all."""
+    redis_multiexec: bool = option(BOOLEAN, default=False, group="Writes")
+    """Whether each batch is one transaction (MULTI/EXEC): others see all of it or nothing."""
+    redis_wait_replicas: int = option(INT, default=0, check=at_least(0), group="Writes")
+    """How many replicas must have what was written before offsets are committed."""
+    redis_wait_timeout: int = option(LONG, default=1000, check=at_least(1), group="Writes")
+    """How many milliseconds to wait for those replicas."""
+    redis_charset: str = option(STRING, default="utf-8", check=not_empty(), importance=Importance.LOW, group="Writes")
+    """The encoding of text."""
+    batch_size: int = option(INT, default=1000, check=between(1, 100_000), group="Writes")
+    """Most records that go to Redis at once (one pipeline)."""
+    retry_backoff_ms: int = option(INT, default=1000, check=at_least(0), group="Writes")
+    """How long to wait before the same records are written again, when Redis is away."""
+
+    @override
+    def problems(self) -> Iterable[Problem]:
+        yield from super().problems()
+        if not self.redis_keyspace and self.kind not in ("STRING", "HASH", "JSON"):
+            yield _problem("redis.keyspace", '""', f"must be given with redis.type={self.kind}: it is the key")
+        try:
+            "".encode(self.redis_charset)
+        except LookupError:
+            yield _problem("redis.charset", self.redis_charset, "must be the name of an encoding, such as utf-8")
+
+    @property
+    def kind(self) -> str:
+        """What a record becomes; LPUSH is a LIST that grows at its head."""
+        return _COMMANDS[self.redis_command] if self.redis_command else self.redis_type
+
+
+class RedisStreamConfig(RedisConfig):
+    """What an operator may say about reading a stream."""
+
+    redis_stream_name: str = option(STRING, check=not_empty(), importance=Importance.HIGH, group="Stream")
+    """The stream to read."""
+    topic: str = option(STRING, default="${stream}", check=not_empty(), group="Stream")
+    """The topic that entries go to; `${stream}` is the stream."""
+    redis_stream_offset: str = option(
+        STRING,
+        default="0-0",
+        check=Check(accepts=lambda text: _ENTRY_ID.fullmatch(text) is not None, allowed="an entry's id, 0-0, or $"),
+        group="Stream",
+    )
+    """Behind which entry a new group begins; `$`: behind what is there now."""
+    redis_stream_consumer_group: str = option(STRING, default="kafka-consumer-group", check=not_empty(), group="Stream")
+    """The group that all tasks read with; it is created, with the stream, when it is missing."""
+    redis_stream_consumer_name: str = option(STRING, default="consumer-${task}", check=not_empty(), group="Stream")
+    """The name of each task in the group, `${task}` is its number: after a crash it goes on with what it had."""
+    redis_stream_delivery: str = option(
+        _LOWER, default="at-least-once", check=one_of("at-least-once", "at-most-once"), group="Stream"
+    )
+    """at-least-once: an entry is acknowledged when it is safe in Kafka. at-most-once: when it is read."""
+    redis_stream_block: int = option(LONG, default=100, check=between(1, 1000), group="Stream")
+    """How many milliseconds a read waits for entries."""
+    redis_stream_claim_idle_ms: int = option(LONG, default=60_000, check=at_least(0), group="Stream")
+    """After how long an entry that another consumer has read and not acknowledged is taken over; 0: never."""
+    batch_size: int = option(INT, default=500, check=between(1, 100_000), group="Stream")
+    """Most entries of one read."""
+
+
+def _problem(key: str, value: str, allowed: str) -> Problem:
+    return Problem(key, f"Invalid value {value} for configuration {key}: {allowed}")
