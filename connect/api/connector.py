@@ -53,3 +53,8 @@ class Connector(ABC):
     def validate(cls, config: Config) -> Iterable[Problem]:
         """What is wrong with a configuration whose every value is right by itself; may ask the other side."""
         return ()
+
+    @classmethod
+    def advise(cls, config: Config) -> Iterable[Problem]:
+        """What works, but probably not as it was meant: a warning, never an error."""
+        return ()

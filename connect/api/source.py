@@ -68,6 +68,12 @@ class SourceTask(ABC):
     def commit_record(self, record: SourceRecord) -> None:
         """A record is safe in Kafka, or was dropped on purpose; the order is that of acknowledgement."""
 
+    def delivered(self, records: Sequence[SourceRecord], offsets: Sequence[int]) -> None:
+        """Records are safe in Kafka, visible, and at these offsets of their partitions; -1 where that is not known.
+
+        In the order of `poll`, without what was dropped; before `commit`.
+        """
+
     def commit(self) -> None:
         """The offsets of all records that were told by `commit_record` are safe, too."""
 

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from typing_extensions import override
@@ -127,16 +128,18 @@ class ExactlyOnceSource(SourceWork):
             return
         sent, origins = self.prepared(self._gathered)
         self.settle_letters()
-        self._write(sent, self._gathered)
+        offsets = self._write(sent, self._gathered)
         self.counters.source_record_write += len(origins)
+        if self.tells_offsets:
+            self.task.delivered(origins, offsets)
         if self.tells_records:
             for record in self._gathered:
                 self.task.commit_record(record)
         self._gathered = []
         self.task.commit()
 
-    def _write(self, sent: Sequence[OutgoingRecord], records: Sequence[SourceRecord]) -> None:
-        """One transaction; the same again while the cluster aborts it for reasons that pass."""
+    def _write(self, sent: Sequence[OutgoingRecord], records: Sequence[SourceRecord]) -> Sequence[int]:
+        """One transaction; the same again while the cluster aborts it for reasons that pass. Where its records are."""
         offsets = [
             OutgoingRecord(
                 topic=self.offsets.topic,
@@ -149,9 +152,9 @@ class ExactlyOnceSource(SourceWork):
             if self.stopping.is_cancelled:
                 raise ConnectError("the task was cancelled before its transaction")
             try:
-                self._attempt([*sent, *offsets])
+                written = self._attempt(sent, offsets)
                 self.counters.offset_commit_completion += 1
-                return
+                return written
             except (AbortNeeded, Retriable, Unreachable) as error:
                 self.counters.offset_commit_failures += 1
                 extra = {"task": str(self.ground.plan.id), "reason": str(error)}
@@ -163,13 +166,17 @@ class ExactlyOnceSource(SourceWork):
             except ClientError as error:
                 raise ConnectError(f"The transaction failed: {error}") from error
 
-    def _attempt(self, records: Sequence[OutgoingRecord]) -> None:
+    def _attempt(self, records: Sequence[OutgoingRecord], offsets: Sequence[OutgoingRecord]) -> Sequence[int]:
         producer = self._producer
         assert producer is not None, "open comes first"
+        written = [-1] * len(records) if self.tells_offsets else []
         producer.begin()
-        for record in records:
+        for index, record in enumerate(records):
+            producer.send(record, written_at=partial(written.__setitem__, index) if self.tells_offsets else None)
+        for record in offsets:
             producer.send(record)
         producer.commit()
+        return written
 
     def _abort(self) -> None:
         assert self._producer is not None

@@ -101,7 +101,7 @@ class AtLeastOnceSource(SourceWork):
     def _send(self, records: Sequence[SourceRecord]) -> None:
         sent, origins = self.prepared(records)
         self.stopping.check()
-        batch = self._sender.send(sent, give_up=lambda: self.stopping.is_cancelled)
+        batch = self._sender.send(sent, give_up=lambda: self.stopping.is_cancelled, keeps_offsets=self.tells_offsets)
         dropped: Sequence[SourceRecord] = ()
         if self.tells_records and len(origins) < len(records):
             kept = set(map(id, origins))
@@ -119,6 +119,8 @@ class AtLeastOnceSource(SourceWork):
             for index, error in failures:
                 self.not_written(polled.records[index], error)
             self.counters.source_record_write += len(polled.records) - len(failures)
+            if self.tells_offsets:
+                self.task.delivered(polled.records, polled.batch.offsets)
             if self.tells_records:
                 for record in (*polled.records, *polled.dropped):
                     self.task.commit_record(record)

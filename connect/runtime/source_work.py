@@ -9,7 +9,7 @@ from typing import Final
 from typing_extensions import override
 
 from connect.api.data import Value
-from connect.api.errors import ConnectError, RetriableError
+from connect.api.errors import ConnectError
 from connect.api.record import SourceRecord
 from connect.api.source import SourceTask
 from connect.runtime.client_overrides import admin_properties
@@ -19,7 +19,7 @@ from connect.runtime.source_context import RequestedTransaction, TaskSourceConte
 from connect.runtime.source_letters import unreadable_letter
 from connect.runtime.source_pipeline import SourcePipeline
 from connect.runtime.topic_creation import TopicCreation, groups_of
-from connect.runtime.work import Ground, Work
+from connect.runtime.work import OUTAGES, Ground, Work
 from core_broker.client.admin import Admin
 from core_broker.client.records import OutgoingRecord
 
@@ -55,6 +55,8 @@ class SourceWork(Work):
         self.task: SourceTask = ground.connector.task_class(ground.task_config, context)  # type: ignore[attr-defined]
         self.tells_records = type(self.task).commit_record is not SourceTask.commit_record
         """Whether the source wants to know of every single record."""
+        self.tells_offsets = type(self.task).delivered is not SourceTask.delivered
+        """Whether the source wants to know where its records went."""
         self._topics: TopicCreation | None = None
         self._seen_topics: set[str] = set()
         self._failed_polls = 0
@@ -80,7 +82,7 @@ class SourceWork(Work):
         began = time.monotonic()
         try:
             records = self.task.poll()
-        except (RetriableError, ConnectionError, TimeoutError) as error:
+        except OUTAGES as error:
             self._failed_polls += 1
             pause = min(_RETRY_SECONDS_MIN * 2 ** min(self._failed_polls - 1, 10), _RETRY_SECONDS_MAX)
             if self._failed_polls == 1:

@@ -310,6 +310,11 @@ def _warnings(work: _Work, sheet: _Sheet) -> Iterator[ConfigWarning]:
             "or errors.log.enable=true to see them in the log"
         )
         yield ConfigWarning(name="errors.tolerance", message=told)
+    if sheet.is_right(work.connector.config_class.OPTIONS):
+        for advice in _attempt(
+            lambda: work.connector.advise(work.connector.config_class.read(config)[0]), "connector.class"
+        ):
+            yield ConfigWarning(name=advice.key, message=advice.message)
     for key in config:
         if told := _unknown(key, work, sheet):
             yield ConfigWarning(name=key, message=told)

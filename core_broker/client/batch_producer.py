@@ -19,10 +19,12 @@ _NO_TIME = 0
 class Batch:
     """Records that were sent together; complete when each has arrived or failed."""
 
-    __slots__ = ("failures", "left")
+    __slots__ = ("failures", "left", "offsets")
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, *, keeps_offsets: bool = False) -> None:
         self.left = count
+        self.offsets = [-1] * count if keeps_offsets else []
+        """Where each record was written, by its place in the batch; -1 where that is not known. Empty unless kept."""
         self.failures: list[tuple[int, ClientError]] = []
         """Which records, by their place in the batch, were not written, and why."""
 
@@ -31,10 +33,13 @@ class Batch:
         """Whether the fate of every record is known."""
         return self.left == 0
 
-    def _told(self, index: int, error: KafkaError | None, _: Message) -> None:
+    def _told(self, index: int, error: KafkaError | None, message: Message) -> None:
         self.left -= 1
         if error is not None:
             self.failures.append((index, from_kafka(error)))
+        elif self.offsets:
+            offset = message.offset()
+            self.offsets[index] = -1 if offset is None else offset
 
 
 class BatchProducer:
@@ -45,9 +50,11 @@ class BatchProducer:
         with mapped():
             self._producer = confluent_kafka.Producer(settings.configuration({**own, **(defaults or {})}))
 
-    def send(self, records: Sequence[OutgoingRecord], *, give_up: Callable[[], bool]) -> Batch:
+    def send(
+        self, records: Sequence[OutgoingRecord], *, give_up: Callable[[], bool], keeps_offsets: bool = False
+    ) -> Batch:
         """Queue records; waits while the queue is full, until `give_up` says that waiting makes no sense."""
-        batch = Batch(len(records))
+        batch = Batch(len(records), keeps_offsets=keeps_offsets)
         for index, record in enumerate(records):
             while not self._queued(batch, index, record):
                 if give_up():

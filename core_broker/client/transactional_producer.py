@@ -3,10 +3,11 @@
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from core_broker.client.errors import (
     ClientError,
@@ -61,9 +62,10 @@ class TransactionalProducer:
         self._failed = None
         self._until_done(self._producer.begin_transaction)
 
-    def send(self, record: OutgoingRecord) -> None:
-        """Queue a record; waits while the queue is full."""
-        arguments = {**arguments_of(record), "on_delivery": self._note_delivery}
+    def send(self, record: OutgoingRecord, *, written_at: Callable[[int], None] | None = None) -> None:
+        """Queue a record; waits while the queue is full. `written_at` is told its offset, at the latest by `commit`."""
+        told = self._note_delivery if written_at is None else partial(self._note_offset, written_at)
+        arguments = {**arguments_of(record), "on_delivery": told}
         deadline = time.monotonic() + self._timeout
         while True:
             try:
@@ -105,6 +107,12 @@ class TransactionalProducer:
     def _note_delivery(self, error: KafkaError | None, _: object) -> None:
         if error is not None and self._failed is None:
             self._failed = from_kafka(error)
+
+    def _note_offset(self, written_at: Callable[[int], None], error: KafkaError | None, message: Message) -> None:
+        offset = message.offset() if error is None else None
+        if offset is not None:
+            written_at(offset)
+        self._note_delivery(error, message)
 
     def _until_done(self, step: Callable[[], Any]) -> None:
         """A step whose outcome is not known is the same step again, for as long as the time-out allows."""
