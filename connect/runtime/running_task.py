@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from itertools import count
 
 from connect.api.sink import SinkConnector
 from connect.runtime.config_providers import concealed
@@ -15,11 +16,13 @@ from connect.runtime.models import State, Target, TaskPlan
 from connect.runtime.sink_task import SinkWork
 from connect.runtime.source_task import AtLeastOnceSource
 from connect.runtime.stopping import Stopped, Stopping
-from connect.runtime.work import Ground, Work, ground_of
+from connect.runtime.work import OUTAGES, Ground, Work, ground_of
 from connect.runtime.world import World
 from connect.settings import ConnectSettings
 
 log = logging.getLogger(__name__)
+
+_START_SECONDS, _START_SECONDS_MAX = 0.5, 10.0
 
 
 class RunningTask:
@@ -84,22 +87,34 @@ class RunningTask:
                 self._on_end(self)
 
     def _live(self) -> None:
-        work: Work | None = None
-        ground: Ground | None = None
-        try:
-            if self._wait_while_paused():
-                ground = ground_of(self.plan, self._world, self._stopping, self.counters)
-                work = _work(ground)
-                work.start()
+        if self._wait_while_paused():
+            work = self._started()
+            try:
                 self._carry(work)
                 if not self._stopping.is_cancelled:
                     work.finish()
-        finally:
-            if work is not None:
+            finally:
                 work.close()
-            elif ground is not None:
-                ground.close()
         self._tell(State.UNASSIGNED)
+
+    def _started(self) -> Work:
+        """The work, ready: the other side may be away when a task starts, and is waited for as it is later."""
+        for attempt in count():
+            ground = ground_of(self.plan, self._world, self._stopping, self.counters)
+            work: Work | None = None
+            try:
+                work = _work(ground)
+                work.start()
+                return work
+            except OUTAGES as error:
+                _close(work or ground)
+                self._tell(State.RESTARTING, self._trace(error))
+                log.warning("a task cannot start yet", extra={"task": str(self.plan.id), "error": str(error)})
+                self._stopping.wait_or_raise(min(_START_SECONDS * 2**attempt, _START_SECONDS_MAX))
+            except BaseException:
+                _close(work or ground)
+                raise
+        raise AssertionError("attempts have no end")
 
     def _wait_while_paused(self) -> bool:
         """Nothing is opened for a task that is paused from the start; False when it is stopped meanwhile."""
@@ -125,7 +140,7 @@ class RunningTask:
             self.counters.cpu_seconds = time.thread_time()
 
     def _fail(self, error: BaseException) -> None:
-        trace = concealed(stack_trace(error), self._world.providers.secrets(self.plan.connector_config))
+        trace = self._trace(error)
         extra = {"task": str(self.plan.id), "trace": trace}
         if self._stopping.is_asked:
             log.warning("a task failed while it stopped", extra=extra)
@@ -134,6 +149,9 @@ class RunningTask:
         log.error("a task failed", extra=extra)
         self._tell(State.FAILED, trace)
 
+    def _trace(self, error: BaseException) -> str:
+        return concealed(stack_trace(error), self._world.providers.secrets(self.plan.connector_config))
+
     def _tell(self, state: State, trace: str | None = None) -> None:
         self.state = state
         if self._stopping.is_cancelled:
@@ -141,6 +159,14 @@ class RunningTask:
         self._world.statuses.put_task(
             self.plan.id, state, worker_id=self.plan.worker_id, generation=self.plan.generation, trace=trace
         )
+
+
+def _close(what: Work | Ground) -> None:
+    """Leave nothing open of a start that failed; what goes wrong with that is not why."""
+    try:
+        what.close()
+    except Exception as error:  # noqa: BLE001 - connectors are anybody's code
+        log.warning("a task that did not start could not be closed", extra={"error": str(error)})
 
 
 def _work(ground: Ground) -> Work:

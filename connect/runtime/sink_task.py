@@ -7,7 +7,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.errors import ConfigError, ConnectError
 from connect.api.record import SinkRecord
 from connect.api.sink import Place, SinkTask
 from connect.runtime.bisection import isolate
@@ -18,7 +18,7 @@ from connect.runtime.sink_context import TaskSinkContext
 from connect.runtime.sink_pipeline import SinkPipeline
 from connect.runtime.sink_topics import REFRESH_SECONDS, SinkTopics
 from connect.runtime.stopping import Stopped
-from connect.runtime.work import Ground, Work
+from connect.runtime.work import OUTAGES, Ground, Work
 from core_broker.client.admin import Admin
 from core_broker.client.errors import ClientError
 from core_broker.client.group_consumer import Commit, GroupConsumer
@@ -39,8 +39,6 @@ _DEFAULTS: Final[Configuration] = {
     "fetch.error.backoff.ms": 100,
     "reconnect.backoff.max.ms": 1_000,
 }
-_OUTAGES: Final = (RetriableError, ConnectionError, TimeoutError)
-"""What is about the other side and not about a record."""
 
 
 class SinkWork(Work):
@@ -233,7 +231,7 @@ class SinkWork(Work):
                 break
             except Stopped:
                 raise
-            except _OUTAGES as error:
+            except OUTAGES as error:
                 attempts += 1
                 records = self._after_outage(records, error, attempts)
             except Exception as error:  # noqa: BLE001 - connectors are anybody's code
@@ -286,7 +284,7 @@ class SinkWork(Work):
                     self._task.put(part)
                     self._task.flush(self._after(part))
                     return
-                except _OUTAGES as outage:
+                except OUTAGES as outage:
                     attempts += 1
                     self._after_outage(list(part), outage, attempts)
 
@@ -354,7 +352,7 @@ class SinkWork(Work):
         log.warning("a sink could not make records durable: they are put again", extra=extra)
         if is_last:
             return
-        self._is_careful = not isinstance(error, _OUTAGES)
+        self._is_careful = not isinstance(error, OUTAGES)
         known = self._client.committed(self._positions)
         starts = {place: known[place].offset if place in known else -2 for place in self._positions}
         self._client.seek(starts)

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from connect.api.config import Config
 from connect.api.connector import Connector
+from connect.api.errors import RetriableError
 from connect.api.sink import SinkConnector
 from connect.runtime.client_overrides import admin_properties, producer_properties
 from connect.runtime.config_providers import concealed
@@ -18,6 +19,9 @@ from connect.runtime.models import TaskPlan
 from connect.runtime.stopping import Stopping
 from connect.runtime.world import World
 from core_broker.client.settings import ClientSettings
+
+OUTAGES: Final = (RetriableError, ConnectionError, TimeoutError)
+"""Errors about the other side, not about a record."""
 
 
 class Work(Protocol):

@@ -365,6 +365,18 @@ def test_a_stop_ends_the_wait_for_an_outage_and_commits_nothing(
     assert committed(broker, name, f"{name}-in") in (None, 0)
 
 
+def test_a_task_that_starts_while_the_other_side_is_away_waits_for_it(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-in")
+    send(broker, f"{name}-in", ["a"])
+    script.on_start = fail_times(2)
+    task = world.start(name, sink(name))
+    assert "not now, 1 to go" in world.wait_for(task, State.RESTARTING)
+    eventually(lambda: script.values, lambda values: values == ["a"])
+    assert task.state is State.RUNNING
+
+
 # --- put ---
 
 

@@ -27,6 +27,7 @@ class Script:
         self.taken: list[SinkRecord] = []
         self.batches: list[list[object]] = []
         self.events: list[str] = []
+        self.on_start: Callable[[], None] = lambda: None
         self.on_put: Callable[[Sequence[SinkRecord]], None] = lambda _: None
         self.on_flush: Callable[[], None] = lambda: None
         self.on_poll: Callable[[], None] = lambda: None
@@ -66,6 +67,7 @@ class ScriptedSinkTask(SinkTask):
     def start(self) -> None:
         self._script = Script.of(self.config.script)
         self._script.context = self.context
+        self._script.on_start()
         self._script.events.append("start")
 
     @override
