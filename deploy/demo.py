@@ -83,6 +83,7 @@ def _start_all(folder: Path, running: ExitStack) -> Places:
         return running.enter_context(_running(service, folder, {"logging.format": "text", **settings}, port=port))
 
     broker = {"listeners": f"PLAINTEXT://:{_free(_BROKER_PORT)}", "log.dirs": str(folder / "data")}
+    broker["group.initial.rebalance.delay.ms"] = "0"  # nobody else is about to join
     bootstrap = f"localhost:{start('broker', _BROKER_PORT, broker)}"
     database = f"sqlite:///{folder.resolve()}/registry.db"
     registry = {"listeners": f"http://:{_free(_REGISTRY_PORT)}", "database.url": database}
