@@ -2,22 +2,21 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from typing_extensions import override
 
 from connect.api import data
 from connect.api.data import Type
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.record import SourceRecord
 from connect.testing.contexts import FakeConnectorContext, FakeSourceContext
-from connect.testing.source_suite import SourceSuite, offsets_of
+from connect.testing.source_suite import offsets_of
 from connectors.sql.dialect import Table
 from connectors.sql.source_connector import SqlSourceConnector
 from connectors.sql.source_task import SqlSourceTask, tables_text
@@ -39,83 +38,6 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 def moment(number: int) -> str:
     """A timestamp as every database reads it."""
     return (START + timedelta(seconds=number)).strftime("%Y-%m-%d %H:%M:%S")
-
-
-class SqlSourceChecks(SourceSuite):
-    """The standard suite, by numbers and moments."""
-
-    connector_class = SqlSourceConnector
-    batch_option = "batch.max.rows"
-    can_break = True
-    database: SqlDatabase
-    mode: ClassVar[Mapping[str, str]] = {"mode": "incrementing", "incrementing.column.name": "id"}
-
-    @override
-    def config(self) -> Mapping[str, str]:
-        return {
-            "connection.url": self.database.url,
-            "connection.attempts": "1",
-            "topic.prefix": "db-",
-            "table.whitelist": "items",
-            "poll.interval.ms": "5",
-            **self.mode,
-        }
-
-    def prepare(self, database: SqlDatabase) -> None:
-        """Make the table."""
-        self.database = database
-        database.run("CREATE TABLE items (id INTEGER PRIMARY KEY, name VARCHAR(50), at TIMESTAMP NOT NULL)")
-
-    @override
-    def produce(self, first: int, count: int) -> None:
-        numbers = range(first, first + count)
-        rows = [{"id": number, "name": f"name-{number}", "at": moment(number)} for number in numbers]
-        self.database.run_many("INSERT INTO items (id, name, at) VALUES (:id, :name, :at)", rows)
-
-    @override
-    def break_other_side(self) -> None:
-        self.database.break_down()
-
-    @override
-    def mend_other_side(self) -> None:
-        self.database.mend()
-
-
-MOMENTS = {"mode": "timestamp", "timestamp.column.name": "at"}
-BOTH = {"mode": "timestamp+incrementing", "timestamp.column.name": "at", "incrementing.column.name": "id"}
-
-
-class TestPostgresNumbers(SqlSourceChecks):
-    @pytest.fixture(autouse=True)
-    def other_side(self, postgres: PostgresServer) -> None:
-        self.prepare(postgres_database(postgres))
-
-
-class TestPostgresMoments(TestPostgresNumbers):
-    mode: ClassVar[Mapping[str, str]] = MOMENTS
-
-
-class TestMariadbNumbers(SqlSourceChecks):
-    @pytest.fixture(autouse=True)
-    def other_side(self, mariadb: MariadbServer) -> None:
-        self.prepare(mariadb_database(mariadb))
-
-
-class TestMariadbBoth(TestMariadbNumbers):
-    mode: ClassVar[Mapping[str, str]] = BOTH
-
-
-class TestSqliteNumbers(SqlSourceChecks):
-    @pytest.fixture(autouse=True)
-    def other_side(self, tmp_path: Path) -> None:
-        self.prepare(SqliteDatabase(tmp_path))
-
-
-class TestSqliteMoments(TestSqliteNumbers):
-    mode: ClassVar[Mapping[str, str]] = MOMENTS
-
-
-# --- tests of our own, on all three ---
 
 
 @pytest.fixture(params=["postgresql", "mariadb", "sqlite"])
