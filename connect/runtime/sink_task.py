@@ -308,6 +308,8 @@ class SinkWork(Work):
     def _commit(self, *, is_last: bool = False) -> None:
         self._context.wants_commit = False
         self._next_commit = time.monotonic() + self._interval
+        lag = self._client.lag(self._positions)
+        self._counters.sink_record_lag_max = -1 if lag is None else lag
         if self._ground.dead_letters is not None:
             self._ground.dead_letters.settle(self._counters)
         if self._stopping.is_cancelled or not self._positions:

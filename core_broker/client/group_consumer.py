@@ -243,6 +243,19 @@ class GroupConsumer:
             found = self._consumer.offsets_for_times(wanted, timeout=self._timeout)
         return {(item.topic, item.partition): item.offset for item in _without_errors(found)}
 
+    def lag(self, positions: Mapping[Place, int]) -> int | None:
+        """How far the partition that is furthest behind is from its end, as last heard of; never blocks.
+
+        None when nothing was heard yet.
+        """
+        behind = []
+        for place, position in positions.items():
+            with mapped():
+                _, end = self._consumer.get_watermark_offsets(TopicPartition(*place), cached=True)
+            if end >= 0:
+                behind.append(max(0, end - position))
+        return max(behind, default=None)
+
     def committed(self, places: Iterable[Place]) -> dict[Place, Commit]:
         """What the group has committed; partitions without a commit are left out."""
         with mapped():

@@ -280,6 +280,24 @@ def test_what_a_sink_wants_to_read_again_is_not_committed(
     assert admin.group_offsets(f"connect-{name}") == {(f"{name}-in", 0): 1}
 
 
+def test_the_lag_of_a_sink_is_how_far_it_is_behind(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-in")
+    send(broker, f"{name}-in", ["x"] * 10)
+
+    def put(records: Sequence[object]) -> None:
+        if records:
+            script.context.request_commit()
+            eventually(lambda: task.counters.sink_record_lag_max, lambda lag: lag == -1 or lag == len(left))
+            left.pop()
+
+    left = list(range(10))
+    script.on_put = put
+    task = world.start(name, {**sink(name), "consumer.override.max.poll.records": "1"})
+    eventually(lambda: task.counters.sink_record_lag_max, lambda lag: lag == 0)
+
+
 def test_the_topics_that_tasks_use_are_noted(
     world: TaskWorld, broker: BrokerProcess, script: Script, name: str
 ) -> None:
