@@ -30,10 +30,23 @@ class CopyWriter:
         self._driver: psycopg.Connection[Any] | None = None
         self._must_discard = False
         self._may_stage = True
+        self._without_copy: set[Table] = set()
 
     def insert(self, connection: Connection, table: Table, *, columns: Columns, rows: Sequence[Row]) -> None:
         """Add rows."""
-        self._copy(_driver(connection), self._dialect.table(table), columns, rows)
+        if table not in self._without_copy:
+            try:
+                self._copy(_driver(connection), self._dialect.table(table), columns, rows)
+            except (psycopg.errors.FeatureNotSupported, psycopg.errors.WrongObjectType):
+                self._without_copy.add(table)  # a view, or a table that hides rows: the next attempt goes another way
+                raise
+            return
+        stage = self._staged(connection, table, columns=columns, rows=rows)
+        if stage is None:
+            self._plain.insert(connection, table, columns=columns, rows=rows)
+            return
+        names = self._dialect.columns(columns)
+        _run(connection, f"INSERT INTO {self._dialect.table(table)} ({names}) SELECT {names} FROM {stage}")
 
     def upsert(
         self, connection: Connection, table: Table, *, columns: Columns, rows: Sequence[Row], keys: Columns

@@ -101,6 +101,16 @@ class Database:
         # Whatever was wrong, a password that is being changed for instance, was not wrong with a record.
         raise RetriableError(str(failed)) from None
 
+    def packet_bytes(self) -> int | None:
+        """The largest statement that MySQL takes; None elsewhere, and when it cannot be asked."""
+        if self.family != "mysql":
+            return None
+        try:
+            with self.transaction() as connection:
+                return int(connection.exec_driver_sql("SELECT @@max_allowed_packet").scalar_one())
+        except (*errors.DRIVER_ERRORS, RetriableError):
+            return None
+
     def disconnect(self) -> None:
         """Close the connection, broken or not; the next use makes a new one."""
         connection, self._connection = self._connection, None

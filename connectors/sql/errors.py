@@ -41,7 +41,7 @@ _SQLITE_RETRIABLE: Final = re.compile(
     "SQLITE_(BUSY|LOCKED|IOERR|FULL|CANTOPEN|READONLY|NOMEM|INTERRUPT|PROTOCOL|PERM|SCHEMA)"
 )
 _SQLITE_CONFIG: Final = ("SQLITE_ERROR", "SQLITE_AUTH", "SQLITE_NOTADB", "SQLITE_CORRUPT")
-_PG_STALE: Final = ("42703", "42P01", "42804", "0A000", "26000")
+_PG_STALE: Final = ("42703", "42P01", "42804", "42809", "0A000", "26000")
 
 
 def told(error: BaseException, *, trimmed: bool = False) -> str:
@@ -68,6 +68,12 @@ def may_be_stale(error: BaseException) -> bool:
     if isinstance(cause, pymysql.MySQLError):
         return _number(cause) in _MYSQL_STALE
     return isinstance(cause, sqlite3.OperationalError) and _sqlite_name(cause) == "SQLITE_ERROR"
+
+
+def is_too_large(error: BaseException) -> bool:
+    """Whether MySQL may have hung up because a statement was larger than it takes."""
+    cause = _cause(error)
+    return isinstance(cause, pymysql.MySQLError) and _number(cause) in (1153, 2006, 2013)
 
 
 def is_conflict(error: BaseException) -> bool:

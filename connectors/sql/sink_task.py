@@ -4,10 +4,11 @@ import logging
 import re
 from collections.abc import Collection, Sequence
 
+from sqlalchemy import Connection
 from typing_extensions import override
 
 from connect.api.config import Config
-from connect.api.errors import RetriableError
+from connect.api.errors import DataError, RetriableError
 from connect.api.record import SinkRecord
 from connect.api.sink import Place, SinkContext, SinkTask
 from connectors.sql import errors
@@ -17,6 +18,7 @@ from connectors.sql.copy_writer import CopyWriter
 from connectors.sql.database import Database
 from connectors.sql.dialect import Table
 from connectors.sql.offset_table import OffsetTable
+from connectors.sql.row_plan import Row
 from connectors.sql.sink_options import SqlSinkConfig
 from connectors.sql.statement_writer import StatementWriter, Writer
 from connectors.sql.structure import Structure
@@ -129,12 +131,20 @@ class SqlSinkTask(SinkTask):
         for topic in {record.topic for record in records} - self._tables.keys():
             self._tables[topic] = self._table_of(topic)
         batches = list(self._batcher.batches(records, self._tables))
+        try:
+            self._transact(batches, records)
+        except BaseException as error:
+            if errors.is_too_large(error):
+                self._refuse_too_large(batches, error)
+            raise
+
+    def _transact(self, batches: Sequence[TableBatch], records: Sequence[SinkRecord]) -> None:
         is_written = False
         try:
             with self._database.transaction() as connection:
                 for batch in batches:
                     for step in batch.steps:
-                        self._write(batch, step)
+                        self._write(connection, batch, step)
                 if self._offsets is not None:
                     self._offsets.write(connection, records)
                 is_written = True
@@ -146,8 +156,16 @@ class SqlSinkTask(SinkTask):
         if self._offsets is not None:
             self._offsets.is_committed()
 
-    def _write(self, batch: TableBatch, step: Step) -> None:
-        connection = self._database.connection()
+    def _refuse_too_large(self, batches: Sequence[TableBatch], error: BaseException) -> None:
+        """MySQL hangs up on a row that is too large for it; that is no outage, and would go on for ever."""
+        self._database.disconnect()
+        most = self._database.packet_bytes()
+        rows = (row for batch in batches for step in batch.steps for row in step.rows)
+        if most is not None and any(_size(row) >= most for row in rows):
+            told = f"a row is larger than the {most} bytes that the server takes (max_allowed_packet)"
+            raise DataError(told) from error
+
+    def _write(self, connection: Connection, batch: TableBatch, step: Step) -> None:
         for rows in parts(step.rows, self.config.batch_size):
             if step.is_delete:
                 self._writer.delete(connection, batch.table, keys=batch.keys, rows=rows)
@@ -183,6 +201,11 @@ class SqlSinkTask(SinkTask):
         if "debezium" in self.config.given.get("connector.class", ""):
             named = named.replace(".", "_")
         return table_named(named, family=self._database.family)
+
+
+def _size(row: Row) -> int:
+    """About how many bytes a row is in a statement."""
+    return sum(len(cell.encode() if isinstance(cell, str) else cell) for cell in row if isinstance(cell, str | bytes))
 
 
 def table_named(text: str, *, family: str) -> Table:

@@ -451,6 +451,29 @@ def test_a_server_that_is_killed_in_the_middle_of_a_put_loses_and_doubles_nothin
         task.stop()
 
 
+def test_records_can_be_inserted_into_a_view(postgres: PostgresServer, tasks: list[SqlSinkTask]) -> None:
+    database = PostgresDatabase(postgres)
+    database.run("CREATE TABLE kept (id bigint, name text)")
+    database.run("CREATE VIEW orders AS SELECT id, name FROM kept")
+    task = started(tasks, database, table_types="TABLE,VIEW")
+    for offset in range(2):
+        task.put([order(offset, {"id": offset, "name": "a"}, schema=ORDER)])
+    assert [row["id"] for row in database.rows("SELECT id FROM kept ORDER BY id")] == [0, 1]
+
+
+def test_a_row_that_mariadb_hangs_up_on_is_bad_data_not_an_outage(
+    mariadb: MariadbServer, tasks: list[SqlSinkTask]
+) -> None:
+    database = MariadbDatabase(mariadb)
+    database.run("CREATE TABLE orders (id BIGINT, name LONGTEXT)")
+    task = started(tasks, database)
+    most = database.rows("SELECT @@max_allowed_packet AS most")[0]["most"]
+    with pytest.raises(DataError, match="max_allowed_packet"):
+        task.put([order(0, {"id": 0, "name": "x" * most}, schema=ORDER)])
+    task.put([order(1, {"id": 1, "name": "x"}, schema=ORDER)])
+    assert [row["id"] for row in database.rows("SELECT id FROM orders")] == [1]
+
+
 def test_the_password_is_in_no_error(mariadb: MariadbServer, tasks: list[SqlSinkTask]) -> None:
     database = MariadbDatabase(mariadb)
     task = started(tasks, database, connection_password="hunter2-wrong")
