@@ -58,6 +58,7 @@ _WIDER: Final = {Kind.INT8: Kind.INT16, Kind.INT16: Kind.INT32, Kind.INT32: Kind
 _BY_CLASS: Final[tuple[tuple[type[sql.TypeEngine[Any]], Kind], ...]] = (
     (sql.NullType, Kind.UNKNOWN),
     (sql.Boolean, Kind.BOOLEAN),
+    (postgresql.OID, Kind.INT64),
     (mysql.BIT, Kind.BYTES),
     (mysql.TINYINT, Kind.INT8),
     (mysql.YEAR, Kind.INT16),
@@ -94,6 +95,8 @@ def from_reflection(type_: "sql.TypeEngine[Any]", *, family: str) -> ColumnType:
     if isinstance(type_, sql.DateTime):
         is_moment = bool(type_.timezone) or isinstance(type_, mysql.TIMESTAMP)
         return ColumnType(kind=Kind.INSTANT if is_moment else Kind.TIMESTAMP)
+    if isinstance(type_, sql.Time) and type_.timezone:
+        return UNKNOWN  # Connect's times have no zone
     kind = next((kind for known, kind in _BY_CLASS if isinstance(type_, known)), Kind.UNKNOWN)
     if kind is Kind.DECIMAL:
         return ColumnType(kind=kind, precision=_number(type_, "precision"), scale=_number(type_, "scale"))

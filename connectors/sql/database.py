@@ -1,16 +1,22 @@
 """A database: its engine, connections that come back after an outage, and what its tables look like."""
 
 import logging
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 import psycopg
+from psycopg.abc import AdaptContext, Buffer
+from psycopg.abc import Loader as AbstractLoader
+from psycopg.adapt import Loader
+from psycopg.pq import Format
 from psycopg.types.string import TextLoader
 from sqlalchemy import Connection, Engine, create_engine, event, inspect
-from sqlalchemy.exc import NoSuchTableError
+from sqlalchemy.exc import NoSuchTableError, SAWarning
 from sqlalchemy.pool import NullPool
+from typing_extensions import override
 
 from connect.api.errors import RetriableError
 from connectors.sql import errors
@@ -183,8 +189,11 @@ class Database:
     def _look_at(self, table: Table, connection: Connection) -> TableDefinition | None:
         inspector = inspect(connection)
         try:
-            columns = inspector.get_columns(table.name, schema=table.schema)
-            keys = inspector.get_pk_constraint(table.name, schema=table.schema)
+            with warnings.catch_warnings():
+                # Of types that SQLAlchemy does not know: we handle them as text.
+                warnings.simplefilter("ignore", SAWarning)
+                columns = inspector.get_columns(table.name, schema=table.schema)
+                keys = inspector.get_pk_constraint(table.name, schema=table.schema)
         except NoSuchTableError:
             return None
         if not columns:
@@ -235,8 +244,30 @@ def _engine(config: ConnectionConfig, isolation: str | None) -> Engine:
 def _prepare_postgres(connection: "psycopg.Connection[Any]", zone: str) -> None:
     for name in _AS_TEXT:
         connection.adapters.register_loader(name, TextLoader)
+    for name in ("date", "timestamp", "timestamptz"):
+        found = connection.adapters.get_loader(connection.adapters.types[name].oid, Format.TEXT)
+        if found is not None:
+            connection.adapters.register_loader(name, _lenient(found))
     connection.execute("SELECT set_config('TimeZone', %s, false)", (zone,))
     connection.commit()
+
+
+def _lenient(loader: type[AbstractLoader]) -> type[Loader]:
+    """A loader that gives as text what Python has no value for, such as infinity: one cell is bad, not all."""
+
+    class Lenient(Loader):
+        def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
+            super().__init__(oid, context)
+            self._load = loader(oid, context).load
+
+        @override
+        def load(self, data: Buffer) -> Any:
+            try:
+                return self._load(data)
+            except psycopg.DataError:
+                return bytes(data).decode()
+
+    return Lenient
 
 
 def _prepare_mysql(connection: Any, zone: str) -> None:

@@ -204,7 +204,8 @@ class TableReader:
         ]
         if self._table is not None:
             columns = self._as_defined(columns, self._table)
-        if any(column.type.kind is Kind.UNKNOWN for column in columns) and (self._table is None or in_sqlite):
+        # PostgreSQL's driver gives text for all that it does not know.
+        if self._database.family != "postgresql" and any(column.type.kind is Kind.UNKNOWN for column in columns):
             columns = self._as_seen(columns, stream)
         self._schema = RowSchema(columns, self._reading, name=self._table.name if self._table else None)
         self._signature = signature
