@@ -1,7 +1,6 @@
 """Records that failed, written to a topic of their own with the reason in their headers."""
 
 import logging
-import time
 import traceback
 from collections.abc import Callable, Sequence
 
@@ -12,6 +11,8 @@ from connect.runtime.connector_config import ConnectorConfig
 from connect.runtime.counters import TaskCounters
 from connect.runtime.error_policy import Failure
 from connect.runtime.models import TaskId
+from connect.runtime.patience import connect_error
+from connect.runtime.stopping import Stopped, Stopping
 from core_broker.client.admin import Admin
 from core_broker.client.batch_producer import Batch, BatchProducer
 from core_broker.client.errors import AlreadyExists, ClientError
@@ -23,9 +24,9 @@ log = logging.getLogger(__name__)
 PREFIX = "__connect.errors."
 _STACK_TRACE_MAX = 32_000
 _UNSETTLED_MAX = 10_000
-_DEFAULTS = {"message.timeout.ms": 60_000, "message.max.bytes": 100_000_000}
-"""The cluster decides how large a record may be, not this client."""
-_SETTLE_SECONDS = 65.0
+_DEFAULTS = {"message.timeout.ms": 0, "message.max.bytes": 100_000_000}
+"""A cluster that is away comes back: nothing is given up meanwhile. How large a record may be, it decides itself."""
+_SETTLE_SECONDS = 1.0
 _UNTIL_SOMEBODY_LOOKS = {"retention.ms": "-1"}
 """A dead letter has the time of its record, which may be long ago: retention by time would delete it at once."""
 
@@ -52,9 +53,11 @@ class DeadLetters:
         task: TaskId,
         producer: ClientSettings,
         admin: ClientSettings,
+        stopping: Stopping,
         conceal: Callable[[str], str] = str,
     ) -> None:
         """`conceal` takes out of a text what nobody may read."""
+        self._stopping = stopping
         self._conceal = conceal
         self.topic = config.errors_deadletterqueue_topic_name.strip()
         self._config = config
@@ -78,7 +81,7 @@ class DeadLetters:
         except AlreadyExists:
             pass
         except ClientError as error:
-            raise ConnectError(f"Could not initialize dead letter queue with topic={self.topic}: {error}") from error
+            raise connect_error(f"Could not initialize dead letter queue with topic={self.topic}", error) from error
         self._producer = BatchProducer(self._producer_settings, defaults=_DEFAULTS)
 
     def bury(self, letter: Letter, failure: Failure, counters: TaskCounters) -> None:
@@ -95,7 +98,7 @@ class DeadLetters:
             timestamp_ms=letter.timestamp_ms,
         )
         counters.deadletterqueue_produce_requests += 1
-        self._unsettled.append(self._producer.send([record], give_up=_Patience()))
+        self._unsettled.append(self._producer.send([record], give_up=lambda: self._stopping.is_asked))
         if len(self._unsettled) >= _UNSETTLED_MAX:
             self.settle(counters)
 
@@ -104,13 +107,14 @@ class DeadLetters:
         if not self._unsettled:
             return
         assert self._producer is not None, "start comes first"
-        arrived = self._producer.finish(self._unsettled, _SETTLE_SECONDS)
+        while not self._producer.finish(self._unsettled, _SETTLE_SECONDS):
+            if self._stopping.is_asked:
+                raise Stopped
         failures = [error for batch in self._unsettled for _, error in batch.failures]
         self._unsettled.clear()
-        if failures or not arrived:
-            counters.deadletterqueue_produce_failures += max(1, len(failures))
-            reason = failures[0] if failures else "no answer in time"
-            raise ConnectError(f"Could not write dead letters to topic {self.topic}: {reason}")
+        if failures:
+            counters.deadletterqueue_produce_failures += len(failures)
+            raise ConnectError(f"Could not write dead letters to topic {self.topic}: {failures[0]}")
 
     def close(self) -> None:
         """Leave nothing open."""
@@ -133,16 +137,6 @@ class DeadLetters:
             "exception.stacktrace": self._conceal(stack_trace(error))[:_STACK_TRACE_MAX],
         }
         return [(PREFIX + key, None if text is None else text.encode(errors="replace")) for key, text in told.items()]
-
-
-class _Patience:
-    """Gives up when the queue of dead letters stays full."""
-
-    def __init__(self) -> None:
-        self._deadline = time.monotonic() + _SETTLE_SECONDS
-
-    def __call__(self) -> bool:
-        return time.monotonic() > self._deadline
 
 
 def stack_trace(error: BaseException) -> str:

@@ -2,23 +2,27 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from typing_extensions import override
 
+from connect.api.data import Value
 from connect.api.errors import ConnectError
 from connect.api.record import SourceRecord
 from connect.runtime.client_overrides import producer_properties
+from connect.runtime.models import FENCED
+from connect.runtime.patience import connect_error, patiently
 from connect.runtime.source_context import RequestedTransaction
 from connect.runtime.source_work import SourceWork, last_offsets
 from connect.runtime.work import Ground
 from connect.stores.offsets import offset_key, offset_value
-from core_broker.client.errors import ClientError, Fatal, Retriable, Unreachable
+from core_broker.client.errors import ClientError, Fatal
 from core_broker.client.records import OutgoingRecord
 from core_broker.client.settings import Configuration
 from core_broker.client.transactional_producer import AbortNeeded, TransactionalProducer
+from core_broker.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +32,9 @@ _DEFAULTS: Final[Configuration] = {
     "reconnect.backoff.max.ms": 1_000,
 }
 _PAUSE_SECONDS: Final = 0.5
+_TAKEN_OVER: Final = (-144, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)
+"""librdkafka's own word for it, and the cluster's."""
+Offsets = Sequence[tuple[Mapping[str, Value], Mapping[str, Value]]]
 _TRANSACTION_RECORDS_MAX: Final = 100_000
 """A transaction that grows beyond this is committed before its time: it is kept in memory until it is safe."""
 
@@ -51,11 +58,18 @@ class ExactlyOnceSource(SourceWork):
 
     @override
     def open(self) -> None:
-        settings, plan = self.ground.world.settings, self.ground.plan
+        settings = self.ground.world.settings
         self._boundary = self.config.transaction_boundary
         interval_ms = self.config.transaction_boundary_interval_ms or settings.offset_flush_interval_ms
         self._interval = interval_ms / 1000
         self._next_commit = time.monotonic() + self._interval
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Take the id over: what was under way with it is settled then, and its offsets are the last ones."""
+        settings, plan = self.ground.world.settings, self.ground.plan
+        if self._producer is not None:
+            self._producer.close()
         properties = producer_properties(settings, self.config.given)
         self._producer = TransactionalProducer(
             self.ground.kafka(properties, role="producer"),
@@ -65,8 +79,7 @@ class ExactlyOnceSource(SourceWork):
         try:
             self._producer.init()
         except ClientError as error:
-            raise ConnectError(f"The task could not begin its transactions: {error}") from error
-        # What another owner of this id had under way is settled now: its offsets are the last ones.
+            raise connect_error("The task could not begin its transactions", error) from error
         self.offsets.refresh()
 
     @override
@@ -139,32 +152,23 @@ class ExactlyOnceSource(SourceWork):
         self.task.commit()
 
     def _write(self, sent: Sequence[OutgoingRecord], records: Sequence[SourceRecord]) -> Sequence[int]:
-        """One transaction; the same again while the cluster aborts it for reasons that pass. Where its records are."""
-        offsets = [
-            OutgoingRecord(
-                topic=self.offsets.topic,
-                key=offset_key(self.ground.plan.id.connector, partition),
-                value=offset_value(offset),
-            )
-            for partition, offset in last_offsets(records)
-        ]
+        """One transaction; the same again until it is known to be committed. Where its records are."""
+        changes = last_offsets(records)
+        before = self._stored(changes)
+        written: Sequence[int] = [-1] * len(sent)
         while True:
-            if self.stopping.is_cancelled:
-                raise ConnectError("the task was cancelled before its transaction")
+            self.stopping.check()
             try:
-                written = self._attempt(sent, offsets)
-                self.counters.offset_commit_completion += 1
-                return written
-            except (AbortNeeded, Retriable, Unreachable) as error:
-                self.counters.offset_commit_failures += 1
-                extra = {"task": str(self.ground.plan.id), "reason": str(error)}
-                self._abort()
-                if isinstance(error, AbortNeeded) and error.is_refusal:
-                    raise ConnectError(f"The transaction failed: {error}") from error
-                log.warning("a transaction was aborted: it is tried again", extra=extra)
-                self.stopping.wait_or_raise(_PAUSE_SECONDS)
+                written = self._attempt(sent, self._offset_records(changes))
+                break
             except ClientError as error:
-                raise ConnectError(f"The transaction failed: {error}") from error
+                self.counters.offset_commit_failures += 1
+                self._recover(error)
+            # It may have been committed although nobody said so: then its offsets are there.
+            if before != changes and self._stored(changes) == changes:
+                break
+        self.counters.offset_commit_completion += 1
+        return written
 
     def _attempt(self, records: Sequence[OutgoingRecord], offsets: Sequence[OutgoingRecord]) -> Sequence[int]:
         producer = self._producer
@@ -178,11 +182,26 @@ class ExactlyOnceSource(SourceWork):
         producer.commit()
         return written
 
-    def _abort(self) -> None:
-        assert self._producer is not None
-        try:
-            self._producer.abort()
-        except Fatal as error:
+    def _recover(self, error: ClientError) -> None:
+        """Make sure that the transaction is over, one way or the other; raises when it makes no sense to try again."""
+        if isinstance(error, Fatal) and error.code in _TAKEN_OVER:
+            raise ConnectError(f"{FENCED}: {error}") from error
+        if isinstance(error, AbortNeeded) and error.is_refusal:
             raise ConnectError(f"The transaction failed: {error}") from error
-        except ClientError as error:
-            log.warning("a transaction could not be aborted yet", extra={"reason": str(error)})
+        extra = {"task": str(self.ground.plan.id), "reason": str(error)}
+        log.warning("a transaction did not succeed: it is tried again", extra=extra)
+        self.stopping.wait_or_raise(_PAUSE_SECONDS)
+        self.stopping.check()  # whoever lost the task must not take its id over
+        patiently(self._begin_anew, self.stopping, what="beginning transactions")
+
+    def _offset_records(self, changes: Offsets) -> list[OutgoingRecord]:
+        connector, topic = self.ground.plan.id.connector, self.offsets.topic
+        return [
+            OutgoingRecord(topic=topic, key=offset_key(connector, partition), value=offset_value(offset))
+            for partition, offset in changes
+        ]
+
+    def _stored(self, changes: Offsets) -> Offsets:
+        """The offsets of the same parts, as they are in the topic."""
+        connector = self.ground.plan.id.connector
+        return [(partition, self.offsets.get(connector, partition) or {}) for partition, _ in changes]

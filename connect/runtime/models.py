@@ -20,6 +20,9 @@ __all__ = [
 ]
 
 ConnectorType = Literal["source", "sink", "unknown"]
+FENCED = "The transactions of this task were taken over"
+"""How the trace begins of a task that another run of it has replaced, or whose transaction the cluster gave up: not
+its fault, so the leader starts it again."""
 
 
 class TaskInfo(msgspec.Struct, frozen=True, kw_only=True):

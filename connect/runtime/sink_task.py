@@ -13,6 +13,7 @@ from connect.api.sink import Place, SinkTask
 from connect.runtime.bisection import isolate
 from connect.runtime.client_overrides import consumer_properties, max_poll_records
 from connect.runtime.connector_config import SinkConnectorConfig
+from connect.runtime.patience import patiently
 from connect.runtime.redrive_topic import redrive_topic
 from connect.runtime.sink_context import TaskSinkContext
 from connect.runtime.sink_pipeline import SinkPipeline
@@ -21,7 +22,7 @@ from connect.runtime.stopping import Stopped
 from connect.runtime.work import OUTAGES, Ground, Work
 from core_broker.client.admin import Admin
 from core_broker.client.errors import ClientError
-from core_broker.client.group_consumer import Commit, GroupConsumer
+from core_broker.client.group_consumer import BEGINNING, Commit, GroupConsumer
 from core_broker.client.records import IncomingRecord
 from core_broker.client.settings import Configuration
 
@@ -168,7 +169,7 @@ class SinkWork(Work):
         return records
 
     def _subscribe(self) -> None:
-        self._topics = self._wanted_topics()
+        self._topics = patiently(self._wanted_topics, self._stopping, what="listing topics")
         self._client.subscribe(
             self._topics or [_nothing(self._ground.plan.id.connector)], starts=self._given, revoked=self._taken
         )
@@ -355,8 +356,8 @@ class SinkWork(Work):
         if is_last:
             return
         self._is_careful = not isinstance(error, OUTAGES)
-        known = self._client.committed(self._positions)
-        starts = {place: known[place].offset if place in known else -2 for place in self._positions}
+        known = patiently(lambda: self._client.committed(self._positions), self._stopping, what="reading commits")
+        starts = {place: known[place].offset if place in known else BEGINNING for place in self._positions}
         self._client.seek(starts)
         self._positions = {place: offset for place, offset in starts.items() if offset >= 0}
         self._stopping.wait(_RETRY_MS_MIN / 1000)

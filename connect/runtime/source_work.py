@@ -15,6 +15,7 @@ from connect.api.source import SourceTask
 from connect.runtime.client_overrides import admin_properties
 from connect.runtime.connector_config import SourceConnectorConfig
 from connect.runtime.error_policy import Failure, Stage
+from connect.runtime.patience import patiently
 from connect.runtime.source_context import RequestedTransaction, TaskSourceContext
 from connect.runtime.source_letters import unreadable_letter
 from connect.runtime.source_pipeline import SourcePipeline
@@ -105,8 +106,9 @@ class SourceWork(Work):
         return sent, origins
 
     def _meet(self, topics: set[str]) -> None:
-        if self._topics is not None:
-            self._topics.ensure(topics)
+        creation = self._topics
+        if creation is not None:
+            patiently(lambda: creation.ensure(topics), self.stopping, what="creating topics")
         self._seen_topics |= topics
         if self.ground.world.settings.topic_tracking_enable:
             for topic in topics:

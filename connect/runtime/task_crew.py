@@ -10,7 +10,7 @@ import msgspec
 from connect.runtime.dead_letter import stack_trace
 from connect.runtime.fencing import fence
 from connect.runtime.lanes import Lanes
-from connect.runtime.models import State, Target, TaskId, TaskPlan
+from connect.runtime.models import FENCED, State, Target, TaskId, TaskPlan
 from connect.runtime.office import Office, Understood
 from connect.runtime.planning import difference
 from connect.runtime.restarts import LOST, RestartPolicy, Restarts
@@ -101,6 +101,10 @@ class TaskCrew:
         """A task said that it failed: start it again after a while, if there are restarts left."""
         task, status = self._plans.get(number), self._office.statuses.task(TaskId(self._name, number))
         if task is None or status is None or (status.state, status.generation) != (State.FAILED, task.generation):
+            return
+        if FENCED in (status.trace or ""):
+            self._losses.setdefault(number, Restarts(first_at_once=True))
+            self._restart_later(task, self._losses[number].delay(LOST, time.monotonic()), status.trace)
             return
         if number not in self._failures:
             self._failures[number] = Restarts()

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from connect.api.config import Problem
-from connect.api.errors import ConnectError
 from connect.runtime.connector_config import SourceConnectorConfig
+from connect.runtime.patience import connect_error
 from core_broker.client.admin import Admin
 from core_broker.client.errors import AlreadyExists, ClientError
 
@@ -82,7 +82,7 @@ class TopicCreation:
         self._there: set[str] = set()
 
     def ensure(self, topics: Iterable[str]) -> None:
-        """Create what is missing; ConnectError when that is refused."""
+        """Create what is missing; ConnectError when that is refused, RetriableError when nobody answers."""
         missing = set(topics) - self._there
         if not missing or not self._groups:
             return
@@ -91,7 +91,7 @@ class TopicCreation:
             for topic in missing - known.keys():
                 self._create(topic)
         except ClientError as error:
-            raise ConnectError(f"Topics {', '.join(sorted(missing))} could not be created: {error}") from error
+            raise connect_error(f"Topics {', '.join(sorted(missing))} could not be created", error) from error
         self._there |= missing
 
     def _create(self, topic: str) -> None:

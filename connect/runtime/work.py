@@ -89,11 +89,11 @@ def ground_of(plan: TaskPlan, world: World, stopping: Stopping, counters: TaskCo
         task_config=connector.config_class.parse(world.providers.resolve(plan.task_config)),
         conversion=conversion_of(config, world.plugins, world.settings),
         policy=policy,
-        dead_letters=_dead_letters(config, plan, world),
+        dead_letters=_dead_letters(config, plan, world, stopping),
     )
 
 
-def _dead_letters(config: ConnectorConfig, plan: TaskPlan, world: World) -> DeadLetters | None:
+def _dead_letters(config: ConnectorConfig, plan: TaskPlan, world: World, stopping: Stopping) -> DeadLetters | None:
     if not config.errors_deadletterqueue_topic_name.strip():
         return None
     settings, name = world.settings, f"connector-dlq-producer-{plan.id}"
@@ -103,5 +103,6 @@ def _dead_letters(config: ConnectorConfig, plan: TaskPlan, world: World) -> Dead
         task=plan.id,
         producer=settings.kafka(tuple(producer.items()), client_id=name),
         admin=settings.kafka(tuple(admin_properties(settings, config.given).items()), client_id=name),
+        stopping=stopping,
         conceal=partial(concealed, secrets=world.providers.secrets(plan.connector_config)),
     )
