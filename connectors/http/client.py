@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import httpx2
@@ -142,9 +143,10 @@ class _Pace:
             return turn - now
 
 
-def _verification(config: HttpConfig) -> ssl.SSLContext | bool:
-    if not (config.https_ssl_truststore_location or config.https_ssl_keystore_location):
-        return not config.http_ssl_trust_all_certs
+def _verification(config: HttpConfig) -> ssl.SSLContext:
+    own = (config.https_ssl_truststore_location, config.https_ssl_keystore_location, config.https_ssl_key_password)
+    if not any(own) and not config.http_ssl_trust_all_certs:
+        return _certificates_of_the_system()
     try:
         context = ssl.create_default_context(cafile=config.https_ssl_truststore_location or None)
         if config.https_ssl_keystore_location:
@@ -155,6 +157,12 @@ def _verification(config: HttpConfig) -> ssl.SSLContext | bool:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+@cache
+def _certificates_of_the_system() -> ssl.SSLContext:
+    """Reading them takes longer than many a request."""
+    return ssl.create_default_context()
 
 
 def _proxy(config: HttpConfig) -> httpx2.Proxy | None:

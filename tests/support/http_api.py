@@ -1,7 +1,9 @@
 """A real HTTP server for tests of connectors: it keeps what it is sent, and fails, hangs or goes away as it is told."""
 
+import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -73,7 +75,9 @@ class HttpApi:
             self._server.server_close()
             self._server = None
             for connection in list(self._sockets):
-                connection.close()
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+            self._sockets.clear()
 
     def answer(self, request: Received) -> Reaction:
         """React, and keep the request."""
