@@ -1,5 +1,7 @@
 """One table, or one query, that is read again and again: what is new each time, in order, and never all at once."""
 
+import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -21,6 +23,9 @@ from connectors.sql.source_options import BOTH, BULK, INCREMENTING, TIMESTAMP, S
 from connectors.sql.streaming import Stream
 from connectors.sql.value_types import seen_type
 
+log = logging.getLogger(__name__)
+
+_LONG_WAIT_SECONDS = 60.0
 Report = Callable[[str, Exception, Mapping[str, Value], Mapping[str, Value]], None]
 Row = Sequence[Any]
 
@@ -53,6 +58,7 @@ class TableReader:
         self._signature: object = None
         self._markers = 0
         self._page_is_full = False
+        self._held_since: float | None = None
 
     @property
     def name(self) -> str:
@@ -141,7 +147,9 @@ class TableReader:
                 "SELECT min(xact_start) FROM pg_stat_activity WHERE datname = current_database() "
                 "AND backend_type = 'client backend' AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()"
             ).scalar_one()
-            moment = moment if oldest is None else min(moment, oldest.astimezone(UTC))
+            if oldest is not None:
+                moment = min(moment, oldest.astimezone(UTC))
+            self._note_wait(is_held=oldest is not None)
         delayed = moment - timedelta(milliseconds=self._config.timestamp_delay_interval_ms)
         return truncated(delayed, self._digits)
 
@@ -236,7 +244,20 @@ class TableReader:
         """Rows up to the first that others may still come before; the window ends there."""
         if self._criteria is None or not self._criteria.marks_open:
             return rows
-        return next((rows[:index] for index, row in enumerate(rows) if row[-1]), rows)
+        closed = next((rows[:index] for index, row in enumerate(rows) if row[-1]), rows)
+        self._note_wait(is_held=len(closed) < len(rows))
+        return closed
+
+    def _note_wait(self, *, is_held: bool) -> None:
+        """Tell an operator when rows are held back for long: somebody may have forgotten a transaction."""
+        now = time.monotonic()
+        if not is_held:
+            self._held_since = None
+        elif self._held_since is None:
+            self._held_since = now
+        elif now - self._held_since > _LONG_WAIT_SECONDS:
+            self._held_since = now
+            log.warning("rows are not read while a transaction is open that began before", extra={"table": self.name})
 
     def _cut(self, rows: list[Row], size: int) -> tuple[list[Row], list[Row]]:
         """A batch and the rest. Rows of one moment stay together where they can: no position is between them."""
