@@ -13,6 +13,10 @@ from connectors.file.directory_sink import DirectorySinkConnector
 from connectors.file.directory_source import DirectorySourceConnector
 from connectors.file.stream_sink import FileStreamSinkConnector
 from connectors.file.stream_source import FileStreamSourceConnector
+from connectors.http.sink import HttpSinkConnector
+from connectors.http.source import HttpSourceConnector
+from connectors.redis.sink import RedisSinkConnector
+from connectors.redis.stream_source import RedisStreamSourceConnector
 from connectors.sql.sink_connector import SqlSinkConnector
 from connectors.sql.source_connector import SqlSourceConnector
 
@@ -25,6 +29,8 @@ FOLDERS: dict[str, list[type[Connector]]] = {
         DirectorySinkConnector,
     ],
     "datagen": [DatagenConnector],
+    "http": [HttpSourceConnector, HttpSinkConnector],
+    "redis": [RedisStreamSourceConnector, RedisSinkConnector],
     "sql": [SqlSourceConnector, SqlSinkConnector],
 }
 
