@@ -1,0 +1,183 @@
+"""Translates what groups have committed in the source, writes it down, and commits it for them in the target."""
+
+import json
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from typing_extensions import override
+
+from connect.api.config import Config
+from connect.api.data import BYTES
+from connect.api.errors import ConnectError
+from connect.api.record import SourceRecord
+from connect.api.source import SourceContext, SourceTask
+from connectors.mirror.checkpoint_options import MirrorCheckpointConfig
+from connectors.mirror.clusters import Side, admin_of, client_settings, explained
+from connectors.mirror.formats import Checkpoint, read_checkpoint, read_sync, write_checkpoint
+from connectors.mirror.topic_tail import TopicTail
+from connectors.mirror.translation import Translation
+from core_broker.client.consumer import Place
+from core_broker.client.errors import ClientError, NotFound
+from core_broker.service.clock import Clock, SystemClock
+
+log = logging.getLogger(__name__)
+
+_LONGEST_WAIT_SECONDS: Final = 1.0
+_PATIENCE_SECONDS: Final = 20.0
+_NEVER: Final = float("inf")
+_IDLE: Final = ("empty", "dead")
+
+
+class MirrorCheckpointTask(SourceTask):
+    """Looks at its groups again and again."""
+
+    def __init__(self, config: Config, context: SourceContext) -> None:
+        assert isinstance(config, MirrorCheckpointConfig)
+        super().__init__(config, context)
+        self._options = config
+        self._clock: Clock = SystemClock()
+        self._checkpoints: dict[str, dict[Place, Checkpoint]] = {}
+        self._translation = Translation()
+        self._tails: list[TopicTail] = []
+        self._due = 0.0
+
+    @override
+    def start(self) -> None:
+        options = self._options
+        self._groups: list[str] = json.loads(options.given.get(MirrorCheckpointConfig.ASSIGNED, "[]"))
+        self._side: Side = "source" if options.offset_syncs_topic_location == "source" else "target"
+        self._topic = options.policy.checkpoints_topic()
+        self._selection = options.selection
+        self._source, self._target = admin_of(options, "source"), admin_of(options, "target")
+        self._syncs = self._tail(self._side, options.offset_syncs_topic)
+        self._written = self._tail("target", self._topic)
+        self._is_ready = False
+
+    def _tail(self, side: Side, topic: str) -> TopicTail:
+        tail = TopicTail(client_settings(self._options, side, "consumer"), topic, patience_seconds=_PATIENCE_SECONDS)
+        self._tails.append(tail)
+        return tail
+
+    @override
+    def poll(self) -> Sequence[SourceRecord]:
+        pause = self._due - time.monotonic()
+        if pause > 0:
+            self.context.wait(min(pause, _LONGEST_WAIT_SECONDS))
+            return ()
+        options = self._options
+        self._catch_up()
+        fresh = self._fresh_checkpoints()
+        if options.sync_group_offsets_enabled:
+            self._sync_groups()
+        self._due = time.monotonic() + min(
+            options.emit_checkpoints_interval_seconds if options.emit_checkpoints_enabled else _NEVER,
+            options.sync_group_offsets_interval_seconds if options.sync_group_offsets_enabled else _NEVER,
+        )
+        return [self._record(checkpoint) for checkpoint in fresh] if options.emit_checkpoints_enabled else []
+
+    @override
+    def stop(self) -> None:
+        while self._tails:
+            self._tails.pop().close()
+
+    # --- what is known ---
+
+    def _catch_up(self) -> None:
+        """Learn where copies are; at first also what was written before, so that nothing ever goes back."""
+        if not self._is_ready:
+            with explained("target"):
+                for record in self._written.news():
+                    checkpoint = read_checkpoint(record.key, record.value)
+                    if checkpoint is not None and checkpoint.group in self._groups:
+                        self._checkpoints.setdefault(checkpoint.group, {})[checkpoint.place] = checkpoint
+            self._is_ready = True
+        try:
+            with explained(self._side):
+                for record in self._syncs.news():
+                    if (sync := read_sync(record.key, record.value)) is not None:
+                        self._translation.add(sync)
+        except ConnectError as error:
+            if not isinstance(error.__cause__, NotFound):
+                raise
+            # Nothing was mirrored yet, so there is nothing to translate.
+
+    # --- checkpoints ---
+
+    def _fresh_checkpoints(self) -> list[Checkpoint]:
+        """What has changed since the last checkpoints."""
+        found = [checkpoint for group in self._groups for checkpoint in self._translated(group)]
+        with explained("target"):
+            ends = self._target.committed_ends({checkpoint.place for checkpoint in found})
+        fresh = []
+        for checkpoint in found:
+            # A copy that was made anew ends before what is known of it.
+            if checkpoint.downstream <= ends.get(checkpoint.place, -1) and self._is_news(checkpoint):
+                self._checkpoints.setdefault(checkpoint.group, {})[checkpoint.place] = checkpoint
+                fresh.append(checkpoint)
+        return fresh
+
+    def _translated(self, group: str) -> Iterable[Checkpoint]:
+        try:
+            with explained("source"):
+                committed = self._source.group_offsets(group)
+        except ConnectError as error:
+            if not isinstance(error.__cause__, NotFound):
+                raise
+            return
+        for place, upstream in committed.items():
+            if self._selection.has_offsets_of(place[0]):
+                downstream = self._translation.downstream(place, upstream)
+                if downstream is not None:
+                    yield Checkpoint(group, self._renamed(place), upstream, downstream)
+
+    def _renamed(self, place: Place) -> Place:
+        """Where a partition of the source is in the target; one that was mirrored from there has its own name."""
+        policy, topic = self._options.policy, place[0]
+        if policy.origin(topic) == self._options.target_cluster_alias:
+            return policy.original(topic), place[1]
+        return policy.remote(topic), place[1]
+
+    def _is_news(self, checkpoint: Checkpoint) -> bool:
+        """Whether a checkpoint goes on, or the group itself went back."""
+        last = self._checkpoints.get(checkpoint.group, {}).get(checkpoint.place)
+        return last is None or checkpoint.upstream < last.upstream or checkpoint.downstream > last.downstream
+
+    def _record(self, checkpoint: Checkpoint) -> SourceRecord:
+        key, value = write_checkpoint(checkpoint)
+        topic, partition = checkpoint.place
+        return SourceRecord(
+            topic=self._topic,
+            partition=0,
+            key_schema=BYTES,
+            key=key,
+            value_schema=BYTES,
+            value=value,
+            timestamp_ms=self._clock.now_ms(),
+            source_partition={"group": checkpoint.group, "topic": topic, "partition": partition},
+            source_offset={"offset": 0},
+        )
+
+    # --- groups of the target ---
+
+    def _sync_groups(self) -> None:
+        """Commit for groups without members what has been translated, unless they are further already."""
+        groups = [group for group in self._groups if self._checkpoints.get(group)]
+        for group in groups:
+            wanted = {place: checkpoint.downstream for place, checkpoint in self._checkpoints[group].items()}
+            try:
+                if self._target.group(group).state in _IDLE:
+                    self._commit(group, wanted)
+            except ClientError as error:
+                extra = {"group": group, "error": str(error)}
+                log.warning("the offsets of a group were not set in the target", extra=extra)
+
+    def _commit(self, group: str, wanted: Mapping[Place, int]) -> None:
+        try:
+            known = self._target.group_offsets(group)
+        except NotFound:
+            known = {}
+        ahead = {place: offset for place, offset in wanted.items() if offset > known.get(place, -1)}
+        if ahead:
+            self._target.set_group_offsets(group, ahead)

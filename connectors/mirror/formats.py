@@ -1,0 +1,109 @@
+"""Records of MirrorMaker's own topics, byte for byte: Kafka's structs, all numbers big-endian, texts with their length.
+
+| record | key | value |
+|---|---|---|
+| offset sync | topic, partition (32 bits) | upstream offset, downstream offset (64 bits each) |
+| checkpoint | group, topic, partition (32 bits) | version 0 (16 bits), upstream and downstream offset, metadata |
+| heartbeat | source alias, target alias | version 0 (16 bits), milliseconds since 1970 (64 bits) |
+"""
+
+import struct
+from typing import Final, NamedTuple
+
+from core_broker.client.consumer import Place
+
+_LENGTH: Final = struct.Struct(">h")
+_PARTITION: Final = struct.Struct(">i")
+_SYNC: Final = struct.Struct(">qq")
+_CHECKPOINT: Final = struct.Struct(">hqq")
+_HEARTBEAT: Final = struct.Struct(">hq")
+_VERSION: Final = 0
+
+
+class OffsetSync(NamedTuple):
+    """A record of the source and where its copy is."""
+
+    place: Place
+    upstream: int
+    downstream: int
+
+
+class Checkpoint(NamedTuple):
+    """What a group has committed in the source, and what that is in the target."""
+
+    group: str
+    place: Place
+    """In the target."""
+    upstream: int
+    downstream: int
+    metadata: str = ""
+
+
+class Heartbeat(NamedTuple):
+    """A sign of life on the way from one cluster to another."""
+
+    source: str
+    target: str
+    timestamp_ms: int
+
+
+def write_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
+    """Key and value of an offset sync."""
+    topic, partition = sync.place
+    return _text(topic) + _PARTITION.pack(partition), _SYNC.pack(sync.upstream, sync.downstream)
+
+
+def read_sync(key: bytes | None, value: bytes | None) -> OffsetSync | None:
+    """An offset sync; None when the record is none."""
+    try:
+        (topic,), partition = _texts(key or b"", 1)
+        return OffsetSync((topic, partition), *_SYNC.unpack_from(value or b""))
+    except (struct.error, UnicodeDecodeError):
+        return None
+
+
+def write_checkpoint(checkpoint: Checkpoint) -> tuple[bytes, bytes]:
+    """Key and value of a checkpoint."""
+    topic, partition = checkpoint.place
+    key = _text(checkpoint.group) + _text(topic) + _PARTITION.pack(partition)
+    return key, _CHECKPOINT.pack(_VERSION, checkpoint.upstream, checkpoint.downstream) + _text(checkpoint.metadata)
+
+
+def read_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint | None:
+    """A checkpoint; None when the record is none, or one of a version that is not known."""
+    try:
+        (group, topic), partition = _texts(key or b"", 2)
+        version, upstream, downstream = _CHECKPOINT.unpack_from(value or b"")
+        metadata, _ = _read_text(value or b"", _CHECKPOINT.size)
+    except (struct.error, UnicodeDecodeError):
+        return None
+    return Checkpoint(group, (topic, partition), upstream, downstream, metadata) if version == _VERSION else None
+
+
+def write_heartbeat(heartbeat: Heartbeat) -> tuple[bytes, bytes]:
+    """Key and value of a heartbeat."""
+    key = _text(heartbeat.source) + _text(heartbeat.target)
+    return key, _HEARTBEAT.pack(_VERSION, heartbeat.timestamp_ms)
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return _LENGTH.pack(len(data)) + data
+
+
+def _read_text(data: bytes, at: int) -> tuple[str, int]:
+    (length,) = _LENGTH.unpack_from(data, at)
+    start = at + _LENGTH.size
+    if length < 0 or start + length > len(data):
+        raise struct.error("a text is longer than its record")
+    return data[start : start + length].decode(), start + length
+
+
+def _texts(data: bytes, count: int) -> tuple[list[str], int]:
+    """So many texts, and the number of a partition behind them."""
+    texts, at = [], 0
+    for _ in range(count):
+        text, at = _read_text(data, at)
+        texts.append(text)
+    (partition,) = _PARTITION.unpack_from(data, at)
+    return texts, partition

@@ -1,0 +1,94 @@
+"""How topics of one cluster are called in another, and how to see from a name where a topic comes from."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from typing_extensions import override
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Topics carry the alias of the cluster that they come from: `source.orders`."""
+
+    source: str
+    separator: str = "."
+    internal_separator: str = "."
+    heartbeats: str = "heartbeats"
+
+    def remote(self, topic: str) -> str:
+        """What a topic of the source is called in the target."""
+        return f"{self.source}{self.separator}{topic}"
+
+    def origin(self, topic: str) -> str | None:
+        """The alias of the cluster that a topic was mirrored from; None when it was not."""
+        parts = topic.split(self.separator)
+        while parts and not parts[-1]:
+            parts.pop()
+        return parts[0] if len(parts) > 1 else None
+
+    def upstream(self, topic: str) -> str | None:
+        """What a mirrored topic is called in the cluster that it comes from; None when it was not mirrored."""
+        origin = self.origin(topic)
+        return None if origin is None else topic[len(origin) + len(self.separator) :]
+
+    def original(self, topic: str) -> str:
+        """What a topic is called where it was first written."""
+        upstream = self.upstream(topic)
+        return topic if upstream is None or upstream == topic else self.original(upstream)
+
+    def comes_from(self, alias: str, topic: str) -> bool:
+        """Whether a topic has been in a cluster before, however many clusters ago."""
+        origin, upstream = self.origin(topic), self.upstream(topic)
+        if origin is None or upstream is None:
+            return False
+        return origin == alias or (upstream != topic and self.comes_from(alias, upstream))
+
+    def is_heartbeats(self, topic: str) -> bool:
+        """Whether a topic holds heartbeats, of whichever cluster."""
+        return self.original(topic) == self.heartbeats
+
+    def is_internal(self, topic: str) -> bool:
+        """Whether a topic is nobody's data."""
+        own = f"{self.internal_separator}internal"
+        return topic.startswith(("__", ".")) or topic.endswith(("-internal", ".internal", own))
+
+    def offset_syncs_topic(self, alias: str) -> str:
+        """The topic that says which offset of the source is which of the target."""
+        return f"mm2-offset-syncs{self.internal_separator}{alias}{self.internal_separator}internal"
+
+    def checkpoints_topic(self) -> str:
+        """The topic with what groups of the source have committed, in offsets of the target."""
+        return f"{self.source}{self.internal_separator}checkpoints{self.internal_separator}internal"
+
+
+class IdentityPolicy(Policy):
+    """Topics keep their names, except heartbeats; whether a topic comes from the target cannot be seen."""
+
+    __slots__ = ()
+
+    @override
+    def remote(self, topic: str) -> str:
+        return Policy.remote(self, topic) if self._is_named_heartbeats(topic) else topic
+
+    @override
+    def origin(self, topic: str) -> str | None:
+        return Policy.origin(self, topic) if self._is_named_heartbeats(topic) else self.source
+
+    @override
+    def upstream(self, topic: str) -> str | None:
+        return Policy.upstream(self, topic) if self._is_named_heartbeats(topic) else topic
+
+    def _is_named_heartbeats(self, topic: str) -> bool:
+        return topic.endswith(self.heartbeats)
+
+
+POLICIES: Final[dict[str, type[Policy]]] = {
+    "DefaultReplicationPolicy": Policy,
+    "IdentityReplicationPolicy": IdentityPolicy,
+}
+
+
+def policy_of(class_name: str, *, source: str, separator: str, internal_separator: str, heartbeats: str) -> Policy:
+    """The policy of a Java class name; only its last part counts, as several packages have had it."""
+    chosen = POLICIES[class_name.rpartition(".")[2]]
+    return chosen(source=source, separator=separator, internal_separator=internal_separator, heartbeats=heartbeats)
