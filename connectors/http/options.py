@@ -166,6 +166,13 @@ _NEEDED: Final = {
 }
 
 
+def content_type(config: HttpConfig, *, default: str) -> dict[str, str]:
+    """The header Content-Type of a body; none when it stands among the other headers."""
+    if config.http_headers_content_type:
+        return {"Content-Type": config.http_headers_content_type}
+    return {} if any(name.lower() == "content-type" for name in config.more_headers()) else {"Content-Type": default}
+
+
 def url_problems(key: str, text: str) -> Iterable[Problem]:
     """What is wrong with a URL."""
     try:

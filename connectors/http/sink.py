@@ -20,6 +20,7 @@ from connect.api.errors import ConnectError, DataError, RetriableError
 from connect.api.record import SinkRecord
 from connect.api.sink import Place, SinkConnector, SinkContext, SinkTask
 from connectors.http.client import Answer, HttpClient, TryLater
+from connectors.http.options import content_type
 from connectors.http.requests import Refusal, Request, RequestBuilder
 from connectors.http.sink_options import HttpSinkConfig
 from connectors.http.status_codes import StatusCodes
@@ -61,8 +62,7 @@ class HttpSinkTask(SinkTask):
         self._threads = ThreadPoolExecutor(parallel, "http-sink") if parallel > 1 else None
         self._builder = RequestBuilder(config, ignored=self._ignored)
         self._forgiven = StatusCodes.parse("ignore.status.codes", config.ignore_status_codes)
-        content_type = config.http_headers_content_type or ("application/json" if config.is_json else "text/plain")
-        self._headers = {"Content-Type": content_type}
+        self._headers = content_type(config, default="application/json" if config.is_json else "text/plain")
         self._failures = 0
         self._done: set[tuple[Place, int]] = set()
         """What the API has of a put that failed: it is not sent again when it comes again."""

@@ -23,6 +23,7 @@ from connect.api.source import SourceConnector, SourceContext, SourceOffset, Sou
 from connect.api.values import text_of
 from connectors.http import pointer
 from connectors.http.client import Answer, HttpClient, TryLater
+from connectors.http.options import content_type
 from connectors.http.pagination import Found, Position, Question, Reply, pagination_of
 from connectors.http.source_options import HttpSourceConfig
 from connectors.http.template import Template
@@ -51,7 +52,7 @@ class HttpSourceTask(SourceTask):
         self._body = Template(config.http_request_body)
         self._headers = {"Accept": "application/json"}
         if config.http_request_body:
-            self._headers["Content-Type"] = config.http_headers_content_type or "application/json"
+            self._headers |= content_type(config, default="application/json")
         self._list = pointer.parts_of(config.http_response_records_pointer)
         self._value = pointer.parts_of(config.http_response_record_pointer)
         self._partition = {"url": config.http_request_url}

@@ -393,6 +393,38 @@ def test_a_token_that_is_not_to_be_had_is_an_outage(api: HttpApi) -> None:
     assert context.reported == []
 
 
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({}, "application/json"),
+        ({"request.body.format": "string"}, "text/plain"),
+        ({"http.headers.content.type": "a/b"}, "a/b"),
+        ({"headers": "content-type: c/d"}, "c/d"),
+    ],
+)
+def test_the_type_of_the_content_is_told(api: HttpApi, given: dict[str, str], found: str) -> None:
+    task = sink(api, FakeSinkContext(), **given)
+    task.put(orders(1))
+    task.stop()
+    [request] = api.received
+    assert {name.lower(): value for name, value in request.headers.items()}["content-type"] == found
+
+
+def test_a_task_that_is_told_to_stop_does_not_send_the_rest(api: HttpApi) -> None:
+    context = FakeSinkContext()
+    task = sink(api, context)
+
+    def react(_: Received) -> Reaction:
+        context.stop()
+        return Reaction()
+
+    api.react = react
+    with pytest.raises(RetriableError):
+        task.put(orders(5))
+    task.stop()
+    assert len(api.received) == 1
+
+
 def test_a_record_that_no_url_can_be_made_of_is_bad(api: HttpApi) -> None:
     context = FakeSinkContext()
     task = sink(api, context, **{"http.url": f"{api.url}/${{missing}}"})

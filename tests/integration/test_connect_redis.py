@@ -1,11 +1,12 @@
 """Redis against a real server: the standard suites, refusals, outages, and a kill in the middle of a put."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import pytest
 import redis
+from confluent_kafka import Producer
 from typing_extensions import override
 
 from connect.api import data
@@ -474,3 +475,85 @@ def test_a_stream_goes_through_kafka_and_comes_out_as_hashes(
     eventually(lambda: database.xpending("orders", GROUP)["pending"], lambda count: count == 0)
     connect.delete(f"{name}-in")
     connect.delete(f"{name}-out")
+
+
+def killed_under_load(server: RedisServer, progress: Callable[[], int], *, until: int) -> None:
+    """Kill Redis three times on the way, and start it again."""
+    for part in (1, 2, 3):
+        eventually(progress, lambda count, part=part: count >= until * part // 5)  # type: ignore[misc]  # bound early
+        server.kill()
+        server.start()
+
+
+def test_a_sink_loses_nothing_and_blames_nobody_when_redis_is_killed_under_load(
+    connect: ConnectProcess, broker: BrokerProcess, name: str
+) -> None:
+    count = 30_000
+    create_topic(broker, name, partitions=2)
+    create_topic(broker, f"{name}-dead")
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "queue.buffering.max.messages": 200_000})
+    for number in range(count):
+        producer.produce(name, f'{{"id":{number}}}', key=str(number))
+    producer.flush()
+    with running_redis(is_durable=True) as server:
+        config = {
+            "connector.class": "com.redis.kafka.connect.RedisSinkConnector",
+            "topics": name,
+            "tasks.max": "2",
+            "redis.uri": server.url,
+            "redis.type": "HASH",
+            "redis.keyspace": "out",
+            "batch.size": "200",
+            "retry.backoff.ms": "50",
+            "errors.tolerance": "all",
+            "errors.deadletterqueue.topic.name": f"{name}-dead",
+            "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+            "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+            "value.converter.schemas.enable": "false",
+        }
+
+        def written() -> int:
+            with server.client() as client:
+                return int(client.dbsize())
+
+        connect.create(name, config)
+        killed_under_load(server, written, until=count)
+        eventually(written, lambda found: found == count)
+        with server.client() as client:
+            sample = [client.hget(f"out:{number}", "id") for number in range(0, count, 97)]
+        assert sample == [str(number).encode() for number in range(0, count, 97)]
+        assert consume(broker, f"{name}-dead") == []
+        connect.wait_for(name, "RUNNING", tasks=2)
+        connect.delete(name)
+
+
+def test_a_source_loses_nothing_when_redis_is_killed_under_load(
+    connect: ConnectProcess, broker: BrokerProcess, name: str
+) -> None:
+    count = 20_000
+    create_topic(broker, name)
+    with running_redis(is_durable=True) as server:
+        with server.client() as client, client.pipeline(transaction=False) as pipeline:
+            for number in range(count):
+                pipeline.xadd("entries", {"number": number})
+            pipeline.execute()
+        config = {
+            "connector.class": "com.redis.kafka.connect.RedisStreamSourceConnector",
+            "tasks.max": "2",
+            "redis.uri": server.url,
+            "redis.stream.name": "entries",
+            "batch.size": "100",
+            "topic": name,
+            "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+            "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+        }
+        connect.create(name, config)
+        killed_under_load(server, lambda: len(consume(broker, name)), until=count)
+        eventually(lambda: len({key for key, _ in consume(broker, name)}), lambda found: found == count)
+
+        def pending() -> int:
+            with server.client() as client:
+                return int(client.xpending("entries", GROUP)["pending"])
+
+        eventually(pending, lambda found: found == 0)
+        connect.delete(name)
