@@ -41,9 +41,6 @@ class InProcess:
         self._early_deaths = 0
         self._levels: dict[str, str] = {}
 
-    def take_over(self) -> None:
-        """This worker leads now; tasks of others end with their processes."""
-
     def start(self, plan: TaskPlan) -> None:
         """Run a task; if it runs already, that run is ended first."""
         self.stop([plan.id])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.celery_workers import CeleryWorkers
 from tests.support.connect import ConnectProcess
@@ -25,6 +26,28 @@ _KILLS = int(os.environ.get("KILLS", "6"))
 def own_postgres() -> Iterator[PostgresServer]:
     with running_server(fsync=True) as server:
         yield server
+
+
+def test_a_task_whose_process_was_killed_is_started_again_each_time(
+    broker: BrokerProcess, tmp_path: Path, name: str
+) -> None:
+    given, out = tmp_path / "in.txt", tmp_path / "out.txt"
+    given.touch()
+    text = dict.fromkeys(("key.converter", "value.converter"), "org.apache.kafka.connect.storage.StringConverter")
+    create_topic(broker, name)
+    settings = {"task.processes": "1"}
+    with ConnectProcess(tmp_path / "connect", bootstrap=broker.bootstrap, group=name, settings=settings) as worker:
+        worker.create("source", {"connector.class": "FileStreamSource", "file": str(given), "topic": name, **text})
+        worker.create("sink", {"connector.class": "FileStreamSink", "file": str(out), "topics": name, **text})
+        for count in range(1, 4):
+            with given.open("a") as file:
+                file.write(f"{count}\n")
+            eventually(lambda: _different_lines(out), lambda seen, wanted=count: seen == wanted)
+            assert kill_a_host(worker)
+
+
+def _different_lines(file: Path) -> int:
+    return len(set(file.read_text().split())) if file.exists() else 0
 
 
 @pytest.mark.timeout(120 + 30 * _KILLS)
