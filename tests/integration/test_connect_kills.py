@@ -7,6 +7,8 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from operator import eq
 from pathlib import Path
 
 import pytest
@@ -42,7 +44,7 @@ def test_a_task_whose_process_was_killed_is_started_again_each_time(
         for count in range(1, 4):
             with given.open("a") as file:
                 file.write(f"{count}\n")
-            eventually(lambda: _different_lines(out), lambda seen, wanted=count: seen == wanted)
+            eventually(lambda: _different_lines(out), partial(eq, count))
             assert kill_a_host(worker)
 
 
