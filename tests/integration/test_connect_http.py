@@ -1,7 +1,9 @@
 """HTTP against a real server: the standard suites, statuses, limits, tokens, and through a worker."""
 
 import json
+import ssl
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
@@ -23,6 +25,7 @@ from connectors.http.source import HttpSourceConnector, HttpSourceTask
 from connectors.http.source_options import HttpSourceConfig
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
+from tests.support.certificates import self_signed
 from tests.support.connect import ConnectProcess
 from tests.support.connect_worker import consume
 from tests.support.http_api import HttpApi, Reaction, Received
@@ -431,6 +434,23 @@ def test_a_record_that_no_url_can_be_made_of_is_bad(api: HttpApi) -> None:
     task.put(orders(1))
     task.stop()
     assert "missing" in str(context.reported[0][1])
+
+
+def test_only_a_server_whose_certificate_is_trusted_gets_records(tmp_path: Path) -> None:
+    certificate, key = self_signed(tmp_path)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    with HttpApi(tls) as api:
+        for trust in {"https.ssl.truststore.location": str(certificate)}, {"http.ssl.trust.all.certs": "true"}:
+            task = sink(api, FakeSinkContext(), **trust)
+            task.put(orders(1))
+            task.stop()
+        assert len(api.received) == 2
+        task = sink(api, FakeSinkContext())
+        with pytest.raises(RetriableError, match="(?i)certificate"):
+            task.put(orders(1))
+        task.stop()
+        assert len(api.received) == 2
 
 
 # --- the source ---

@@ -1,7 +1,11 @@
 """Redis against a real server: the standard suites, refusals, outages, and a kill in the middle of a put."""
 
+import socket
+import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -23,6 +27,7 @@ from connectors.redis.sink import RedisSinkConnector, RedisSinkTask
 from connectors.redis.stream_source import RedisStreamSourceConnector, RedisStreamTask
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
+from tests.support.certificates import self_signed
 from tests.support.connect import ConnectProcess
 from tests.support.connect_worker import consume
 from tests.support.redis_server import RedisServer, running_redis
@@ -308,6 +313,48 @@ def put_until_done(task: RedisSinkTask, records: list[SinkRecord]) -> int:
 
     eventually(attempt, bool)
     return len(failures)
+
+
+def test_an_encrypted_redis_is_trusted_by_its_certificate(tmp_path: Path) -> None:
+    certificate, key = self_signed(tmp_path)
+    tls = {"redis.tls": "true", "redis.uri": "", "redis.host": "127.0.0.1", "redis.type": "HASH"}
+    with encrypted_redis(tmp_path, certificate, key) as port:
+        given = {**tls, "redis.port": str(port)}
+        for trust in {"redis.cacert": str(certificate)}, {"redis.insecure": "true"}:
+            task = RedisSinkTask(RedisSinkConfig.parse({**given, **trust}), FakeSinkContext())
+            task.put(orders(1))
+            task.stop()
+        task = RedisSinkTask(RedisSinkConfig.parse(given), FakeSinkContext())
+        with pytest.raises(RetriableError, match="(?i)certificate"):
+            task.put(orders(1))
+        task.stop()
+
+
+@contextmanager
+def encrypted_redis(folder: Path, certificate: Path, key: Path) -> Iterator[int]:
+    """A Redis that speaks TLS only, and its port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    files = ["--tls-cert-file", str(certificate), "--tls-key-file", str(key), "--tls-ca-cert-file", str(certificate)]
+    options = ["--port", "0", "--tls-port", str(port), "--tls-auth-clients", "no", "--save", "", "--dir", str(folder)]
+    with (folder / "redis.log").open("wb") as said:
+        process = subprocess.Popen(["redis-server", "--bind", "127.0.0.1", *options, *files], stdout=said)
+    try:
+        client = redis.Redis(port=port, ssl=True, ssl_cert_reqs="none", ssl_check_hostname=False)
+        with client:
+            eventually(lambda: answers(client))
+        yield port
+    finally:
+        process.kill()
+        process.wait()
+
+
+def answers(client: "redis.Redis") -> bool:
+    try:
+        return bool(client.ping())
+    except redis.RedisError:
+        return False
 
 
 # --- the source ---

@@ -1,6 +1,7 @@
 """A real HTTP server for tests of connectors: it keeps what it is sent, and fails, hangs or goes away as it is told."""
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -34,7 +35,8 @@ class Reaction:
 class HttpApi:
     """Listens on a port of its own, the same one each time it is started."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.received: list[Received] = []
         """All requests that were answered with success."""
         self.refused: list[Received] = []
@@ -58,13 +60,17 @@ class HttpApi:
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"http://127.0.0.1:{self._port}"
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self._port}"
 
     def start(self) -> None:
         """Listen."""
         handler = type("Handler", (_Handler,), {"api": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", self._port), handler)
         self._server.daemon_threads = True
+        if self._tls is not None:
+            self._server.socket = self._tls.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self._port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
