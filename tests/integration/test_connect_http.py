@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from typing_extensions import override
 
 from connect.api import data
@@ -640,3 +640,50 @@ def test_a_batch_with_bad_records_is_taken_apart_and_an_outage_is_not(
     dead = eventually(lambda: consume(broker, f"{name}-dead"), lambda records: len(records) >= 3)
     assert [json.loads(value or b"")["id"] for _, value in dead] == [7, 27, 47]
     connect.delete(name)
+
+
+def committed(broker: BrokerProcess, topic: str) -> list[int]:
+    """The ids in a topic of one partition that are not in a transaction that was given up."""
+    isolation = {"isolation.level": "read_committed", "enable.partition.eof": True}
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "judge", **isolation})
+    try:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        found: list[int] = []
+        while (message := consumer.poll(10)) is not None and message.error() is None:
+            found.append(json.loads(message.value() or b"")["id"])
+        return found
+    finally:
+        consumer.close()
+
+
+def test_each_record_of_an_api_comes_once_while_the_worker_is_killed(
+    broker: BrokerProcess, api: HttpApi, name: str, tmp_path: Path
+) -> None:
+    create_topic(broker, name)
+    paged = PagedApi(api)
+    paged.size = 37
+    count = 6000
+    paged.items = [{"id": number} for number in range(count)]
+    config = {
+        "connector.class": "HttpSource",
+        "http.request.url": f"{api.url}/items",
+        "http.request.params": "cursor=${cursor}",
+        "http.response.records.pointer": "/data",
+        "http.response.offset.pointer": "/next",
+        "http.timer.interval.millis": "50",
+        "batch.size": "10",
+        "kafka.topic": name,
+        "exactly.once.support": "required",
+        "transaction.boundary": "interval",
+        "transaction.boundary.interval.ms": "50",
+        **JSON,
+    }
+    settings = {"exactly.once.source.support": "enabled", "task.processes": "0"}
+    with ConnectProcess(tmp_path, bootstrap=broker.bootstrap, group=name, settings=settings) as worker:
+        worker.create(name, config)
+        for part in (1, 2):
+            wanted = count * part // 4
+            eventually(lambda: len(committed(broker, name)), lambda found, wanted=wanted: found >= wanted)  # type: ignore[misc]  # bound early
+            worker.restart(kill=True)
+        eventually(lambda: len(committed(broker, name)), lambda found: found >= count)
+    assert committed(broker, name) == list(range(count))

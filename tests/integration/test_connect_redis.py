@@ -239,6 +239,43 @@ def test_a_full_redis_is_waited_for_and_what_it_has_is_not_written_twice(
     assert [fields for _, fields in database.xrange("orders")] == [{"id": str(number)} for number in range(5)]
 
 
+def test_what_redis_took_before_it_refused_the_rest_is_not_written_twice(
+    redis_server: RedisServer, database: Any
+) -> None:
+    database.acl_setuser("half", enabled=True, passwords=["+x"], keys=["a"], commands=["+@all"])
+    context = FakeSinkContext()
+    task = sink(redis_server, context, **{"redis.username": "half", "redis.password": "x"})
+    topics = ["a", "b", "a", "b"]
+    records = [sink_record(topic, number, value={"n": number}) for number, topic in enumerate(topics)]
+    try:
+        with pytest.raises(RetriableError):
+            task.put(records)
+        database.acl_setuser("half", enabled=True, keys=["b"])
+        task.put(records)
+        task.stop()
+    finally:
+        database.acl_deluser("half")
+    assert context.reported == []
+    assert [fields["n"] for _, fields in database.xrange("a")] == ["0", "2"]
+    assert [fields["n"] for _, fields in database.xrange("b")] == ["1", "3"]
+
+
+def test_a_bad_record_is_told_once_though_its_batch_comes_again(redis_server: RedisServer, database: Any) -> None:
+    context = FakeSinkContext()
+    task = sink(redis_server, context, redis_type="HASH")
+    records = [sink_record("orders", 0, key="0", value="no fields"), *orders(3)[1:]]
+    database.config_set("maxmemory", "1")
+    try:
+        with pytest.raises(RetriableError):
+            task.put(records)
+    finally:
+        database.config_set("maxmemory", "0")
+    task.put(records)
+    task.stop()
+    assert [record.offset for record, _ in context.reported] == [0]
+    assert sorted(database.keys()) == ["orders:1", "orders:2"]
+
+
 def test_a_replica_that_must_not_be_written_is_no_fault_of_a_record(redis_server: RedisServer) -> None:
     with running_redis() as replica, replica.client() as client:
         client.replicaof("127.0.0.1", str(redis_server.port))
