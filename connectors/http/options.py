@@ -138,11 +138,14 @@ class HttpConfig(Config):
                 yield Problem(key, f'Invalid value "" for configuration {key}: {told}')
         if self.oauth2_access_token_url:
             yield from url_problems("oauth2.access.token.url", self.oauth2_access_token_url)
-        try:
-            StatusCodes.parse("retry.on.status.codes", self.retry_on_status_codes)
-            self.more_headers()
-        except ConfigError as error:
-            yield Problem("retry.on.status.codes" if "status" in str(error) else "headers", str(error))
+        for key, check in (
+            ("retry.on.status.codes", lambda: StatusCodes.parse("retry.on.status.codes", self.retry_on_status_codes)),
+            ("http.headers.additional", self.more_headers),
+        ):
+            try:
+                check()
+            except ConfigError as error:
+                yield Problem(key, str(error))
 
     @property
     def timeout_seconds(self) -> float:
