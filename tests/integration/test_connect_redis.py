@@ -454,7 +454,7 @@ def test_tasks_share_the_entries(redis_server: RedisServer, database: Any) -> No
     found = [record.key for _ in range(3) for task in tasks for record in task.poll()]
     for task in tasks:
         task.stop()
-    assert sorted(found) == ids
+    assert sorted(found) == sorted(ids)
 
 
 def test_an_entry_that_is_no_text_is_reported_and_acknowledged(redis_server: RedisServer, database: Any) -> None:

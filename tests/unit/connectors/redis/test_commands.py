@@ -17,7 +17,12 @@ NOON = datetime(2024, 2, 29, 12, tzinfo=UTC)
 
 
 def commands(
-    config: dict[str, str], *, value: Value, key: Value = "k", schema: Schema | None = None, key_schema: Schema | None = None
+    config: dict[str, str],
+    *,
+    value: Value,
+    key: Value = "k",
+    schema: Schema | None = None,
+    key_schema: Schema | None = None,
 ) -> list[Command]:
     record = sink_record("orders", 0, key=key, key_schema=key_schema, value=value, value_schema=schema)
     return writer_of(RedisSinkConfig.parse(config))(record)
