@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from typing_extensions import override
 
-from connect.api.config import BOOLEAN, INT, STRING, Config, Importance, Kind, at_least, one_of, option
+from connect.api.config import BOOLEAN, INT, STRING, Config, Importance, Kind, Width, at_least, one_of, option
 from connect.api.converter import Converter, HeaderConverter, RawHeader, SchemaAndValue
 from connect.api.data import Schema, Value
 from connect.api.errors import ConfigError, DataError
@@ -22,18 +22,58 @@ _NO_ENVELOPE: Final = (
 _BROKEN: Final = "Converting Kafka Connect data to byte[] failed due to serialization error: "
 
 
+_SCHEMAS, _SERIALIZATION = "Schemas", "Serialization"
+
+
 class JsonConverterConfig(Config):
     """What can be told to the converter of JSON."""
 
-    schemas_enable: bool = option(BOOLEAN, default=True, importance=Importance.HIGH)
+    schemas_enable: bool = option(
+        BOOLEAN,
+        default=True,
+        importance=Importance.HIGH,
+        group=_SCHEMAS,
+        width=Width.MEDIUM,
+        display_name="Enable Schemas",
+    )
     """Whether the schema stands in each record, in an envelope of `schema` and `payload`, and is expected there."""
-    schemas_cache_size: int = option(INT, default=1000, check=at_least(0), importance=Importance.HIGH)
+    schemas_cache_size: int = option(
+        INT,
+        default=1000,
+        check=at_least(0),
+        importance=Importance.HIGH,
+        group=_SCHEMAS,
+        width=Width.MEDIUM,
+        display_name="Schema Cache Size",
+    )
     """Most schemas that are kept ready for use, each way."""
-    decimal_format: str = option(_WORD, default="BASE64", check=one_of("BASE64", "NUMERIC"), importance=Importance.LOW)
+    decimal_format: str = option(
+        _WORD,
+        default="BASE64",
+        check=one_of("BASE64", "NUMERIC"),
+        importance=Importance.LOW,
+        group=_SERIALIZATION,
+        width=Width.MEDIUM,
+        display_name="Decimal Format",
+    )
     """How decimals are written: as `BASE64` of their digits, or as a number (`NUMERIC`). Both are read."""
-    replace_null_with_default: bool = option(BOOLEAN, default=True, importance=Importance.LOW)
+    replace_null_with_default: bool = option(
+        BOOLEAN,
+        default=True,
+        importance=Importance.LOW,
+        group=_SERIALIZATION,
+        width=Width.MEDIUM,
+        display_name="Replace null with default",
+    )
     """Whether a null is replaced by the default of its field; otherwise it stays null."""
-    schema_content: str = option(STRING, default="", importance=Importance.HIGH)
+    schema_content: str = option(
+        STRING,
+        default="",
+        importance=Importance.HIGH,
+        group=_SCHEMAS,
+        width=Width.MEDIUM,
+        display_name="Schema Content",
+    )
     """A schema as JSON for all records that are read: with it, records hold the value alone, without an envelope."""
     converter_type: str = option(STRING, default="", importance=Importance.LOW)
     """What is converted: `key`, `value` or `header`. It makes no difference."""

@@ -6,6 +6,7 @@ looked at again only where there are dates, decimals, defaults or maps with keys
 
 import base64
 import copy
+import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
@@ -35,6 +36,9 @@ _PLAIN: Final = {
     Type.BYTES: bytes,
 }
 _LOGICAL: Final[dict[str | None, _Change]] = {DATE_NAME: date_of, TIME_NAME: time_of, TIMESTAMP_NAME: timestamp_of}
+_FLOATS: Final = (Type.FLOAT32, Type.FLOAT64)
+_NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_NO_NUMBER: Final = re.compile(rb'"(?:NaN|-?Infinity)"')
 _any = msgspec.json.Decoder()
 _text = msgspec.json.Decoder(str)
 
@@ -78,13 +82,31 @@ def _refuse_long_numbers(value: Value) -> None:
 class Readers:
     """Makes readers for schemas."""
 
-    def __init__(self, *, nulls_become_defaults: bool) -> None:
+    def __init__(self, *, nulls_become_defaults: bool, words_are_numbers: bool = False) -> None:
+        """`words_are_numbers`: "NaN" and "Infinity" stand for such numbers; slower, so only where there are any."""
         self._nulls_become_defaults = nulls_become_defaults
+        self._words_are_numbers = words_are_numbers
 
     def of(self, schema: Schema | None) -> Reader:
         """The reader of one schema."""
         if schema is None:
             return read_any
+        read = self._reader(schema)
+        if self._words_are_numbers or not _has_floats(schema):
+            return read
+
+        def read_words_too(data: bytes) -> Value:
+            try:
+                return read(data)
+            except DataError:
+                if not _NO_NUMBER.search(data):
+                    raise
+                lenient = Readers(nulls_become_defaults=self._nulls_become_defaults, words_are_numbers=True)
+                return lenient.of(schema)(data)
+
+        return read_words_too
+
+    def _reader(self, schema: Schema) -> Reader:
         decoder = msgspec.json.Decoder(self._type(schema))
         change = self._change(schema)
         if change is None:
@@ -116,6 +138,8 @@ class Readers:
         if schema.type in _INTEGER_BITS:
             limit = 1 << (_INTEGER_BITS[schema.type] - 1)
             return Annotated[int, msgspec.Meta(ge=-limit, le=limit - 1)]
+        if schema.type in _FLOATS and self._words_are_numbers:
+            return float | str
         if schema.type in _PLAIN:
             return _PLAIN[schema.type]
         if schema.type is Type.STRUCT:
@@ -149,7 +173,9 @@ class Readers:
 
     def _present_change(self, schema: Schema) -> _Change | None:
         if schema.name in _LOGICAL:
-            return _LOGICAL[schema.name]
+            return _LOGICAL[schema.name] if schema.type in _INTEGER_BITS else _refusing_logical(schema)
+        if schema.type in _FLOATS and self._words_are_numbers:
+            return _float_of
         if schema.name == DECIMAL_NAME:
             return _decimal_reader(scale_of(schema), may_be_null=self._may_be_null(schema))
         made = {Type.ARRAY: self._array, Type.MAP: self._map, Type.STRUCT: self._struct}.get(schema.type)
@@ -187,6 +213,29 @@ class Readers:
             return found
 
         return changed_struct
+
+
+def _has_floats(schema: Schema) -> bool:
+    inner = (schema.key_schema, schema.value_schema, *(field.schema for field in schema.fields))
+    return schema.type in _FLOATS or any(_has_floats(part) for part in inner if part is not None)
+
+
+def _float_of(value: float | str) -> float:
+    if isinstance(value, str):
+        if value not in _NOT_FINITE:
+            raise DataError(f"The JSON does not fit its schema: Expected `float`, got {value!r}")
+        return _NOT_FINITE[value]
+    return value
+
+
+def _refusing_logical(schema: Schema) -> _Change:
+    kind = (schema.name or "").rpartition(".")[2]
+
+    def refuse(_: Any) -> Value:
+        told = f"Invalid type for {kind}, underlying representation should be integral but was {schema.type.name}"
+        raise DataError(told)
+
+    return refuse
 
 
 def _known(schema: Schema | None) -> Schema:

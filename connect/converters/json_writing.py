@@ -18,6 +18,8 @@ Writer = Callable[[Value], Json]
 _PLAIN: Final = frozenset({str, int, bool, type(None)})
 _FLOAT32: Final = struct.Struct(">f")
 _MOST_NESTED: Final = 200
+NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+"""How numbers that are none are written, by what Python calls them."""
 
 
 def ready(value: Value) -> Json:
@@ -46,7 +48,7 @@ def _made_ready(value: Value, depth: int) -> Json:
     if value is None or isinstance(value, (str, bool, int, bytes, bytearray, memoryview)):
         return value
     if isinstance(value, float):
-        return _finite(value)
+        return _number_or_word(value)
     if isinstance(value, dict):
         pairs = [(_made_ready(key, depth + 1), _made_ready(item, depth + 1)) for key, item in value.items()]
         return dict(pairs) if all(isinstance(key, str) for key in value) else pairs
@@ -55,10 +57,9 @@ def _made_ready(value: Value, depth: int) -> Json:
     raise DataError(f"class {type(value).__name__} does not have corresponding schema type.")
 
 
-def _finite(value: float) -> float:
-    if not math.isfinite(value):
-        raise DataError(f"{value} cannot be written as JSON, which has numbers only")
-    return value
+def _number_or_word(value: float) -> float | str:
+    """JSON has no word for what is no number: text is written then, as Kafka Connect does."""
+    return value if math.isfinite(value) else NOT_FINITE[str(value)]
 
 
 class Writers:
@@ -178,11 +179,11 @@ def _checked(schema: Schema) -> Writer:
 def _number(schema: Schema) -> Writer:
     is_narrow = schema.type is Type.FLOAT32
 
-    def write_number(value: Value) -> float:
+    def write_number(value: Value) -> float | str:
         if type(value) is not float:
             _refuse(schema, value)
         if not math.isfinite(value):
-            return _finite(value)
+            return _number_or_word(value)
         return _shortest(value) if is_narrow else value
 
     return write_number

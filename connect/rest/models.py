@@ -61,6 +61,10 @@ def _text(value: ConfigValue) -> str | None:
             return str(value)
 
 
+def _scalar_text(value: object) -> object:
+    return _text(value) if isinstance(value, (bool, int, float)) else value
+
+
 class PartitionOffset(BaseModel):
     """How far one part of the other side, or one partition of a topic, has been read."""
 
@@ -95,7 +99,9 @@ class CreateConnectorBody(BaseModel):
         extra="forbid", json_schema_extra={"examples": [{"name": "orders-to-file", "config": _CONFIG}]}
     )
 
-    name: str | None = Field(default=None, description="Its name; spaces around it are dropped.")
+    name: Annotated[str | None, BeforeValidator(_scalar_text)] = Field(
+        default=None, description="Its name; spaces around it are dropped."
+    )
     config: ConfigBody = Field(description="Its configuration; `name` is added when it is not there.")
     initial_state: Annotated[Literal["RUNNING", "PAUSED", "STOPPED"] | None, BeforeValidator(_upper)] = Field(
         default=None, description="What it does at first; in letters of any case."
@@ -297,7 +303,7 @@ _MEANINGS = {
     409: "Something stands in the way: one of that name, or a change of leaders; try again soon.",
     408: "The body did not arrive in time.",
     413: "The body is too large.",
-    415: "The body has an encoding that is not read.",
+    415: "The body is no JSON by its content-type, or has an encoding that is not read.",
     429: "More is sent than is taken at a time.",
     500: "It was tried and failed, or takes too long.",
     503: "Too many requests wait, or the worker is starting.",

@@ -139,8 +139,8 @@ def _value(option: Option, values: Mapping[str, str], *, name: str) -> ValueInfo
             info.errors = [f'Missing required configuration "{name}" which has no default value.']
         return info
     parsed, info.errors = _read(option, text, name=name)
-    if not info.errors:
-        info.value = HIDDEN if option.is_secret else option.kind.write(parsed) if parsed is not None else None
+    if parsed is not None:
+        info.value = HIDDEN if option.is_secret else option.kind.write(parsed)
     return info
 
 
@@ -156,7 +156,7 @@ def _read(option: Option, text: str, *, name: str) -> tuple[Any, list[str]]:
             told.append(f"Invalid value null for configuration {name}: Value must be non-null")
         return None, told
     if value is not None and option.check and not option.check.accepts(value):
-        return None, [start + _refusal(option, value)]
+        return value, [start + _refusal(option, value)]
     return value, []
 
 

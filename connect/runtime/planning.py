@@ -58,8 +58,11 @@ def difference(running: Mapping[int, object], wanted: Mapping[int, object], *, a
 
 
 def _task_class_name(connector: type[Connector]) -> str:
+    """What Kafka Connect calls it, so that its workers can run the tasks that ours have planned."""
     task_class = getattr(connector, "task_class", None)
-    return f"{task_class.__module__}.{task_class.__qualname__}" if task_class else name_of(connector)
+    if task_class is None:
+        return name_of(connector)
+    return getattr(task_class, "java_name", "") or f"{task_class.__module__}.{task_class.__qualname__}"
 
 
 def _with_placeholders(

@@ -50,7 +50,8 @@ def stage_sections(config: Mapping[str, str], plugins: Plugins) -> Iterable[Part
 def converter_sections(config: Mapping[str, str], plugins: Plugins) -> Iterable[Part]:
     """The converters that the connector names itself; those of the worker are the operator's affair."""
     for key in _CONVERTERS:
-        if name := config.get(key, "").strip():
+        if key in config:
+            name = config[key].strip()
             family: Family[Any] = plugins.header_converters if key == "header.converter" else plugins.converters
             values = _below(config, f"{key}.")
             try:

@@ -10,6 +10,8 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from connect.api.config import HIDDEN, Config, Problem
 from connect.api.connector import Connector
 from connect.api.errors import ConfigError, ConnectError
@@ -180,7 +182,7 @@ def _checked_parts(work: _Work) -> Iterator[ConfigInfo]:
     config, framework = work.config, definition_class(work.connector)
     for info in checked(section_of(framework), config):
         _recommend(info.value, work.plugins)
-        yield info
+        yield _with_default(info, work)
     creation = topic_creation_section(config, work.settings) if issubclass(work.connector, SourceConnector) else None
     if creation:
         yield from checked(creation, config)
@@ -193,6 +195,21 @@ def _checked_parts(work: _Work) -> Iterator[ConfigInfo]:
             yield ConfigInfo(value=ValueInfo(name=f"{family}.override.{key}", value=shown))
     for converter in converter_sections(config, work.plugins):
         yield from checked(converter.section, converter.values)
+
+
+def _with_default(info: ConfigInfo, work: _Work) -> ConfigInfo:
+    """Converters that the connector does not name are the worker's."""
+    chosen = {
+        "key.converter": work.settings.key_converter,
+        "value.converter": work.settings.value_converter,
+        "header.converter": work.settings.header_converter,
+    }.get(info.value.name)
+    if chosen is None or info.definition is None:
+        return info
+    info.definition = msgspec.structs.replace(info.definition, default_value=chosen)
+    if info.value.name not in work.config:
+        info.value.value = chosen
+    return info
 
 
 def _recommend(value: ValueInfo, plugins: Plugins) -> None:

@@ -17,7 +17,7 @@ class InsertHeaderConfig(Config):
 
     header: str = option(STRING, check=not_empty(), importance=Importance.HIGH)
     """The name of the header."""
-    value_literal: str = option(STRING, check=not_empty(), importance=Importance.HIGH)
+    value_literal: str = option(STRING, importance=Importance.HIGH)
     """Its value; its type is told by how it looks: 1, true, 2020-01-31, [1,2], {"a":1}, else text."""
 
 

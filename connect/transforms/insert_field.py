@@ -67,7 +67,7 @@ class _Plan(NamedTuple):
 
 
 class InsertField(SideTransform):
-    """Adds fields with the place and time of a record, or with fixed text; records whose value is null pass."""
+    """Adds fields with the place and time of a record, or with fixed text; null passes."""
 
     config_class = InsertFieldConfig
 
@@ -81,7 +81,7 @@ class InsertField(SideTransform):
 
     @override
     def change(self, record: Record, schema: Schema | None, *, value: Value) -> Side:
-        if record.value is None:
+        if value is None:
             return schema, value
         if schema is None:
             return None, _inserted(require_map(value, _PURPOSE).copy(), self._untyped, record=record)

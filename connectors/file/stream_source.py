@@ -38,6 +38,7 @@ CLOCK = SystemClock()
 class FileStreamSourceTask(SourceTask):
     """Follows one file, or the standard input."""
 
+    java_name: ClassVar[str] = "org.apache.kafka.connect.file.FileStreamSourceTask"
     config: FileStreamSourceConfig
     _stream: BinaryIO | None = None
     _buffer: LineBuffer

@@ -463,8 +463,6 @@ def nested(depth: int) -> list[Any]:
     [
         (FLOAT64, True),
         (FLOAT64, 1),
-        (FLOAT64, float("nan")),
-        (FLOAT32, float("inf")),
         (INT8, 128),
         (INT64, "1"),
         (STRING, b"bytes"),
@@ -480,8 +478,6 @@ def nested(depth: int) -> list[Any]:
         (mapping(STRING, INT8), []),
         (STRUCT, []),
         (STRUCT, {"required": "r", "unknown": 1}),
-        (None, float("nan")),
-        (None, {"a": [float("inf")]}),
         (None, Decimal("1.56")),
         (None, dt.date(2020, 1, 1)),
         (None, {"a": {1, 2}}),
@@ -495,6 +491,45 @@ def test_a_value_that_cannot_be_written_is_an_error_of_the_record(schema: Schema
     for converter in (with_schemas(), without_schemas()):
         with pytest.raises(DataError):
             converter.from_connect("topic", schema, value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "written"),
+    [
+        (FLOAT64, float("nan"), b'"NaN"'),
+        (FLOAT32, float("inf"), b'"Infinity"'),
+        (FLOAT64, float("-inf"), b'"-Infinity"'),
+        (array(FLOAT64), [1.5, float("inf")], b'[1.5,"Infinity"]'),
+        (mapping(INT8, FLOAT32), {1: float("nan")}, b'[[1,"NaN"]]'),
+        (
+            struct({"a": FLOAT64.as_optional(), "b": STRING}),
+            {"a": float("-inf"), "b": "NaN"},
+            b'{"a":"-Infinity","b":"NaN"}',
+        ),
+        (None, {"a": [float("inf")]}, b'{"a":["Infinity"]}'),
+    ],
+)
+def test_what_is_no_number_is_written_as_a_word_and_read_again(
+    schema: Schema | None, value: Any, written: bytes
+) -> None:
+    assert without_schemas().from_connect("topic", schema, value) == written
+    if schema is not None:
+        data = with_schemas().from_connect("topic", schema, value)
+        assert repr(with_schemas().to_connect("topic", data)) == repr((schema, value))
+
+
+@pytest.mark.parametrize("word", ["nan", "Infinit", "1", "NaN "])
+def test_other_words_are_no_numbers(word: str) -> None:
+    data = envelope({"type": "array", "items": {"type": "double"}}, f'["NaN", "{word}"]')
+    with pytest.raises(DataError, match="does not fit its schema"):
+        with_schemas().to_connect("topic", data)
+
+
+@pytest.mark.parametrize("name", ["Date", "Time", "Timestamp"])
+def test_a_moment_that_is_told_as_text_is_an_error_of_the_record(name: str) -> None:
+    told = f"Invalid type for {name}, underlying representation should be integral but was STRING"
+    with pytest.raises(DataError, match=told):
+        with_schemas().to_connect("topic", envelope(logical("string", name), '"2020-01-01"'))
 
 
 # --- caches and options ----------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Connectors over REST: created, looked at, changed and deleted, with Kafka Connect's codes and words."""
 
+import json
 from typing import Any
 
 import pytest
@@ -56,6 +57,38 @@ async def test_numbers_and_booleans_are_taken_for_text(api: Api) -> None:
         "ratio": "0.5",
         "name": "one",
     }
+
+
+@pytest.mark.parametrize(("given", "name"), [(5, "5"), (True, "true")])
+async def test_a_name_may_be_a_number_or_a_boolean(api: Api, given: object, name: str) -> None:
+    answer = await api.post("/connectors", json={"name": given, "config": SINK})
+    assert (answer.status_code, answer.json()["name"], answer.json()["config"]["name"]) == (201, name, name)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "status"),
+    [
+        ("application/json", 201),
+        ("application/json; charset=utf-8", 201),
+        (None, 201),
+        ("application/x-www-form-urlencoded", 415),
+        ("text/plain", 415),
+        ("application/xml", 415),
+    ],
+)
+async def test_a_body_that_is_no_json_by_its_type_is_refused(api: Api, content_type: str | None, status: int) -> None:
+    body = json.dumps({"name": "one", "config": SINK})
+    headers = {} if content_type is None else {"content-type": content_type}
+    answer = await api.post("/connectors", content=body, headers=headers)
+    assert answer.status_code == status
+    if status == 415:
+        assert answer.json() == refusal(415, "HTTP 415 Unsupported Media Type")
+
+
+async def test_the_type_of_a_body_that_nobody_reads_does_not_matter(api: Api) -> None:
+    await api.post("/connectors", json={"name": "one", "config": SINK})
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    assert (await api.put("/connectors/one/pause", content="a=b", headers=headers)).status_code == 202
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ async def test_a_configuration_is_checked_whatever_the_name(api: Api, path: str,
     (wrong,) = (config for config in told["configs"] if config["value"]["errors"])
     assert wrong["value"] == {
         "name": "tasks.max",
-        "value": None,
+        "value": "0",
         "recommended_values": [],
         "errors": ["Invalid value 0 for configuration tasks.max: Value must be at least 1"],
         "visible": True,

@@ -3,6 +3,7 @@
 import pytest
 
 from connect.api.errors import ConnectError
+from connect.api.sink import SinkTask
 from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.planning import Difference, difference, planned
 from tests.support.connect_worker import CountingSink, TableSource
@@ -29,6 +30,18 @@ def test_what_was_filled_in_is_a_placeholder_again() -> None:
 def test_every_task_knows_its_class() -> None:
     (task,) = _planned({})
     assert task["task.class"].endswith(".NoSourceTask")
+
+
+def test_the_class_of_a_task_has_the_name_that_workers_of_kafka_connect_know_it_by() -> None:
+    class Task(SinkTask):
+        java_name = "org.example.CountingSinkTask"
+
+    class Sink(CountingSink):
+        task_class = Task
+
+    raw = {"name": "c", "connector.class": "Sink", "topics": "a"}
+    (task,) = planned([{}], Sink, settled=SinkConnectorConfig.parse(raw), raw=raw, resolved=raw)
+    assert task["task.class"] == "org.example.CountingSinkTask"
 
 
 def test_tasks_of_sinks_know_their_topics() -> None:

@@ -14,6 +14,7 @@ from connect.settings import ConnectSettings
 from tests.support import connect_plugins as quiet
 
 PLUGINS = quiet.quiet_plugins()
+JSON = "org.apache.kafka.connect.json.JsonConverter"
 SINK = {"name": "a-sink", "connector.class": "QuietSink", "tasks.max": "1", "topics": "t1"}
 SOURCE = {"name": "a-source", "connector.class": "QuietSource", "tasks.max": "1", "topic": "t1"}
 EXACT = SOURCE | {"connector.class": "ExactSource"}
@@ -308,7 +309,7 @@ def test_a_key_is_shown_with_its_definition_and_value() -> None:
         ("tasks.max", "1", "1"),
         ("errors.log.enable", "false", "false"),
         ("topics.regex", "", ""),
-        ("key.converter", None, None),
+        ("key.converter", JSON, JSON),
         ("name", "a-sink", None),
     ],
 )
@@ -402,3 +403,108 @@ def test_a_plugins_keys_are_its_own_and_then_those_of_its_kind() -> None:
     assert {"name", "connector.class", "tasks.max", "topics", "topics.regex"} < set(names)
     assert [key.name for key in plugin_keys(quiet.MaskValue)] == ["fields", "times"]
     assert "exactly.once.support" in [key.name for key in plugin_keys(quiet.QuietSourceConnector)]
+
+
+STRINGS = "org.apache.kafka.connect.storage.StringConverter"
+
+
+def test_converters_that_are_not_named_are_the_workers() -> None:
+    info = entry(checked(SINK, value_converter=STRINGS).infos, "value.converter")
+    assert info.definition is not None
+    assert (info.value.value, info.definition.default_value) == (STRINGS, STRINGS)
+
+
+@pytest.mark.parametrize("key", ["key.converter", "value.converter", "header.converter"])
+def test_a_converter_without_a_name_is_refused(key: str) -> None:
+    told = f"Invalid value  for configuration {key}: Class  could not be found."
+    assert errors_of(checked(SINK | {key: ""}))[key][0].startswith(told)
+
+
+@pytest.mark.parametrize(("key", "value"), [("tasks.max", "0"), ("errors.tolerance", "some")])
+def test_what_was_given_is_shown_also_when_it_is_wrong(key: str, value: str) -> None:
+    info = entry(checked(SINK | {key: value}).infos, key)
+    assert (info.value.value, len(info.value.errors)) == (value, 1)
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        (SINK, "included in the list of topics ('topics=[t1]') consumed by the connector"),
+        (
+            SINK | {"topics": "", "topics.regex": "t.*"},
+            "matched by the regex for the topics ('topics.regex=t.*') consumed by the connector",
+        ),
+    ],
+)
+def test_dead_letters_that_would_be_read_again_are_refused(config: dict[str, str], told: str) -> None:
+    key = "errors.deadletterqueue.topic.name"
+    assert errors_of(checked(config | {key: "t1"})) == {key: [f"The DLQ topic 't1' may not be {told}"]}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("exactly.once.support", "REQUESTED"), ("transaction.boundary", "Interval"), ("transaction.boundary", "POLL")],
+)
+def test_words_about_exactly_once_are_taken_in_letters_of_any_case(key: str, value: str) -> None:
+    assert errors_of(checked(EXACT | {key: value})) == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "kind", "group", "width", "title"),
+    [
+        # As Kafka Connect 4.1.0 answers them.
+        ("name", "STRING", "Common", "MEDIUM", "Connector name"),
+        ("connector.class", "STRING", "Common", "LONG", "Connector class"),
+        ("tasks.max", "INT", "Common", "SHORT", "Tasks max"),
+        ("tasks.max.enforce", "BOOLEAN", "Common", "SHORT", "Enforce tasks max"),
+        ("key.converter", "CLASS", "Common", "SHORT", "Key converter class"),
+        ("value.converter", "CLASS", "Common", "SHORT", "Value converter class"),
+        ("header.converter", "CLASS", "Common", "SHORT", "Header converter class"),
+        ("transforms", "LIST", "Transforms", "LONG", "Transforms"),
+        ("predicates", "LIST", "Predicates", "LONG", "Predicates"),
+        ("config.action.reload", "STRING", "Common", "MEDIUM", "Reload Action"),
+        ("errors.retry.timeout", "LONG", "Error Handling", "MEDIUM", "Retry Timeout for Errors"),
+        ("errors.retry.delay.max.ms", "LONG", "Error Handling", "MEDIUM", "Maximum Delay Between Retries for Errors"),
+        ("errors.tolerance", "STRING", "Error Handling", "SHORT", "Error Tolerance"),
+        ("errors.log.enable", "BOOLEAN", "Error Handling", "SHORT", "Log Errors"),
+        ("errors.log.include.messages", "BOOLEAN", "Error Handling", "SHORT", "Log Error Details"),
+        ("topic.creation.groups", "LIST", "Topic Creation", "LONG", "Topic Creation Groups"),
+        ("exactly.once.support", "STRING", "Exactly Once Support", "SHORT", "Exactly once support"),
+        ("transaction.boundary", "STRING", "Exactly Once Support", "SHORT", "Transaction Boundary"),
+        (
+            "transaction.boundary.interval.ms",
+            "LONG",
+            "Exactly Once Support",
+            "SHORT",
+            "Transaction boundary interval",
+        ),
+        ("offsets.storage.topic", "STRING", "offsets.topic", "LONG", "Offsets topic"),
+        ("topics", "LIST", "Common", "LONG", "Topics"),
+        ("topics.regex", "STRING", "Common", "LONG", "Topics regex"),
+        ("errors.deadletterqueue.topic.name", "STRING", "Error Handling", "MEDIUM", "Dead Letter Queue Topic Name"),
+        (
+            "errors.deadletterqueue.topic.replication.factor",
+            "SHORT",
+            "Error Handling",
+            "MEDIUM",
+            "Dead Letter Queue Topic Replication Factor",
+        ),
+        (
+            "errors.deadletterqueue.context.headers.enable",
+            "BOOLEAN",
+            "Error Handling",
+            "MEDIUM",
+            "Enable Error Context Headers",
+        ),
+    ],
+)
+def test_forms_show_the_keys_of_every_connector_as_they_do_of_kafka_connect(
+    key: str, kind: str, group: str, width: str, title: str
+) -> None:
+    known = [info for config in (SINK, SOURCE) for info in checked(config).infos.configs if info.value.name == key]
+    for info in known:
+        definition = info.definition
+        assert definition is not None
+        told = (definition.type, definition.group, definition.width, definition.display_name)
+        assert told == (kind, group, width, title)
+    assert known

@@ -129,3 +129,8 @@ def test_all_headers_of_some_names_are_dropped() -> None:
     assert made("DropHeaders", headers="a").apply(untouched) is untouched
     with pytest.raises(ConfigError):
         made("DropHeaders", headers="")
+
+
+def test_a_header_may_be_empty_text() -> None:
+    record = changed(made("InsertHeader", header="h", value_literal=""), sink(None, 1))
+    assert record.headers == (Header("h", "", STRING),)

@@ -90,10 +90,14 @@ def test_only_records_of_sinks_have_offsets(schema: Schema | None) -> None:
 
 
 @pytest.mark.parametrize("schema", [None, struct({"a": INT32}, optional=True)])
-def test_tombstones_pass_also_when_keys_are_meant(schema: Schema | None) -> None:
+def test_tombstones_pass_as_they_are(schema: Schema | None) -> None:
     record = sink(schema, None, key={"a": 1})
     assert made("InsertField$Value", topic_field="t").apply(record) is record
-    assert made("InsertField$Key", topic_field="t").apply(record) is record
+
+
+def test_keys_of_tombstones_get_fields() -> None:
+    record = changed(made("InsertField$Key", topic_field="t"), sink(None, None, key={"a": 1}))
+    assert (record.key, record.value) == ({"a": 1, "t": "topic"}, None)
 
 
 def test_keys_get_fields() -> None:
@@ -101,9 +105,9 @@ def test_keys_get_fields() -> None:
     assert (record.key_schema, record.key, record.value) == (struct({"t": OPTIONAL_STRING}), {"t": "topic"}, 1)
 
 
-def test_a_key_that_is_null_cannot_get_fields() -> None:
-    with pytest.raises(DataError, match=r"\[field insertion\], found: null"):
-        made("InsertField$Key", topic_field="t").apply(sink(None, 1))
+def test_a_key_that_is_null_stays_null() -> None:
+    record = sink(None, 1)
+    assert made("InsertField$Key", topic_field="t").apply(record) is record
 
 
 def test_a_field_that_is_there_already_cannot_be_added_to_a_schema_but_is_set_in_a_map() -> None:

@@ -10,7 +10,7 @@ from connect.api.data import Value
 from connect.api.errors import RetriableError
 from connect.api.record import SinkRecord
 from connect.api.values import text_of
-from connect.testing.contexts import FakeSinkContext
+from connect.testing.contexts import FakeConnectorContext, FakeSinkContext
 from connect.testing.samples import sink_record
 from connect.testing.sink_suite import SinkSuite
 from connectors.file.config import FileStreamSinkConfig
@@ -79,3 +79,8 @@ def test_a_folder_that_is_missing_is_retriable_and_found_when_it_is_there(tmp_pa
     task.put([sink_record("t", 0, value="hello")])
     task.stop()
     assert file.read_text() == "hello\n"
+
+
+def test_any_offsets_will_do() -> None:
+    connector = FileStreamSinkConnector(FileStreamSinkConfig.parse({}), FakeConnectorContext())
+    assert connector.alter_offsets({("t", 0): 5})
