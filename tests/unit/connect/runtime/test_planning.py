@@ -3,10 +3,9 @@
 import pytest
 
 from connect.api.errors import ConnectError
-from connect.api.sink import SinkTask
 from connect.runtime.connector_config import SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.planning import Difference, difference, planned
-from tests.support.connect_worker import CountingSink, TableSource
+from tests.support.connect_worker import CountingSink, NoSinkTask, TableSource
 
 _RAW = {"name": "c", "connector.class": "TableSource", "tasks.max": "1", "password": "${file:/s:p}", "user": "${env:U}"}
 _RESOLVED = {**_RAW, "password": "open sesame", "user": "me"}
@@ -33,7 +32,7 @@ def test_every_task_knows_its_class() -> None:
 
 
 def test_the_class_of_a_task_has_the_name_that_workers_of_kafka_connect_know_it_by() -> None:
-    class Task(SinkTask):
+    class Task(NoSinkTask):
         java_name = "org.example.CountingSinkTask"
 
     class Sink(CountingSink):
