@@ -15,6 +15,9 @@ from connectors.file.stream_sink import FileStreamSinkConnector
 from connectors.file.stream_source import FileStreamSourceConnector
 from connectors.http.sink import HttpSinkConnector
 from connectors.http.source import HttpSourceConnector
+from connectors.mirror.checkpoint_connector import MirrorCheckpointConnector
+from connectors.mirror.heartbeat import MirrorHeartbeatConnector
+from connectors.mirror.source_connector import MirrorSourceConnector
 from connectors.redis.sink import RedisSinkConnector
 from connectors.redis.stream_source import RedisStreamSourceConnector
 from connectors.sql.sink_connector import SqlSinkConnector
@@ -30,6 +33,7 @@ FOLDERS: dict[str, list[type[Connector]]] = {
     ],
     "datagen": [DatagenConnector],
     "http": [HttpSourceConnector, HttpSinkConnector],
+    "mirror": [MirrorSourceConnector, MirrorCheckpointConnector, MirrorHeartbeatConnector],
     "redis": [RedisStreamSourceConnector, RedisSinkConnector],
     "sql": [SqlSourceConnector, SqlSinkConnector],
 }
