@@ -13,7 +13,7 @@ from connect.api.connector import ConnectorContext
 from connect.api.source import SourceConnector, SourceOffset, SourcePartition
 from connectors.mirror.checkpoint_options import MirrorCheckpointConfig
 from connectors.mirror.checkpoint_task import MirrorCheckpointTask
-from connectors.mirror.clusters import Side, admin_of
+from connectors.mirror.clusters import SIDES, Side, admin_of
 from connectors.mirror.options import converter_advice
 from connectors.mirror.positions import check_altered
 from connectors.mirror.topic_care import ensure_internal
@@ -22,7 +22,7 @@ from core_broker.client.admin import Admin
 
 log = logging.getLogger(__name__)
 
-_FIRST_LOOK_SECONDS: Final = 20.0
+_FIRST_LOOK_SECONDS: Final = 10.0
 
 
 class MirrorCheckpointConnector(SourceConnector):
@@ -51,7 +51,8 @@ class MirrorCheckpointConnector(SourceConnector):
     @override
     def start(self) -> None:
         if self._options.enabled:
-            self._admins = {"source": admin_of(self._options, "source"), "target": admin_of(self._options, "target")}
+            for side in SIDES:
+                self._admins[side] = admin_of(self._options, side, watch=self._watcher.check)
             self._watcher.start()
 
     @override

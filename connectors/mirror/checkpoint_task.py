@@ -20,6 +20,7 @@ from connectors.mirror.topic_tail import TopicTail
 from connectors.mirror.translation import Translation
 from core_broker.client.consumer import Place
 from core_broker.client.errors import ClientError, NotFound
+from core_broker.client.group_consumer import Commit
 from core_broker.service.clock import Clock, SystemClock
 
 log = logging.getLogger(__name__)
@@ -121,16 +122,16 @@ class MirrorCheckpointTask(SourceTask):
     def _translated(self, group: str) -> Iterable[Checkpoint]:
         try:
             with explained("source"):
-                committed = self._source.group_offsets(group)
+                committed = self._source.group_commits(group)
         except ConnectError as error:
             if not isinstance(error.__cause__, NotFound):
                 raise
             return
-        for place, upstream in committed.items():
+        for place, commit in committed.items():
             if self._selection.has_offsets_of(place[0]):
-                downstream = self._translation.downstream(place, upstream)
+                downstream = self._translation.downstream(place, commit.offset)
                 if downstream is not None:
-                    yield Checkpoint(group, self._renamed(place), upstream, downstream)
+                    yield Checkpoint(group, self._renamed(place), commit.offset, downstream, commit.metadata)
 
     def _renamed(self, place: Place) -> Place:
         """Where a partition of the source is in the target; one that was mirrored from there has its own name."""
@@ -165,7 +166,7 @@ class MirrorCheckpointTask(SourceTask):
         """Commit for groups without members what has been translated, unless they are further already."""
         groups = [group for group in self._groups if self._checkpoints.get(group)]
         for group in groups:
-            wanted = {place: checkpoint.downstream for place, checkpoint in self._checkpoints[group].items()}
+            wanted = {place: Commit(item.downstream, item.metadata) for place, item in self._checkpoints[group].items()}
             try:
                 if self._target.group(group).state in _IDLE:
                     self._commit(group, wanted)
@@ -173,11 +174,11 @@ class MirrorCheckpointTask(SourceTask):
                 extra = {"group": group, "error": str(error)}
                 log.warning("the offsets of a group were not set in the target", extra=extra)
 
-    def _commit(self, group: str, wanted: Mapping[Place, int]) -> None:
+    def _commit(self, group: str, wanted: Mapping[Place, Commit]) -> None:
         try:
             known = self._target.group_offsets(group)
         except NotFound:
             known = {}
-        ahead = {place: offset for place, offset in wanted.items() if offset > known.get(place, -1)}
+        ahead = {place: commit for place, commit in wanted.items() if commit.offset > known.get(place, -1)}
         if ahead:
-            self._target.set_group_offsets(group, ahead)
+            self._target.set_group_commits(group, ahead)

@@ -1,6 +1,6 @@
 """The two clusters: how their clients are set up, and what their errors mean to a worker."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, Literal
 
@@ -12,6 +12,7 @@ from core_broker.client.java_properties import PropertyRefused, translated
 from core_broker.client.settings import ClientSettings
 
 Side = Literal["source", "target"]
+SIDES: Final[tuple[Side, ...]] = ("source", "target")
 Role = Literal["consumer", "producer", "admin"]
 
 _NOT_OF_CLIENTS: Final = ("alias", "bootstrap.servers")
@@ -53,10 +54,10 @@ def client_settings(config: MirrorConfig, side: Side, role: Role) -> ClientSetti
     )
 
 
-def admin_of(config: MirrorConfig, side: Side) -> Admin:
-    """Asks and changes a cluster."""
+def admin_of(config: MirrorConfig, side: Side, *, watch: Callable[[], None] = lambda: None) -> Admin:
+    """Asks and changes a cluster; what `watch` raises ends a wait for its answer."""
     with explained(side):
-        return Admin(client_settings(config, side, "admin"))
+        return Admin(client_settings(config, side, "admin"), watch=watch)
 
 
 @contextmanager

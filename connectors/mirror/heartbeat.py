@@ -98,7 +98,7 @@ class MirrorHeartbeatConnector(SourceConnector):
     @override
     def start(self) -> None:
         if self._is_wanted:
-            self._target = admin_of(self._options, "target")
+            self._target = admin_of(self._options, "target", watch=self._watcher.check)
             self._watcher.start()
 
     @override

@@ -13,7 +13,7 @@ from connect.api.connector import ConnectorContext
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.source import SourceConnector, SourceOffset, SourcePartition
 from connectors.mirror.access_care import sync_acls
-from connectors.mirror.clusters import Side, admin_of, client_settings
+from connectors.mirror.clusters import SIDES, Side, admin_of, client_settings
 from connectors.mirror.options import converter_advice
 from connectors.mirror.positions import check_altered
 from connectors.mirror.source_options import MirrorSourceConfig
@@ -26,7 +26,7 @@ from core_broker.client.errors import ClientError, Rejected
 
 log = logging.getLogger(__name__)
 
-_FIRST_LOOK_SECONDS: Final = 20.0
+_FIRST_LOOK_SECONDS: Final = 10.0
 _SOON_SECONDS: Final = 5.0
 
 
@@ -57,7 +57,7 @@ class MirrorSourceConnector(SourceConnector):
     @override
     def validate(cls, config: Config) -> Iterable[Problem]:
         assert isinstance(config, MirrorSourceConfig)
-        for side in ("source", "target"):
+        for side in SIDES:
             try:
                 client_settings(config, side, "admin")
                 client_settings(config, side, "consumer")
@@ -72,7 +72,8 @@ class MirrorSourceConnector(SourceConnector):
     @override
     def start(self) -> None:
         if self._options.enabled:
-            self._admins = {"source": admin_of(self._options, "source"), "target": admin_of(self._options, "target")}
+            for side in SIDES:
+                self._admins[side] = admin_of(self._options, side, watch=self._watcher.check)
             self._watcher.start()
 
     @override

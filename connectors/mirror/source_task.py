@@ -150,6 +150,8 @@ class MirrorSourceTask(SourceTask):
     def stop(self) -> None:
         if self._syncs is not None:
             self._syncs.finish()
+        if self._producer is not None:
+            self._producer.close()
         if self._reader is not None:
             self._reader.close()
         self._syncs, self._reader, self._producer = None, None, None

@@ -29,6 +29,7 @@ from core_broker.client.config_entries import changes_of, read_configs
 from core_broker.client.consumer import Place
 from core_broker.client.direct import DirectAdmin
 from core_broker.client.errors import ClientError, NotAllowed, NotFound, Unreachable, from_kafka, mapped
+from core_broker.client.group_consumer import Commit
 from core_broker.client.models import (
     Broker,
     Cluster,
@@ -313,11 +314,17 @@ class Admin:
 
     def group_offsets(self, group_id: str) -> dict[Place, int]:
         """What a group has committed."""
+        return {place: commit.offset for place, commit in self.group_commits(group_id).items()}
+
+    def group_commits(self, group_id: str) -> dict[Place, Commit]:
+        """The same, with the notes beside the offsets."""
         request = [ConsumerGroupTopicPartitions(group_id)]
         with self._coordinators() as client, mapped():
             futures = client().list_consumer_group_offsets(request, request_timeout=self._timeout)
             found = self._wait(futures[group_id]).topic_partitions or []
-        return {(item.topic, item.partition): item.offset for item in found if item.offset >= 0}
+        return {
+            (item.topic, item.partition): Commit(item.offset, item.metadata or "") for item in found if item.offset >= 0
+        }
 
     def committed_ends(self, places: Iterable[Place]) -> dict[Place, int]:
         """Where partitions end for those who read committed records only, in one call; without those that are gone."""
@@ -327,7 +334,11 @@ class Admin:
 
     def set_group_offsets(self, group_id: str, offsets: Mapping[Place, int]) -> None:
         """Commit offsets for a group that has no members."""
-        places = [TopicPartition(*place, offset) for place, offset in offsets.items()]
+        self.set_group_commits(group_id, {place: Commit(offset) for place, offset in offsets.items()})
+
+    def set_group_commits(self, group_id: str, commits: Mapping[Place, Commit]) -> None:
+        """The same, with the notes beside the offsets."""
+        places = [TopicPartition(*place, commit.offset, commit.metadata) for place, commit in commits.items()]
         request = [ConsumerGroupTopicPartitions(group_id, places)]
         with self._coordinators() as client, mapped():
             futures = client().alter_consumer_group_offsets(request, request_timeout=self._timeout)

@@ -42,8 +42,7 @@ class Producer:
         if kind is None:
             self.flush()
         else:
-            self._producer.purge()
-            self._producer.flush(1.0)
+            self.close()
 
     def send(self, record: OutgoingRecord, on_delivery: OnDelivery | None = None) -> None:
         """Queue a record; waits while the queue is full, for as long as the time-out allows."""
@@ -63,6 +62,11 @@ class Producer:
     def poll(self, timeout_seconds: float = 0.0) -> None:
         """Let delivery callbacks run."""
         self._producer.poll(timeout_seconds)
+
+    def close(self) -> None:
+        """Give up what is on its way."""
+        self._producer.purge()
+        self._producer.flush(1.0)
 
     def flush(self) -> None:
         """Wait until every record is delivered or has failed."""

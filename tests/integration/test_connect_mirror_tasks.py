@@ -2,13 +2,14 @@
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from typing_extensions import override
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.record import SourceRecord
 from connect.testing.connector_suite import ConnectorSuite
 from connect.testing.contexts import FakeSourceContext
@@ -200,3 +201,26 @@ def test_groups_with_members_in_the_target_are_left_alone(clusters: Clusters, to
     assert committed(clusters.target, f"us.{topic}", topic)[0] == 10
     task.stop()
     again.stop()
+
+
+def test_a_source_that_is_away_is_told_as_an_error_that_passes(clusters: Clusters, topic: str) -> None:
+    make(clusters.source, topic)
+    task = task_of(clusters, topic)
+    polled(task, 0)
+    clusters.source.kill()
+    try:
+        with pytest.raises(RetriableError, match="the source cluster does not answer"):
+            polled(task, 1)
+    finally:
+        clusters.source.start()
+    send(clusters.source, topic, range(3))
+    found: list[SourceRecord] = []
+    eventually(lambda: took(task, found), lambda count: count == 3)
+    task.stop()
+
+
+def took(task: MirrorSourceTask, found: list[SourceRecord]) -> int:
+    """How many records there are after one more poll, which may fail."""
+    with suppress(RetriableError):
+        found.extend(task.poll())
+    return len(found)
