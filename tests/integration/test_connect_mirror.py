@@ -98,6 +98,38 @@ def test_new_topics_and_partitions_are_found(worker: ConnectProcess, clusters: C
     worker.delete(topic)
 
 
+def test_a_topic_that_is_deleted_stops_nobody(worker: ConnectProcess, clusters: Clusters, topic: str) -> None:
+    for name in "ab":
+        make(clusters.source, f"{topic}-{name}")
+    mirror(worker, clusters, topic, f"{topic}-.*", **{"tasks.max": "1"})
+    worker.wait_for(topic, "RUNNING", tasks=1)
+    admin_client(clusters.source).delete_topics([f"{topic}-a"])[f"{topic}-a"].result(10)
+    send(clusters.source, f"{topic}-b", range(5))
+    eventually(lambda: len(read_or_none(clusters.target, f"us.{topic}-b")), lambda count: count == 5)
+    eventually(lambda: assigned(worker, topic), lambda found: found == [f"{topic}-b-0"])
+    worker.wait_for(topic, "RUNNING", tasks=1)
+    worker.delete(topic)
+
+
+def assigned(worker: ConnectProcess, name: str) -> list[str]:
+    """What each task reads."""
+    return [task["config"]["task.assigned.partitions"] for task in worker.json("GET", f"/connectors/{name}/tasks")]
+
+
+def test_a_source_that_is_away_at_first_is_mirrored_when_it_comes(
+    worker: ConnectProcess, clusters: Clusters, topic: str
+) -> None:
+    make(clusters.source, topic)
+    send(clusters.source, topic, range(5))
+    clusters.source.kill()
+    try:
+        mirror(worker, clusters, topic, topic, **{"admin.timeout.ms": "1000"})
+    finally:
+        clusters.source.start()
+    eventually(lambda: len(read_or_none(clusters.target, f"us.{topic}")), lambda count: count == 5)
+    worker.delete(topic)
+
+
 def test_with_identity_names_stay(worker: ConnectProcess, clusters: Clusters, topic: str) -> None:
     make(clusters.source, topic)
     send(clusters.source, topic, range(5))
