@@ -28,6 +28,10 @@ from core_broker.service.web.settings import WebSettings
 
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 _SIMPLE_HEADERS = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+_ADMIN = Check(
+    accepts=lambda value: value in ("", "listeners"),
+    allowed="empty, for no /admin, or not set: it has no listeners of its own",
+)
 _FACTOR = Check(accepts=lambda value: value == -1 or value >= 1, allowed="-1 (the cluster's default) or at least 1")
 
 
@@ -60,6 +64,8 @@ class ConnectSettings(WebSettings):
     listeners: tuple[str, ...] = setting(LIST, default=("http://:8083",))
     """Where HTTP is served: `http://host:port` or `https://host:port`, several separated by commas. An empty host
     means every address, port 0 any free port."""
+    admin_listeners: str = setting(STRING, default="listeners", check=_ADMIN)
+    """Not set: `/admin` is served where everything else is; empty: it is not served at all."""
     rest_advertised_host_name: str = setting(STRING, default="")
     """The name under which other workers and users find this one; not set: the machine's name."""
     rest_advertised_port: int | None = setting(optional(INT), default=None, check=between(1, 65535))

@@ -54,7 +54,7 @@ def application(
 
     trial = DryRun(plugins=plugins, providers=providers, settings=settings)
     for router in (
-        worker.router(supervisor, route_class=route_class, loggers=loggers or Loggers()),
+        worker.router(supervisor, route_class=route_class, loggers=loggers or Loggers(), settings=settings),
         connectors.router(supervisor, route_class=route_class),
         states.router(supervisor, route_class=route_class),
         offsets.router(supervisor, route_class=route_class, settings=settings),

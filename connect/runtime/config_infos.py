@@ -125,7 +125,7 @@ def _definition(option: Option, section: Section, key: str, *, group: str | None
         group=group,
         order=order,
         width=option.width.value,
-        display_name=option.display_name or section.prefix + key,
+        display_name=option.display_name or key,
         dependents=tuple(section.prefix + dependent for dependent in option.dependents),
     )
 

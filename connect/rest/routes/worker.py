@@ -13,6 +13,7 @@ from connect.rest.models import HealthView, LevelBody, LoggerView, ServerView, e
 from connect.rest.supervising import Supervising
 from connect.runtime.errors import BadRequest, WorkerError
 from connect.runtime.loggers import Loggers, checked_level
+from connect.settings import ConnectSettings
 from core_broker.service.web.paths import Segment
 
 log = logging.getLogger(__name__)
@@ -30,13 +31,16 @@ LoggerName = Annotated[Segment, Path(description="The logger's name; root for al
 Scope = Annotated[str | None, Query(description="worker: this one alone, which is the default; cluster: all of them.")]
 
 
-def router(supervisor: Supervising, *, route_class: type[APIRoute], loggers: Loggers) -> APIRouter:
+def router(
+    supervisor: Supervising, *, route_class: type[APIRoute], loggers: Loggers, settings: ConnectSettings
+) -> APIRouter:
     """The routes, answering for one worker."""
     routes = APIRouter(route_class=route_class)
     _add_root(routes, supervisor)
     _add_health(routes, supervisor)
-    _add_loggers(routes, loggers)
-    _add_levels(routes, supervisor, loggers)
+    if settings.admin_listeners:
+        _add_loggers(routes, loggers)
+        _add_levels(routes, supervisor, loggers)
     return routes
 
 

@@ -6,6 +6,8 @@ from itertools import count
 
 import pytest
 
+from connect.settings import ConnectSettings
+from core_broker.service.settings import SettingsError
 from tests.support.connect_api import Api, serve
 
 
@@ -101,3 +103,16 @@ async def test_a_wrong_level_is_refused(
 ) -> None:
     answer = await api.put(f"/admin/loggers/x?scope={scope}", json=body)
     assert (answer.status_code, answer.json()) == (status, {"error_code": status, "message": told})
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+async def test_loggers_are_not_served_where_the_operator_wants_no_admin(method: str) -> None:
+    async with serve(admin_listeners="") as api:
+        answer = await api.request(method, "/admin/loggers/root", json={"level": "INFO"})
+        assert (answer.status_code, answer.json()["message"]) == (404, "HTTP 404 Not Found")
+        assert (await api.get("/connectors")).status_code == 200
+
+
+def test_listeners_for_admin_alone_are_refused() -> None:
+    with pytest.raises(SettingsError, match="it has no listeners of its own"):
+        ConnectSettings.parse({"admin.listeners": "http://:8084"})
