@@ -3,7 +3,7 @@
 import json
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from typing_extensions import override
@@ -21,6 +21,7 @@ from connectors.mirror.translation import Translation
 from core_broker.client.consumer import Place
 from core_broker.client.errors import ClientError, NotFound
 from core_broker.client.group_consumer import Commit
+from core_broker.client.records import IncomingRecord
 from core_broker.service.clock import Clock, SystemClock
 
 log = logging.getLogger(__name__)
@@ -88,21 +89,23 @@ class MirrorCheckpointTask(SourceTask):
     def _catch_up(self) -> None:
         """Learn where copies are; at first also what was written before, so that nothing ever goes back."""
         if not self._is_ready:
-            with explained("target"):
-                for record in self._written.news():
-                    checkpoint = read_checkpoint(record.key, record.value)
-                    if checkpoint is not None and checkpoint.group in self._groups:
-                        self._checkpoints.setdefault(checkpoint.group, {})[checkpoint.place] = checkpoint
+            for record in self._news("target", self._written):
+                checkpoint = read_checkpoint(record.key, record.value)
+                if checkpoint is not None and checkpoint.group in self._groups:
+                    self._checkpoints.setdefault(checkpoint.group, {})[checkpoint.place] = checkpoint
             self._is_ready = True
+        for record in self._news(self._side, self._syncs):
+            if (sync := read_sync(record.key, record.value)) is not None:
+                self._translation.add(sync)
+
+    def _news(self, side: Side, tail: TopicTail) -> Iterator[IncomingRecord]:
+        """What has come in a topic; nothing while it is not there."""
         try:
-            with explained(self._side):
-                for record in self._syncs.news():
-                    if (sync := read_sync(record.key, record.value)) is not None:
-                        self._translation.add(sync)
+            with explained(side):
+                yield from tail.news()
         except ConnectError as error:
             if not isinstance(error.__cause__, NotFound):
                 raise
-            # Nothing was mirrored yet, so there is nothing to translate.
 
     # --- checkpoints ---
 

@@ -1,5 +1,6 @@
 """The mirror's connectors as a worker drives them: the standard suites on two real brokers, and what may go wrong."""
 
+import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,12 +18,13 @@ from connect.testing.source_suite import SourceSuite
 from connectors.mirror.checkpoint_connector import MirrorCheckpointConnector
 from connectors.mirror.checkpoint_options import MirrorCheckpointConfig
 from connectors.mirror.checkpoint_task import MirrorCheckpointTask
-from connectors.mirror.formats import read_checkpoint
+from connectors.mirror.formats import Checkpoint, OffsetSync, read_checkpoint, write_checkpoint, write_sync
 from connectors.mirror.heartbeat import MirrorHeartbeatConnector
 from connectors.mirror.source_connector import MirrorSourceConnector
 from connectors.mirror.source_options import MirrorSourceConfig
 from connectors.mirror.source_task import MirrorSourceTask
-from tests.support.admin import admin_client, eventually
+from tests.support.admin import admin_client, create_topic, eventually
+from tests.support.broker import BrokerProcess
 from tests.support.mirror import Clusters, commit, committed, make, running_clusters, send
 
 
@@ -172,6 +174,44 @@ def test_what_is_not_committed_is_not_mirrored_unless_it_is_wanted(clusters: Clu
         task.stop()
 
 
+def checkpoint_task(clusters: Clusters, topic: str, **changes: str) -> MirrorCheckpointTask:
+    """A started task of one group, which has the name of its topic."""
+    assigned = {"task.assigned.groups": json.dumps([topic]), "sync.group.offsets.enabled": "true"}
+    config = clusters.config(topics=topic, **assigned, **changes)
+    task = MirrorCheckpointTask(MirrorCheckpointConfig.parse(config), FakeSourceContext())
+    task.start()
+    return task
+
+
+def test_checkpoints_do_not_go_back_after_a_restart(clusters: Clusters, topic: str) -> None:
+    alias = f"a{topic}"
+    make(clusters.source, topic)
+    make(clusters.target, f"{alias}.{topic}")
+    send(clusters.target, f"{alias}.{topic}", range(20))
+    commit(clusters.source, topic, {0: 9})
+    place = f"{alias}.{topic}", 0
+    ours = {"source.cluster.alias": alias, "target.cluster.alias": f"b{topic}"}
+    write(clusters.source, f"mm2-offset-syncs.b{topic}.internal", *write_sync(OffsetSync((topic, 0), 2, 2)))
+    first = checkpoint_task(clusters, topic, **ours)
+    (record,) = first.poll()
+    assert read_checkpoint(record.key, record.value) == Checkpoint(topic, place, 9, 3)
+    # Before the restart more was known than is left of the syncs.
+    write(clusters.target, f"{alias}.checkpoints.internal", *write_checkpoint(Checkpoint(topic, place, 8, 8)))
+    second = checkpoint_task(clusters, topic, **ours)
+    assert second.poll() == []
+    assert committed(clusters.target, place[0], topic)[0] == 8
+    first.stop()
+    second.stop()
+
+
+def write(broker: BrokerProcess, topic: str, key: bytes, value: bytes) -> None:
+    """One record of a topic that is made for it."""
+    create_topic(broker, topic)
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer.produce(topic, value, key, 0)
+    assert producer.flush(30) == 0
+
+
 def test_groups_with_members_in_the_target_are_left_alone(clusters: Clusters, topic: str) -> None:
     make(clusters.source, topic)
     make(clusters.target, f"us.{topic}")
@@ -184,19 +224,14 @@ def test_groups_with_members_in_the_target_are_left_alone(clusters: Clusters, to
     member = Consumer({"bootstrap.servers": clusters.target.bootstrap, "group.id": topic, "enable.auto.commit": False})
     member.subscribe([f"us.{topic}"])
     eventually(lambda: member.poll(0.1) is None and member.assignment())
-    config = clusters.config(
-        **{"task.assigned.groups": f'["{topic}"]', "sync.group.offsets.enabled": "true", "topics": topic}
-    )
-    task = MirrorCheckpointTask(MirrorCheckpointConfig.parse(config), FakeSourceContext())
-    task.start()
+    task = checkpoint_task(clusters, topic)
     (record,) = task.poll()
     checkpoint = read_checkpoint(record.key, record.value)
     assert checkpoint is not None
     assert checkpoint[:4] == (topic, (f"us.{topic}", 0), 10, 10)
     assert committed(clusters.target, f"us.{topic}", topic)[0] < 0
     member.close()
-    again = MirrorCheckpointTask(MirrorCheckpointConfig.parse(config), FakeSourceContext())
-    again.start()
+    again = checkpoint_task(clusters, topic)
     again.poll()
     assert committed(clusters.target, f"us.{topic}", topic)[0] == 10
     task.stop()
