@@ -7,6 +7,7 @@ STAMP  := $(VENV)/.installed
 # Tests run on two workers: most of them wait for a broker rather than for the processor.
 WORKERS ?= 2
 JAVA_CLIENTS := 2.8.2 3.9.1 4.3.0
+KAFKA_CONNECT := 4.1.0
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check test test-all test-java run bench docs format lock clean
@@ -41,7 +42,10 @@ test-java: setup ## Run the tests with Kafka's own Java clients (fetches them wi
 		mvn -q -B -f tests/support/java/pom.xml -Dkafka.version=$$version dependency:copy-dependencies \
 			-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/$$version || exit 1; \
 	done
-	CAUDAL_JAVA_CLIENTS=$(CURDIR)/$(VENV)/java $(BIN)/python -m pytest tests/conformance/test_java_clients.py
+	mvn -q -B -f tests/support/java/connect.xml -Dkafka.version=$(KAFKA_CONNECT) dependency:copy-dependencies \
+		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/connect
+	CAUDAL_JAVA_CLIENTS=$(CURDIR)/$(VENV)/java CAUDAL_KAFKA_CONNECT=$(CURDIR)/$(VENV)/java/connect \
+		$(BIN)/python -m pytest tests/conformance/test_java_clients.py tests/conformance/test_connect_real.py
 
 run: setup ## Start broker, registry, REST proxy and Connect, send records through them (ONCE=1 ends after it)
 	@$(BIN)/python -m deploy.demo
