@@ -8,11 +8,14 @@ from typing import BinaryIO, ClassVar, cast
 
 from typing_extensions import override
 
-from connect.api.errors import RetriableError
+from connect.api.errors import ConfigError, RetriableError
 from connect.api.record import SinkRecord
 from connect.api.sink import Place, SinkConnector, SinkTask
 from connect.api.values import text_of
 from connectors.file.config import FileStreamSinkConfig
+
+_NEVER = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
+"""What waiting does not mend, unlike a disk that is full."""
 
 
 class FileStreamSinkTask(SinkTask):
@@ -67,6 +70,9 @@ class FileStreamSinkTask(SinkTask):
             return self._stream
         try:
             stream = cast("BinaryIO", io.FileIO(self.config.file, "ab"))
+        except _NEVER as error:
+            told = f"Couldn't find or create file '{self.config.file}' for FileStreamSinkTask: {error}"
+            raise ConfigError(told) from error
         except OSError as error:
             raise RetriableError(f"{self.config.file} cannot be opened: {error}") from error
         self._stream = stream

@@ -2,6 +2,8 @@
 
 import subprocess
 from collections.abc import Iterator
+from functools import partial
+from operator import eq
 from pathlib import Path
 
 import pytest
@@ -62,8 +64,8 @@ def test_lines_of_a_file_arrive_although_celery_workers_die(
         celery.start()
         arrived.wait_for(f"line {number}")
     assert set(arrived.lines) == {f"line {number}" for number in range(4)}
-    status = worker.wait_for("lines", "RUNNING")
-    assert status["tasks"][0]["worker_id"] == _owners(worker)[0].partition("/")[0]
+    owner = _owners(worker)[0].partition("/")[0]
+    eventually(lambda: worker.wait_for("lines", "RUNNING")["tasks"][0]["worker_id"], partial(eq, owner))
     worker.json("PUT", "/connectors/lines/pause")
     worker.wait_for("lines", "PAUSED")
     worker.delete("lines")

@@ -161,7 +161,7 @@ def test_status_tells_why_a_task_failed_and_restart_mends_it(
     caudal("connector", "create", files.write(files.sink(file=str(folder / "lines.txt"))))
     connect.wait_for(files.name, "FAILED")
     short = caudal("connector", "status", files.name).stdout
-    assert "cannot be opened" in short
+    assert "Couldn't find or create file" in short
     assert "Traceback" not in short
     assert "Traceback (most recent call last)" in caudal("connector", "status", files.name, "--trace").stdout
     folder.mkdir()

@@ -7,7 +7,7 @@ import pytest
 
 from connect.api import data
 from connect.api.data import Value
-from connect.api.errors import RetriableError
+from connect.api.errors import ConfigError, RetriableError
 from connect.api.record import SinkRecord
 from connect.api.values import text_of
 from connect.testing.contexts import FakeConnectorContext, FakeSinkContext
@@ -70,10 +70,10 @@ def test_a_full_disk_is_retriable() -> None:
     task.stop()
 
 
-def test_a_folder_that_is_missing_is_retriable_and_found_when_it_is_there(tmp_path: Path) -> None:
+def test_a_folder_that_is_missing_is_the_operators_to_make(tmp_path: Path) -> None:
     file = tmp_path / "missing" / "lines.txt"
     task = FileStreamSinkTask(FileStreamSinkConfig.parse({"file": str(file)}), FakeSinkContext())
-    with pytest.raises(RetriableError, match="missing"):
+    with pytest.raises(ConfigError, match="missing"):
         task.start()
     file.parent.mkdir()
     task.put([sink_record("t", 0, value="hello")])
