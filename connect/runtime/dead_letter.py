@@ -140,5 +140,5 @@ class DeadLetters:
 
 
 def stack_trace(error: BaseException) -> str:
-    """Where an error comes from, with its causes."""
-    return "".join(traceback.format_exception(error))
+    """Where an error comes from, with its causes. The first line, which is what tools show, is Kafka Connect's."""
+    return f"{java_name_of(error)}: {error}\n" + "".join(traceback.format_exception(error))

@@ -18,7 +18,7 @@ from connect.runtime.models import (
 from connect.runtime.office import Office, type_of
 from connect.stores.configs import ConfigStore, ConnectorPlan
 
-_TYPES_MAX: Final = 1_000
+_CLASSES_MAX: Final = 1_000
 
 
 class Overview:
@@ -26,7 +26,7 @@ class Overview:
 
     def __init__(self, office: Office) -> None:
         self._office = office
-        self._types: dict[str, ConnectorType] = {}
+        self._classes: dict[str, tuple[ConnectorType, str | None]] = {}
 
     @property
     def worker_id(self) -> str:
@@ -46,7 +46,7 @@ class Overview:
         """A connector as it was configured."""
         plan = self._plan(name)
         tasks = [TaskId(name, number) for number in range(len(plan.tasks))]
-        return ConnectorInfo(name=name, config=dict(plan.config), tasks=tasks, type=self._type(plan))
+        return ConnectorInfo(name=name, config=dict(plan.config), tasks=tasks, type=self._class(plan)[0])
 
     def config(self, name: str) -> dict[str, str]:
         """A connector's configuration, with its placeholders as they were written."""
@@ -62,9 +62,10 @@ class Overview:
             state=found.state if found else State.UNASSIGNED,
             worker_id=found.worker_id if found else self._office.worker_id,
             trace=(found.trace or None) if found else None,
+            version=self._class(plan)[1],
         )
-        tasks = [self._task_state(TaskId(name, number)) for number in range(len(plan.tasks))]
-        return ConnectorStatus(name=name, connector=state, tasks=tasks, type=self._type(plan))
+        tasks = [self._task_state(plan, TaskId(name, number)) for number in range(len(plan.tasks))]
+        return ConnectorStatus(name=name, connector=state, tasks=tasks, type=self._class(plan)[0])
 
     def tasks(self, name: str) -> list[TaskInfo]:
         """The tasks and their configurations."""
@@ -76,7 +77,7 @@ class Overview:
         plan = self._office.configs.plan(name)
         if plan is None or not 0 <= task < len(plan.tasks):
             raise errors.no_task_status(name, task)
-        return self._task_state(TaskId(name, task))
+        return self._task_state(plan, TaskId(name, task))
 
     def topics(self, name: str) -> list[str]:
         """The topics that a connector has used."""
@@ -90,19 +91,25 @@ class Overview:
             raise errors.connector_not_found(name)
         return plan
 
-    def _task_state(self, task: TaskId) -> TaskState:
+    def _task_state(self, plan: ConnectorPlan, task: TaskId) -> TaskState:
         found = self._office.statuses.task(task)
-        if found is None:
-            return TaskState(id=task.task, state=State.UNASSIGNED, worker_id=self._office.worker_id)
-        return TaskState(id=task.task, state=found.state, worker_id=found.worker_id, trace=found.trace or None)
+        return TaskState(
+            id=task.task,
+            state=found.state if found else State.UNASSIGNED,
+            worker_id=found.worker_id if found else self._office.worker_id,
+            trace=(found.trace or None) if found else None,
+            version=self._class(plan)[1],
+        )
 
-    def _type(self, plan: ConnectorPlan) -> ConnectorType:
+    def _class(self, plan: ConnectorPlan) -> tuple[ConnectorType, str | None]:
+        """Which way data goes, and the version of the connector's class."""
         name = plan.config.get("connector.class", "")
-        if name not in self._types:
-            if len(self._types) >= _TYPES_MAX:
-                self._types.clear()
+        if name not in self._classes:
+            if len(self._classes) >= _CLASSES_MAX:
+                self._classes.clear()
             try:
-                self._types[name] = type_of(self._office.plugins.connector(name))
+                found = self._office.plugins.connector(name)
+                self._classes[name] = type_of(found), self._office.plugins.version_of(found)
             except ConfigError:
-                self._types[name] = "unknown"
-        return self._types[name]
+                self._classes[name] = "unknown", None
+        return self._classes[name]

@@ -199,9 +199,12 @@ class Plugins:
             listed += [self._info(plugin, kind) for kind, family in others.items() for plugin in family.all()]
         return listed
 
+    def version_of(self, plugin: type) -> str:
+        """The version that a plugin tells of itself; ours is the worker's."""
+        return getattr(plugin, "version", None) or self.own_version
+
     def _info(self, plugin: type, kind: str) -> PluginInfo:
-        told = getattr(plugin, "version", None) or self.own_version
-        return PluginInfo(name=name_of(plugin), type=kind, version=told)
+        return PluginInfo(name=name_of(plugin), type=kind, version=self.version_of(plugin))
 
 
 def _full_names(plugin: type) -> tuple[str, ...]:

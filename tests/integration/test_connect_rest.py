@@ -103,6 +103,13 @@ def test_what_is_wrong_is_told_all_at_once(worker: ConnectProcess, name: str) ->
     assert worker.ask("GET", f"/connectors/{name}").status_code == 404
 
 
+def test_a_status_tells_the_version_of_the_connector(worker: ConnectProcess, sink: dict[str, str], name: str) -> None:
+    worker.create(name, sink)
+    status = worker.wait_for(name, "RUNNING", tasks=1)
+    (listed,) = (p["version"] for p in worker.json("GET", "/connector-plugins") if p["class"] == SINK)
+    assert (status["connector"]["version"], status["tasks"][0]["version"]) == (listed, listed)
+
+
 def test_a_connector_is_paused_resumed_and_stopped(worker: ConnectProcess, sink: dict[str, str], name: str) -> None:
     worker.create(name, sink)
     worker.wait_for(name, "RUNNING", tasks=1)
