@@ -95,14 +95,18 @@ class Readers:
         if self._words_are_numbers or not _has_floats(schema):
             return read
 
+        lenient = Readers(nulls_become_defaults=self._nulls_become_defaults, words_are_numbers=True)
+        made: list[Reader] = []
+
         def read_words_too(data: bytes) -> Value:
             try:
                 return read(data)
             except DataError:
                 if not _NO_NUMBER.search(data):
                     raise
-                lenient = Readers(nulls_become_defaults=self._nulls_become_defaults, words_are_numbers=True)
-                return lenient.of(schema)(data)
+                if not made:
+                    made.append(lenient.of(schema))
+                return made[0](data)
 
         return read_words_too
 
