@@ -26,7 +26,7 @@ def run(settings: ConnectSettings) -> int:
 
 def run_tasks(settings: ConnectSettings, *, options: Sequence[str] = ()) -> int:
     """Be a Celery worker for tasks until it is told to stop; options are those of `celery worker`."""
-    from connect.executors.celery_worker import run as run_celery_worker
+    from connect.executors.celery.worker import run as run_celery_worker
 
     return run_celery_worker(settings, options=options)
 

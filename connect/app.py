@@ -12,12 +12,12 @@ import uvloop
 from connect.api.errors import ConnectError
 from connect.metrics import families
 from connect.rest.app import application
-from connect.runtime.config_providers import ConfigProviders
+from connect.runtime.configuration.config_providers import ConfigProviders
+from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.executor import Executor
+from connect.runtime.leading.supervisor import Supervisor
 from connect.runtime.models import ConnectorStatus
-from connect.runtime.plugins import Plugins
-from connect.runtime.redrive import DeadLetterBox
-from connect.runtime.supervisor import Supervisor
+from connect.runtime.redrive.box import DeadLetterBox
 from connect.settings import ConnectSettings
 from core_broker.client.errors import ClientError
 from core_broker.service import lifecycle
@@ -122,7 +122,7 @@ def _keys(status: ConnectorStatus) -> Iterable[tuple[str, str]]:
 
 def _executor(settings: ConnectSettings) -> Executor:
     if settings.executor == "celery":
-        from connect.executors.celery_executor import CeleryExecutor
+        from connect.executors.celery.executor import CeleryExecutor
 
         return CeleryExecutor(settings)
     from connect.executors.in_process import InProcess

@@ -3,10 +3,10 @@
 from typing import Final
 
 from connect.api.converter import Converter, HeaderConverter
-from connect.converters.avro import AvroConverter
+from connect.converters.avro.converter import AvroConverter
 from connect.converters.byte_array import ByteArrayConverter
-from connect.converters.json_converter import JsonConverter
-from connect.converters.json_schema import JsonSchemaConverter
+from connect.converters.json.converter import JsonConverter
+from connect.converters.json_schema.converter import JsonSchemaConverter
 from connect.converters.numbers import (
     BooleanConverter,
     DoubleConverter,
@@ -15,7 +15,7 @@ from connect.converters.numbers import (
     LongConverter,
     ShortConverter,
 )
-from connect.converters.protobuf import ProtobufConverter
+from connect.converters.protobuf.converter import ProtobufConverter
 from connect.converters.simple_header import SimpleHeaderConverter
 from connect.converters.string import StringConverter
 

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from connect.executors.ending import stop_all
-from connect.executors.host_messages import SetLevel
-from connect.executors.host_process import HostedTask, HostProcess
+from connect.executors.hosts.messages import SetLevel
+from connect.executors.hosts.process import HostedTask, HostProcess
 from connect.executors.local_task import LocalTask
 from connect.executors.task_factory import TaskFactory
 from connect.runtime.counters import TaskCounters

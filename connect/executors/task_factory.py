@@ -13,12 +13,12 @@ from connect.stores.states import Target
 
 log = logging.getLogger(__name__)
 
-RUNNING_TASK: Final = "connect.runtime.running_task:RunningTask"
-OPEN_WORLD: Final = "connect.runtime.world:open_world"
+RUNNING_TASK: Final = "connect.runtime.tasks.running_task:RunningTask"
+OPEN_WORLD: Final = "connect.runtime.tasks.world:open_world"
 
 
 class Task(Protocol):
-    """A task that runs in a thread of its own: connect.runtime.running_task.RunningTask."""
+    """A task that runs in a thread of its own: connect.runtime.tasks.running_task.RunningTask."""
 
     is_owner: Callable[[], bool]
     """Whether the task may still write. Asked before anything is sent or committed: it tells at once when a process

@@ -10,11 +10,11 @@ from connect.rest.routes import connectors, dry_run, offsets, states, worker
 from connect.rest.routes import dead_letters as letter_routes
 from connect.rest.routes import plugins as plugin_routes
 from connect.rest.supervising import DeadLetters, Supervising
-from connect.runtime.config_providers import ConfigProviders
+from connect.runtime.configuration.config_providers import ConfigProviders
+from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.dry_run import DryRun
 from connect.runtime.errors import WorkerError
 from connect.runtime.loggers import Loggers
-from connect.runtime.plugins import Plugins
 from connect.settings import ConnectSettings
 from core_broker.service.metrics import Collect, Family
 from core_broker.service.web.app import create_app, guarded

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from connect.runtime.dead_letter_pages import LetterPlace, Selection
+from connect.runtime.redrive.pages import LetterPlace, Selection
 
 _MAX_OFFSET = 2**63 - 1
 _MAX_CHOSEN = 10_000

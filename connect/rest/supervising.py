@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from connect.runtime.dead_letter_pages import LetterPage, Redriven, Selection
 from connect.runtime.models import ConnectorInfo, ConnectorStatus, Target, TaskInfo, TaskState
+from connect.runtime.redrive.pages import LetterPage, Redriven, Selection
 
 Offset = Mapping[str, Any]
 """`{"partition": {...}, "offset": {...} or None}`"""

@@ -16,11 +16,11 @@ from connect.api.data import Schema
 from connect.api.errors import java_name_of
 from connect.api.record import Header, Record, SinkRecord
 from connect.api.sink import SinkConnector
-from connect.runtime.config_providers import ConfigProviders, concealed
-from connect.runtime.conversion import Conversion, class_name_of, conversion_of
-from connect.runtime.error_policy import Stage
-from connect.runtime.plugins import Plugins
-from connect.runtime.validation import definition_class, validate
+from connect.runtime.configuration.config_providers import ConfigProviders, concealed
+from connect.runtime.configuration.plugins import Plugins
+from connect.runtime.configuration.validation import definition_class, validate
+from connect.runtime.failures.error_policy import Stage
+from connect.runtime.tasks.conversion import Conversion, class_name_of, conversion_of
 from connect.settings import ConnectSettings
 from connect.transforms.chain import Step
 

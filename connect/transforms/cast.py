@@ -24,7 +24,7 @@ from connect.api.values import text_of
 from connect.transforms.epoch import days_of, ms_of
 from connect.transforms.field_changes import FieldChange, StructChange, changed_map, struct_change, tree_of
 from connect.transforms.field_path import Path, parse_path
-from connect.transforms.java_numbers import float32, parse_float, parse_integer, truncate, wrap
+from connect.transforms.java.numbers import float32, parse_float, parse_integer, truncate, wrap
 from connect.transforms.options import PathConfig
 from connect.transforms.sides import BySchema, Side, SideTransform
 from connect.transforms.structs import class_name, require_map, require_struct

@@ -13,8 +13,8 @@ from connect.api.record import Record
 from connect.api.transform import R, Transform
 from connect.transforms.expressions import Expression
 from connect.transforms.inference import schema_of
-from connect.transforms.java_numbers import wrap
-from connect.transforms.java_regex import compile_pattern
+from connect.transforms.java.numbers import wrap
+from connect.transforms.java.regex import compile_pattern
 from connect.transforms.sides import Side
 from connect.transforms.structs import rebuilt, require_map, require_struct, require_struct_schema
 

@@ -27,7 +27,7 @@ from connect.api.data import Value
 from connect.api.errors import ConfigError, DataError
 from connect.api.record import Record
 from connect.api.values import text_of
-from connect.transforms.java_regex import compile_pattern
+from connect.transforms.java.regex import compile_pattern
 
 _NAMES: Final[dict[str, Callable[[Record], Value]]] = {
     "key": lambda record: record.key,

@@ -12,7 +12,7 @@ from connect.api.transform import R, Transform
 from connect.api.values import literal_of, parse
 from connect.transforms.extract_topic import field_path
 from connect.transforms.field_path import schema_at, value_at
-from connect.transforms.java_regex import compile_pattern
+from connect.transforms.java.regex import compile_pattern
 
 
 class FieldValueFilterConfig(Config):

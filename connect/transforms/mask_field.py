@@ -15,7 +15,7 @@ from connect.api.record import Record
 from connect.transforms.epoch import EPOCH
 from connect.transforms.field_changes import FieldChange, StructChange, changed_map, struct_change, tree_of
 from connect.transforms.field_path import Path, parse_path
-from connect.transforms.java_numbers import float32, parse_float, wrap
+from connect.transforms.java.numbers import float32, parse_float, wrap
 from connect.transforms.options import FIELD_NAMES, PathConfig, as_given
 from connect.transforms.sides import BySchema, Side, SideTransform
 from connect.transforms.structs import class_name, require_map, require_struct

@@ -8,7 +8,7 @@ from connect.api.config import STRING, Config, Problem, not_empty, option
 from connect.api.errors import ConfigError
 from connect.api.record import Record
 from connect.api.transform import Predicate
-from connect.transforms.java_regex import compile_pattern
+from connect.transforms.java.regex import compile_pattern
 
 
 class HasHeaderKeyConfig(Config):

@@ -10,8 +10,8 @@ from connect.api.config import STRING, Config, Importance, Problem, option
 from connect.api.errors import ConfigError, DataError
 from connect.api.transform import R, Transform
 from connect.transforms.epoch import clock_at
-from connect.transforms.java_date_format import DateFormat
-from connect.transforms.java_regex import Rename, compile_pattern
+from connect.transforms.java.date_format import DateFormat
+from connect.transforms.java.regex import Rename, compile_pattern
 from connect.transforms.options import as_given
 
 _MOST_TOPICS: Final = 10_000

@@ -3,9 +3,11 @@
 from typing import Final
 
 from connect.api.transform import Predicate, Transform
-from connect.transforms.by_logical_table_router import ByLogicalTableRouter
 from connect.transforms.cast import CastKey, CastValue
 from connect.transforms.condition_filter import ConditionFilterKey, ConditionFilterValue
+from connect.transforms.debezium.by_logical_table_router import ByLogicalTableRouter
+from connect.transforms.debezium.extract_new_record_state import ExtractNewRecordState
+from connect.transforms.debezium.outbox_event_router import EventRouter
 from connect.transforms.expression_transforms import (
     ContentBasedRouter,
     ExpressionFilter,
@@ -13,7 +15,6 @@ from connect.transforms.expression_transforms import (
     ScriptFilter,
 )
 from connect.transforms.extract_field import ExtractFieldKey, ExtractFieldValue
-from connect.transforms.extract_new_record_state import ExtractNewRecordState
 from connect.transforms.extract_topic import (
     ExtractTimestampKey,
     ExtractTimestampValue,
@@ -28,7 +29,6 @@ from connect.transforms.headers import DropHeaders, InsertHeader
 from connect.transforms.hoist_field import HoistFieldKey, HoistFieldValue
 from connect.transforms.insert_field import InsertFieldKey, InsertFieldValue
 from connect.transforms.mask_field import MaskFieldKey, MaskFieldValue
-from connect.transforms.outbox_event_router import EventRouter
 from connect.transforms.predicates import HasHeaderKey, RecordIsTombstone, TopicNameMatches
 from connect.transforms.replace_field import ReplaceFieldKey, ReplaceFieldValue
 from connect.transforms.routers import Filter, RegexRouter, TimestampRouter

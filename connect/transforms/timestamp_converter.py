@@ -27,7 +27,7 @@ from connect.api.record import Record
 from connect.transforms.epoch import clock_at, date_at, ms_of, time_at, timestamp_at
 from connect.transforms.field_changes import Change, FieldChange, StructChange, changed_map, struct_change, tree_of
 from connect.transforms.field_path import parse_path
-from connect.transforms.java_date_format import DateFormat
+from connect.transforms.java.date_format import DateFormat
 from connect.transforms.options import PathConfig, as_given
 from connect.transforms.sides import BySchema, Side, SideTransform
 from connect.transforms.structs import class_name, require_map, require_struct, require_struct_schema

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from connect.executors.celery_executor import CeleryExecutor
-from connect.executors.celery_tasks import RUN, create_app
+from connect.executors.celery.executor import CeleryExecutor
+from connect.executors.celery.tasks import RUN, create_app
 from connect.runtime.models import Target, TaskId
 from tests.support.admin import eventually
 from tests.support.celery_world import CeleryWorld

@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from connect.executors.celery_tasks import RUN, create_app
+from connect.executors.celery.tasks import RUN, create_app
 from connect.runtime.models import TaskId
 from tests.support.admin import eventually
 from tests.support.celery_world import CeleryWorld, LineWorker

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 
-from connect.executors.wishes import Wishes
+from connect.executors.celery.wishes import Wishes
 from connect.settings import ConnectSettings
 from connect.stores.states import TaskId
 from tests.support.admin import create_topic, eventually

@@ -30,9 +30,9 @@ from connect.api.data import (
     struct,
 )
 from connect.api.errors import DataError
-from connect.converters.avro import AvroConverter
-from connect.converters.json_schema import JsonSchemaConverter
-from connect.converters.protobuf import ProtobufConverter
+from connect.converters.avro.converter import AvroConverter
+from connect.converters.json_schema.converter import JsonSchemaConverter
+from connect.converters.protobuf.converter import ProtobufConverter
 from connect.converters.registry import RegistryConverter
 from schema_registry.formats.protobuf_builtin import folders
 from tests.support.protobuf_messages import message_classes

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from connect.executors.celery_executor import CeleryExecutor
+from connect.executors.celery.executor import CeleryExecutor
 from connect.executors.handover import text_of
 from connect.executors.in_process import InProcess
 from connect.runtime.executor import Executor
@@ -20,8 +20,8 @@ from tests.support.broker import BrokerProcess
 from tests.support.redis_server import RedisServer
 from tests.support.service import REPOSITORY
 
-WORKER = [sys.executable, "-m", "connect.executors.celery_worker"]
-CELERY = [sys.executable, "-m", "celery", "-A", "connect.executors.celery_app", "worker", "--concurrency", "1"]
+WORKER = [sys.executable, "-m", "connect.executors.celery.worker"]
+CELERY = [sys.executable, "-m", "celery", "-A", "connect.executors.celery.app", "worker", "--concurrency", "1"]
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from connect.executors.leases import Claimed, Hold, Leases, Refused, Unreachable
-from connect.executors.wishes import Deposed, Wishes
+from connect.executors.celery.leases import Claimed, Hold, Leases, Refused, Unreachable
+from connect.executors.celery.wishes import Deposed, Wishes
 from connect.runtime.models import Target, TaskId, TaskPlan
 from connect.settings import ConnectSettings
 from tests.support.admin import eventually

@@ -22,7 +22,7 @@ class CeleryWorkers:
     def start(self, *, slots: int = 1) -> None:
         """Start another one, for so many tasks."""
         name = f"worker{next(_numbers)}"
-        command = [sys.executable, "-m", "connect.executors.celery_worker", "--config", str(self._file)]
+        command = [sys.executable, "-m", "connect.executors.celery.worker", "--config", str(self._file)]
         options = ["--", "--concurrency", str(slots), "-n", f"{name}@%h", "--loglevel", "INFO"]
         with self._log.open("ab") as log:
             self.processes[name] = subprocess.Popen([*command, *options], cwd=REPOSITORY, stdout=log, stderr=log)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from connect.executors.celery_executor import CeleryExecutor
+from connect.executors.celery.executor import CeleryExecutor
 from connect.executors.handover import text_of
 from connect.runtime.models import Target, TaskId, TaskPlan
 from connect.settings import ConnectSettings

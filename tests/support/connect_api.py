@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from connect.rest.app import application
-from connect.runtime.config_providers import ConfigProviders
+from connect.runtime.configuration.config_providers import ConfigProviders
 from connect.settings import ConnectSettings
 from core_broker.service.web.asgi import Application
 from tests.support.connect_plugins import quiet_plugins

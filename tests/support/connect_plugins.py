@@ -27,7 +27,7 @@ from connect.api.record import Record, SinkRecord, SourceRecord
 from connect.api.sink import SinkConnector, SinkTask
 from connect.api.source import SourceConnector, SourceTask
 from connect.api.transform import Predicate, R, Transform
-from connect.runtime.plugins import Plugins
+from connect.runtime.configuration.plugins import Plugins
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 SIMPLE = "org.apache.kafka.connect.storage.SimpleHeaderConverter"

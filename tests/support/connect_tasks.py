@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from connect.converters.table import CONVERTERS, HEADER_CONVERTERS
-from connect.runtime.config_providers import ConfigProviders
+from connect.runtime.configuration.config_providers import ConfigProviders
+from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.models import State, Target, TaskId, TaskPlan
-from connect.runtime.plugins import Plugins
-from connect.runtime.running_task import RunningTask
-from connect.runtime.world import World
+from connect.runtime.tasks.running_task import RunningTask
+from connect.runtime.tasks.world import World
 from connect.settings import ConnectSettings
 from connect.stores.offsets import OffsetStore
 from connect.stores.statuses import StatusStore, StatusWriter

@@ -14,11 +14,11 @@ from connect.api.errors import ConnectError, RetriableError
 from connect.api.record import SourceRecord
 from connect.api.sink import SinkConnector, SinkTask
 from connect.api.source import SourceConnector, SourceTask
-from connect.runtime.config_providers import ConfigProviders
+from connect.runtime.configuration.config_providers import ConfigProviders
+from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.counters import TaskCounters
+from connect.runtime.leading.supervisor import Supervisor
 from connect.runtime.models import State, Target, TaskId, TaskPlan
-from connect.runtime.plugins import Plugins
-from connect.runtime.supervisor import Supervisor
 from connect.settings import ConnectSettings
 from connect.stores.statuses import StatusWriter
 from tests.support.admin import eventually

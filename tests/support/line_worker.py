@@ -2,7 +2,7 @@
 
 import sys
 
-from connect.executors.celery_worker import run
+from connect.executors.celery.worker import run
 from connect.executors.task_factory import TaskFactory
 from connect.settings import ConnectSettings
 from core_broker.service.properties import from_assignments

@@ -5,15 +5,9 @@ from typing import Any
 
 from connect.api.sink import SinkConnector
 from connect.runtime import errors
-from connect.runtime.config_providers import ConfigProviders
-from connect.runtime.dead_letter_pages import (
-    LetterError,
-    LetterPage,
-    LetterPlace,
-    LetterView,
-    Redriven,
-    Selection,
-)
+from connect.runtime.configuration.config_providers import ConfigProviders
+from connect.runtime.configuration.plugins import Plugins
+from connect.runtime.configuration.validation import validate
 from connect.runtime.models import (
     ConnectorInfo,
     ConnectorState,
@@ -24,8 +18,14 @@ from connect.runtime.models import (
     TaskInfo,
     TaskState,
 )
-from connect.runtime.plugins import Plugins
-from connect.runtime.validation import validate
+from connect.runtime.redrive.pages import (
+    LetterError,
+    LetterPage,
+    LetterPlace,
+    LetterView,
+    Redriven,
+    Selection,
+)
 from connect.settings import ConnectSettings
 
 WORKER = "memory:8083"

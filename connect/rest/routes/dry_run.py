@@ -10,9 +10,9 @@ from connect.api.errors import ConfigError
 from connect.api.sink import SinkConnector
 from connect.rest.dry_run_models import DryRunBody, DryRunView
 from connect.rest.models import errors, texts
+from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.dry_run import DryRun
 from connect.runtime.errors import Failed
-from connect.runtime.plugins import Plugins
 
 
 def router(dry_run: DryRun, *, route_class: type[APIRoute], plugins: Plugins) -> APIRouter:

@@ -9,10 +9,10 @@ from fastapi.routing import APIRoute
 from connect.api.errors import ConfigError
 from connect.rest.answers import told
 from connect.rest.models import ConfigBody, ConfigsView, KeyView, PluginView, errors, texts
-from connect.runtime.config_providers import ConfigProviders
+from connect.runtime.configuration.config_providers import ConfigProviders
+from connect.runtime.configuration.plugins import Plugins
+from connect.runtime.configuration.validation import plugin_keys, validate
 from connect.runtime.errors import BadRequest, NotFound
-from connect.runtime.plugins import Plugins
-from connect.runtime.validation import plugin_keys, validate
 from connect.settings import ConnectSettings
 from core_broker.service.web.paths import Segment
 

@@ -3,7 +3,7 @@ import pytest
 from deploy.traces import printable, summary
 
 PYTHON = """Traceback (most recent call last):
-  File "connect/converters/json_reading.py", line 57, in decoded
+  File "connect/converters/json/reading.py", line 57, in decoded
     raise DataError(broken)
 connect.api.errors.DataError: JSON is malformed
 and goes on here
@@ -11,9 +11,9 @@ and goes on here
 The above exception was the direct cause of the following exception:
 
 Traceback (most recent call last):
-  File "connect/runtime/running_task.py", line 76, in _run
+  File "connect/runtime/tasks/running_task.py", line 76, in _run
     self._live()
-connect.runtime.error_policy.ToleranceExceeded: Tolerance exceeded in error handler
+connect.runtime.failures.error_policy.ToleranceExceeded: Tolerance exceeded in error handler
 """
 JAVA = """org.apache.kafka.connect.errors.ConnectException: Tolerance exceeded in error handler
 \tat org.apache.kafka.connect.runtime.errors.RetryWithToleranceOperator.execAndHandleError(Retry.java:230)

@@ -29,9 +29,9 @@ from connect.api.data import (
     struct,
 )
 from connect.api.errors import DataError
-from connect.converters.json_schema_config import JsonSchemaConfig
-from connect.converters.json_schema_definitions import from_connect_schema
-from connect.converters.json_schema_nodes import to_connect_schema
+from connect.converters.json_schema.config import JsonSchemaConfig
+from connect.converters.json_schema.definitions import from_connect_schema
+from connect.converters.json_schema.schemas import to_connect_schema
 from schema_registry.formats import json_schema
 
 ONE_OF = "io.confluent.connect.json.OneOf"

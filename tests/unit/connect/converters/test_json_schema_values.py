@@ -27,9 +27,9 @@ from connect.api.data import (
     struct,
 )
 from connect.api.errors import DataError
-from connect.converters.json_schema_config import JsonSchemaConfig
-from connect.converters.json_schema_reading import reading
-from connect.converters.json_schema_writing import writing
+from connect.converters.json_schema.config import JsonSchemaConfig
+from connect.converters.json_schema.reading import reading
+from connect.converters.json_schema.writing import writing
 
 ONE_OF = "io.confluent.connect.json.OneOf"
 MOMENT = dt.datetime(2024, 2, 29, 12, 30, 15, 123000, tzinfo=dt.UTC)

@@ -26,9 +26,9 @@ from connect.api.data import (
     struct,
 )
 from connect.api.errors import DataError
-from connect.converters.protobuf_config import ProtobufConfig, entry_name, map_name
-from connect.converters.protobuf_definitions import from_connect_schema
-from connect.converters.protobuf_messages import to_connect_schema
+from connect.converters.protobuf.config import ProtobufConfig, entry_name, map_name
+from connect.converters.protobuf.definitions import from_connect_schema
+from connect.converters.protobuf.schemas import to_connect_schema
 from schema_registry.formats import protobuf
 
 NAMESPACE = "io.confluent.connect.protobuf"

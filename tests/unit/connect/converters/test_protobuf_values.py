@@ -26,11 +26,11 @@ from connect.api.data import (
     struct,
 )
 from connect.api.errors import DataError
-from connect.converters.protobuf_config import ProtobufConfig
-from connect.converters.protobuf_definitions import from_connect_schema
-from connect.converters.protobuf_messages import to_connect_schema
-from connect.converters.protobuf_reading import reading
-from connect.converters.protobuf_writing import making
+from connect.converters.protobuf.config import ProtobufConfig
+from connect.converters.protobuf.definitions import from_connect_schema
+from connect.converters.protobuf.reading import reading
+from connect.converters.protobuf.schemas import to_connect_schema
+from connect.converters.protobuf.writing import making
 from schema_registry.formats import protobuf
 
 MOMENT = dt.datetime(2024, 2, 29, 12, 30, 15, 123000, tzinfo=dt.UTC)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from connect.api.data import INT32, OPTIONAL_INT32, STRING, struct
 from connect.api.errors import ConfigError, DataError, Unavailable
-from connect.converters.avro import AvroConverter
-from connect.converters.json_schema import JsonSchemaConverter
-from connect.converters.protobuf import ProtobufConverter
+from connect.converters.avro.converter import AvroConverter
+from connect.converters.json_schema.converter import JsonSchemaConverter
+from connect.converters.protobuf.converter import ProtobufConverter
 from connect.converters.registry import RegistryConverter
 from schema_registry.serdes.avro_writing import varint
 from tests.support.scripted_http import ScriptedHttp

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from connect.runtime.dead_letter_pages import LetterPlace, Selection
+from connect.runtime.redrive.pages import LetterPlace, Selection
 from tests.support.connect_api import Api
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from connect.runtime.config_providers import ConfigProviders
+from connect.runtime.configuration.config_providers import ConfigProviders
+from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.dry_run import DryRun, Outcome, Sample
 from connect.runtime.errors import BadRequest
-from connect.runtime.plugins import Plugins
 from connect.settings import ConnectSettings
 from tests.support.connect_api import SINK, Api
 

@@ -1,0 +1,1 @@
+"""Avro with schemas in a registry."""

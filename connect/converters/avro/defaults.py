@@ -1,0 +1,162 @@
+"""Values as Avro's JSON tells them: defaults, and data of unions."""
+
+from collections.abc import Callable
+from typing import Any
+
+from connect.api.data import Schema, Type, Value
+from connect.api.errors import DataError
+from connect.converters.avro import config as names
+from connect.converters.avro.config import AvroConfig
+from connect.converters.stored import from_stored, to_stored
+from schema_registry.formats.avro_types import Array, Map, Record, Union, label
+from schema_registry.formats.avro_types import Type as AvroType
+
+Json = Any
+Change = Callable[[Json], Value]
+
+
+def default_from_avro(type_: AvroType, schema: Schema, default: Json) -> Value:
+    """The default of an Avro field or `connect.default` as a Connect value; None where it makes no sense."""
+    try:
+        return _from_json(type_, schema, default)
+    except (AttributeError, DataError, KeyError, TypeError, ValueError):
+        return None  # Confluent's converter goes on without it, too.
+
+
+def default_to_avro(schema: Schema, value: Value, config: AvroConfig) -> Json:
+    """A Connect default as the JSON of an Avro default; raises DataError."""
+    if value is None:
+        return None
+    if change := to_stored(schema):
+        value = change(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).decode("latin-1")
+    match schema.type:
+        case Type.ARRAY if schema.value_schema is not None:
+            return [default_to_avro(schema.value_schema, item, config) for item in value]
+        case Type.MAP if schema.key_schema is not None and schema.value_schema is not None:
+            keys = [default_to_avro(schema.key_schema, key, config) for key in value]
+            values = [default_to_avro(schema.value_schema, item, config) for item in value.values()]
+            pairs = zip(keys, values, strict=True)
+            return dict(pairs) if config.has_text_keys(schema) else [list(pair) for pair in pairs]
+        case Type.STRUCT:
+            parts = {config.scrub(f.name): default_to_avro(f.schema, value.get(f.name), config) for f in schema.fields}
+            return next(iter(parts.values()), None) if names.is_union(schema) else parts
+        case _:
+            return value
+
+
+def _from_json(type_: AvroType, schema: Schema, value: Json) -> Value:
+    if value is None:
+        return None
+    match type_:
+        case Union():
+            branch = next(branch for branch in type_.branches if branch.kind != "null")
+            if not names.is_union(schema):
+                return _from_json(branch, schema, value)
+            member = schema.fields[0]  # Defaults are of the first branch.
+            return {member.name: _from_json(branch, member.schema, value)}
+        case Record():
+            parts = {field.name: field.type for field in type_.fields}
+            return {f.name: _from_json(parts[f.name], f.schema, value.get(f.name)) for f in schema.fields}
+        case Array() if schema.type is Type.MAP:
+            return _entries(type_, schema, value)
+        case Array() if schema.value_schema is not None:
+            items = schema.value_schema
+            return [_from_json(type_.items, items, item) for item in value]
+        case Map() if schema.value_schema is not None:
+            items = schema.value_schema
+            return {key: _from_json(type_.values, items, item) for key, item in value.items()}
+        case _:
+            return _plain(schema, value)
+
+
+def _entries(type_: Array, schema: Schema, value: Json) -> Value:
+    assert isinstance(type_.items, Record)
+    parts = {field.name: field.type for field in type_.items.fields}
+    assert schema.key_schema is not None
+    assert schema.value_schema is not None
+    pairs = [(item[names.KEY], item[names.VALUE]) if isinstance(item, dict) else item for item in value]
+    return {
+        _from_json(parts[names.KEY], schema.key_schema, key): _from_json(parts[names.VALUE], schema.value_schema, item)
+        for key, item in pairs
+    }
+
+
+def _plain(schema: Schema, value: Json) -> Value:
+    wanted = _JSON_TYPES[schema.type]
+    if isinstance(value, bool) is not (wanted is bool) or not isinstance(value, wanted):
+        raise DataError(f"{value!r} is no default of {schema.type}")
+    if schema.type is Type.BYTES:
+        value = value.encode("latin-1")
+    elif schema.type in (Type.FLOAT32, Type.FLOAT64):
+        value = float(value)
+    change = from_stored(schema)
+    return value if change is None else change(value)
+
+
+_JSON_TYPES: dict[Type, Any] = {
+    Type.INT8: int,
+    Type.INT16: int,
+    Type.INT32: int,
+    Type.INT64: int,
+    Type.FLOAT32: (int, float),
+    Type.FLOAT64: (int, float),
+    Type.BOOLEAN: bool,
+    Type.STRING: str,
+    Type.BYTES: str,
+    Type.ARRAY: list,
+    Type.MAP: (dict, list),
+    Type.STRUCT: dict,
+}
+
+
+def from_view(type_: AvroType, schema: Schema, config: AvroConfig) -> Change:
+    """What turns data in Avro's JSON encoding, where unions name their branch, into Connect values."""
+    match type_:
+        case Union():
+            return _union_view(type_, schema, config)
+        case Record():
+            by_name = {field.name: field.type for field in type_.fields}
+            fields = [(f.name, from_view(by_name[f.name], f.schema, config)) for f in schema.fields]
+            return lambda view: {name: change(view[name]) for name, change in fields}
+        case Array() if schema.type is Type.MAP and schema.key_schema is not None and schema.value_schema is not None:
+            assert isinstance(type_.items, Record)
+            parts = {field.name: field.type for field in type_.items.fields}
+            key = from_view(parts[names.KEY], schema.key_schema, config)
+            value = from_view(parts[names.VALUE], schema.value_schema, config)
+            return lambda view: {key(item[names.KEY]): value(item[names.VALUE]) for item in view}
+        case Array() if schema.value_schema is not None:
+            item_change = from_view(type_.items, schema.value_schema, config)
+            return lambda view: [item_change(item) for item in view]
+        case Map() if schema.value_schema is not None:
+            value_change = from_view(type_.values, schema.value_schema, config)
+            return lambda view: {key: value_change(item) for key, item in view.items()}
+        case _:
+            return lambda view: _plain(schema, view if not _is_number_text(schema, view) else float(view))
+
+
+def _is_number_text(schema: Schema, view: Json) -> bool:
+    """NaN and the infinities, which JSON has no numbers for."""
+    return schema.type in (Type.FLOAT32, Type.FLOAT64) and isinstance(view, str)
+
+
+def _union_view(union: Union, schema: Schema, config: AvroConfig) -> Change:
+    changes: dict[str, tuple[str | None, Change]] = {}
+    for index, branch in enumerate(union.branches):
+        if branch.kind == "null":
+            continue
+        if names.is_union(schema):
+            member = config.branch_name(branch, index)
+            changes[label(branch)] = (member, from_view(branch, schema.by_name[member], config))
+        else:
+            changes[label(branch)] = (None, from_view(branch, schema, config))
+
+    def change(view: Json) -> Value:
+        if view is None:
+            return None
+        ((chosen, part),) = view.items()
+        member, inner = changes[chosen]
+        return inner(part) if member is None else {member: inner(part)}
+
+    return change

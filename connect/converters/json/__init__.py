@@ -1,0 +1,1 @@
+"""JSON, alone or with its schema beside it."""

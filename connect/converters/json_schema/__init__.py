@@ -1,0 +1,1 @@
+"""JSON with schemas in a registry."""

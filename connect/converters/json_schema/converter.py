@@ -1,0 +1,68 @@
+"""JsonSchemaConverter: keys and values in JSON, their JSON Schemas in a registry."""
+
+from typing import ClassVar
+
+from typing_extensions import override
+
+from connect.api.data import Schema, Value
+from connect.converters.json_schema.config import JsonSchemaConfig
+from connect.converters.json_schema.definitions import from_connect_schema
+from connect.converters.json_schema.reading import reading
+from connect.converters.json_schema.schemas import to_connect_schema
+from connect.converters.json_schema.writing import writing
+from connect.converters.registry import Reading, RegistryConfig, RegistryConverter, Writing
+from schema_registry.client.models import SchemaDefinition
+from schema_registry.formats.json_schema import JsonSchema
+from schema_registry.formats.schema import SchemaType
+from schema_registry.serdes.errors import UnusableSchema
+from schema_registry.serdes.framing import Frame
+from schema_registry.serdes.json_schema import JsonCodec
+
+
+class JsonSchemaConverter(RegistryConverter):
+    """Reads and writes JSON with schemas, as Confluent's serializers and converter do."""
+
+    config_class: ClassVar[type[RegistryConfig]] = JsonSchemaConfig
+    aliases = ("io.confluent.connect.json.JsonSchemaConverter",)
+    form = "JSON"
+    config: JsonSchemaConfig
+
+    @override
+    def new_reading(self, topic: str, frame: Frame) -> tuple[Reading, int]:
+        """What reads data of a schema."""
+        parsed, registered = self.registry.found(frame.schema)
+        if not isinstance(parsed, JsonSchema):
+            raise UnusableSchema(f"schema {frame.schema} is of {parsed.schema_type}, not JSON Schema")
+        version = self.registry.version(topic, registered, name=parsed.name)
+        schema = to_connect_schema(parsed, self.config, version=version)
+        read = reading(schema)
+        if not self.config.json_fail_invalid_schema:
+            return Reading(schema, read), frame.start
+        codec = JsonCodec(parsed)
+
+        def read_checked(data: bytes, start: int) -> Value:
+            codec.decode(data, start)
+            return read(data, start)
+
+        return Reading(schema, read_checked), frame.start
+
+    @override
+    def new_writing(self, topic: str, schema: Schema | None, value: Value) -> Writing:
+        """What writes values of a schema."""
+        definition = (
+            None if schema is None else SchemaDefinition(from_connect_schema(schema, self.config), SchemaType.JSON)
+        )
+        writer = self.registry.writer(topic, definition)
+        if not isinstance(writer.schema, JsonSchema):
+            raise UnusableSchema(f"the schema to write by is of {writer.schema.schema_type}, not JSON Schema")
+        write = writing(schema, self.config)
+        if not self.config.json_fail_invalid_schema:
+            return Writing(writer.prefix, write)
+        codec = JsonCodec(writer.schema)
+
+        def write_checked(value: Value) -> bytes:
+            data = write(value)
+            codec.decode(data)  # which checks it
+            return data
+
+        return Writing(writer.prefix, write_checked)

@@ -1,0 +1,1 @@
+"""Protobuf with schemas in a registry."""

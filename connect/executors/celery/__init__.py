@@ -1,0 +1,1 @@
+"""Tasks on Celery workers, owned by leases in Redis."""

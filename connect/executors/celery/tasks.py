@@ -1,0 +1,178 @@
+"""The Celery application: how workers are set up, and the one task they know, which runs a task of Connect.
+
+Celery only wakes workers up and places work. A message is acknowledged before it runs and never comes again; whether
+anything is done is decided by the lease. A running task fills a slot of its worker, so that `--concurrency` is how many
+tasks a worker takes.
+"""
+
+import logging
+import mmap
+import os
+import secrets
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import msgspec
+from celery import Celery, Task, signals  # type: ignore[import-untyped]  # it ships no types
+from msgspec.structs import replace
+
+from connect.executors.celery.leased_run import LeasedRun, elapsed
+from connect.executors.celery.leases import Claimed, Leases, Refused, touch
+from connect.executors.hosts.parent_death import die_with_parent
+from connect.executors.local_task import LocalTask
+from connect.executors.task_factory import TaskFactory
+from connect.runtime.models import TaskPlan
+from connect.settings import ConnectSettings
+from connect.stores.states import TaskId
+from core_broker.service import logs
+
+log = logging.getLogger(__name__)
+
+RUN: Final = "caudal.connect.run"
+_VISIBILITY_S: Final = 24 * 3600
+_HEALTH_S: Final = 10
+_FAREWELL_S: Final = 1.0
+"""How long a child that was told to end may take to tell its parent what became of its task."""
+
+
+def create_app(settings: ConnectSettings) -> Any:
+    """A Celery application that can send messages; `serve` makes a worker of it."""
+    app = Celery("caudal-connect", broker=settings.celery_broker_url, set_as_current=False)
+    transport = {
+        "visibility_timeout": _VISIBILITY_S,
+        "unacked_restore_interval": 5,
+        "unacked_restore_throttle": 1,
+        "socket_keepalive": True,
+        "socket_timeout": _HEALTH_S,
+        "socket_connect_timeout": 5,
+        "health_check_interval": _HEALTH_S,
+    }
+    app.conf.update(
+        accept_content=["json"],
+        task_serializer="json",
+        result_backend=None,
+        task_ignore_result=True,
+        task_default_queue=settings.celery_queue,
+        task_acks_late=False,
+        worker_prefetch_multiplier=1,
+        worker_disable_prefetch=True,
+        worker_enable_remote_control=False,
+        worker_send_task_events=False,
+        worker_hijack_root_logger=False,
+        worker_cancel_long_running_tasks_on_connection_loss=True,
+        worker_soft_shutdown_timeout=settings.task_shutdown_graceful_timeout_ms / 1000,
+        worker_consumer="connect.executors.celery.consumer:PromptConsumer",
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options=transport,
+        visibility_timeout=_VISIBILITY_S,
+    )
+    return app
+
+
+def serve(app: Any, factory: TaskFactory) -> Any:
+    """Let workers of this application run tasks; returns the application."""
+    slots = Slots(factory)
+
+    def run(self: Task, connector: str, task: int, generation: int, epoch: int) -> str:
+        return slots.run(TaskId(connector, task), generation=generation, epoch=epoch, worker=self.request.hostname)
+
+    def configure_logs(**_: object) -> None:
+        logs.configure(level=factory.settings.logging_level, style=factory.settings.logging_format)
+
+    app.task(run, name=RUN, bind=True, ignore_result=True)
+    parent: list[int] = []
+    # Celery keeps weak references unless it is told otherwise, and these functions are known to nobody else.
+    signals.setup_logging.connect(configure_logs, weak=False)
+    signals.worker_shutting_down.connect(lambda **_: slots.drain(), weak=False)
+    signals.worker_ready.connect(lambda **_: touch(factory.settings), weak=False)
+    signals.worker_init.connect(lambda **_: parent.append(os.getpid()), weak=False)
+    signals.worker_process_init.connect(lambda **_: slots.become_child(parent[-1]), weak=False)
+    return app
+
+
+class Slots:
+    """What one Celery worker does with its messages, in its own process or in children that it forks."""
+
+    def __init__(self, factory: TaskFactory) -> None:
+        self._factory = factory
+        self._graceful_s = factory.settings.task_shutdown_graceful_timeout_ms / 1000
+        self._draining = mmap.mmap(-1, 1)  # shared with children
+        self._is_child = False
+        self._lock = threading.Lock()
+        self._leases: Leases | None = None
+
+    def become_child(self, parent_pid: int) -> None:
+        """This process was forked by the worker, for one task at a time."""
+        die_with_parent(parent_pid)
+        self._is_child = True
+
+    def drain(self) -> None:
+        """The worker shuts down: running tasks end in good order, and others may have them."""
+        self._draining[0] = 1
+
+    def run(self, task_id: TaskId, *, generation: int, epoch: int, worker: str) -> str:
+        """Run the task if its lease is free; returns when it has ended, with what became of it."""
+        self._factory.open()  # a worker that cannot open the world must not take tasks from others that can
+        leases, owner, asked_at = self._connected(), f"{worker}/{os.getpid()}/{secrets.token_hex(8)}", elapsed()
+        if self._is_draining():
+            return "draining"
+        claim = leases.claim(task_id, generation=generation, epoch=epoch, owner=owner)
+        if isinstance(claim, Refused):
+            log.debug("lease refused", extra={"task": str(task_id), "reason": claim.value})
+            return claim.value
+        plan = _planned(claim, worker)
+        log.info("task claimed", extra={"task": str(task_id), "generation": generation, "epoch": plan.epoch})
+        run = LeasedRun(
+            leases,
+            plan,
+            owner=owner,
+            claimed_at=asked_at,
+            graceful_s=self._graceful_s,
+            is_draining=self._is_draining,
+        )
+        with self._ending_in_good_order():
+            run.run(LocalTask(plan, self._factory, is_owner=run.is_owner))
+        log.info("task left", extra={"task": str(task_id), "generation": generation, "epoch": plan.epoch})
+        return "left"
+
+    @contextmanager
+    def _ending_in_good_order(self) -> Iterator[None]:
+        """A child that is told to end while it runs a task ends that first: signals often go to all of a group."""
+        if not self._is_child:
+            yield
+            return
+        told: list[int] = []
+
+        def leave(number: int, _: object) -> None:
+            told.append(number)
+            self.drain()
+
+        before = signal.signal(signal.SIGTERM, leave)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, before)
+            if told:
+                end = threading.Timer(_FAREWELL_S, os._exit, [0])
+                end.daemon = True
+                end.start()
+
+    def _is_draining(self) -> bool:
+        return self._draining[0] != 0
+
+    def _connected(self) -> Leases:
+        """One client per process: made after the fork."""
+        with self._lock:
+            if self._leases is None:
+                self._leases = Leases(self._factory.settings)
+            return self._leases
+
+
+def _planned(claim: Claimed, worker: str) -> TaskPlan:
+    plan = msgspec.json.decode(claim.plan, type=TaskPlan)
+    # The status tells where a task runs, not who wanted it.
+    return replace(plan, epoch=claim.epoch, target=claim.target, worker_id=worker)

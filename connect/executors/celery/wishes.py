@@ -1,0 +1,158 @@
+"""The leader's side of what is kept in Redis: which tasks it wants, and what has become of them."""
+
+from collections.abc import Collection, Sequence
+from typing import Final, cast
+
+import msgspec
+
+from connect.executors.celery import lease_scripts
+from connect.executors.celery.leases import Leases, name_of, task_named, told_as_unreachable
+from connect.runtime.counters import TaskCounters
+from connect.runtime.models import TaskPlan
+from connect.settings import ConnectSettings
+from connect.stores.states import Target, TaskId
+
+_TIMEOUT_S: Final = 3.0
+_SEEN: Final = ("epoch", "owner", "until", "ended", "wanted", "target", "counters")
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """A task as Redis knows it."""
+
+    id: TaskId
+    epoch: int = 0
+    owner: str = ""
+    held_s: float = 0.0
+    """How long its owner has it for sure; 0 when nobody has it."""
+    ended: int = -1
+    """The generation that has ended by itself."""
+    wanted: int = -1
+    """The generation of the plan that is written."""
+    target: Target = Target.STOPPED
+    counters: TaskCounters | None = None
+
+
+class Survey(msgspec.Struct, frozen=True, kw_only=True):
+    """All tasks that were asked for, at one moment."""
+
+    tasks: list[Seen]
+    cooling_s: float
+    """How long no lease is given, because Redis may have forgotten some."""
+    leader: int
+    """The stamp of the one who leads; 0 when Redis has forgotten it."""
+    waiting: int
+    """How many messages wait for a Celery worker."""
+
+
+class Deposed(Exception):
+    """Another worker has taken over: what this one wants does not count any more."""
+
+
+class Wishes:
+    """What the leader writes and sees. `stamp` tells which leader; one of the past gets Deposed."""
+
+    def __init__(self, settings: ConnectSettings) -> None:
+        self._leases = Leases(settings, timeout_s=_TIMEOUT_S)
+        self._keys = self._leases.keys
+        self._redis = self._leases.redis
+        self._queue = settings.celery_queue
+        self._lead = self._redis.register_script(lease_scripts.LEAD)
+        self._want = self._redis.register_script(lease_scripts.WANT)
+        self._set_target = self._redis.register_script(lease_scripts.SET_TARGET)
+        self._forget = self._redis.register_script(lease_scripts.FORGET)
+
+    def lead(self) -> int:
+        """Take over; gives the stamp."""
+        with told_as_unreachable():
+            return int(cast("bytes", self._lead(keys=[self._keys.guard, self._keys.leader])))
+
+    def want(self, plan: TaskPlan, *, stamp: int) -> None:
+        """This plan, and no other one of the task, shall run."""
+        text = msgspec.json.encode(plan)
+        arguments = (stamp, name_of(plan.id), text, plan.generation, plan.target.value)
+        with told_as_unreachable():
+            _checked([self._want(keys=self._of(plan.id), args=arguments)])
+
+    def set_targets(self, ids: Collection[TaskId], target: Target, *, stamp: int) -> None:
+        """Pause tasks, let them go on, or stop them."""
+        with told_as_unreachable(), self._redis.pipeline(transaction=False) as pipeline:
+            for task_id in ids:
+                arguments = (stamp, name_of(task_id), target.value)
+                self._set_target(keys=self._of(task_id), args=arguments, client=pipeline)
+            _checked(pipeline.execute())
+
+    def forget(self, ids: Collection[TaskId], *, stamp: int) -> list[TaskId]:
+        """Keep nothing of tasks that nobody owns; gives those that somebody does."""
+        with told_as_unreachable(), self._redis.pipeline(transaction=False) as pipeline:
+            for task_id in ids:
+                arguments = (stamp, name_of(task_id), self._leases.lease_us)
+                self._forget(keys=self._of(task_id), args=arguments, client=pipeline)
+            answers = _checked(pipeline.execute())
+        return [task_id for task_id, answer in zip(ids, answers, strict=True) if answer == b"held"]
+
+    def _of(self, task_id: TaskId) -> list[str]:
+        return [self._keys.guard, self._keys.leader, self._keys.tasks, self._keys.task(task_id)]
+
+    def known(self) -> set[TaskId]:
+        """All tasks that Redis knows."""
+        with told_as_unreachable():
+            names = cast("set[bytes]", self._redis.smembers(self._keys.tasks))
+        return {task_named(name.decode()) for name in names}
+
+    def survey(self, ids: Sequence[TaskId]) -> Survey:
+        """How these tasks fare."""
+        self._leases.touch()
+        with told_as_unreachable(), self._redis.pipeline(transaction=False) as pipeline:
+            pipeline.time()
+            pipeline.hget(self._keys.guard, "until")
+            pipeline.get(self._keys.leader)
+            pipeline.llen(self._queue)
+            for task_id in ids:
+                pipeline.hmget(self._keys.task(task_id), _SEEN)
+            (seconds, microseconds), until, leader, waiting, *rows = pipeline.execute()
+        now = seconds * 1_000_000 + microseconds
+        return Survey(
+            tasks=[_seen(task_id, row, now) for task_id, row in zip(ids, rows, strict=True)],
+            cooling_s=_seconds_until(until, now),
+            leader=int(leader or 0),
+            waiting=waiting,
+        )
+
+    def poke(self) -> None:
+        """Wake up whoever waits for news."""
+        with told_as_unreachable():
+            self._redis.lpush(self._keys.events, "poke")
+
+    def wait_for_news(self, seconds: float) -> None:
+        """Return when a task was released or somebody poked, or time is over."""
+        with told_as_unreachable():
+            if self._redis.blpop([self._keys.events], timeout=max(0.01, min(seconds, _TIMEOUT_S / 3))):
+                self._redis.delete(self._keys.events)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._leases.close()
+
+
+def _checked(answers: Sequence[object]) -> Sequence[object]:
+    if b"deposed" in answers:
+        raise Deposed
+    return answers
+
+
+def _seen(task_id: TaskId, row: list[bytes | None], now: int) -> Seen:
+    epoch, owner, until, ended, wanted, target, counters = row
+    return Seen(
+        id=task_id,
+        epoch=int(epoch or 0),
+        owner=(owner or b"").decode(),
+        held_s=_seconds_until(until, now),
+        ended=int(ended or -1),
+        wanted=int(wanted or -1),
+        target=Target((target or b"STOPPED").decode()),
+        counters=None if counters is None else msgspec.json.decode(counters, type=TaskCounters),
+    )
+
+
+def _seconds_until(until: bytes | None, now: int) -> float:
+    return max(0.0, (int(until or 0) - now) / 1e6)

@@ -1,0 +1,60 @@
+"""`python -m connect.executors.celery.worker [--config FILE] [--set key=value]... [-- options of celery worker]`."""
+
+import os
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from connect.settings import ConnectSettings
+from core_broker.service.commandline import EXIT_USAGE, parse_arguments, start
+from core_broker.service.lifecycle import announce
+
+if TYPE_CHECKING:
+    from connect.executors.task_factory import TaskFactory
+
+
+_USAGE = (
+    "usage: python -m connect.executors.celery.worker [--config FILE] [--set key=value]... "
+    "[-- --concurrency N and other options of `celery worker`]\n"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read the settings as the service does, and be a Celery worker that runs its tasks."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    split = given.index("--") if "--" in given else len(given)
+    own, options = given[:split], given[split + 1 :]
+    parsed = parse_arguments(own)
+    if parsed is None:
+        sys.stderr.write(_USAGE)
+        return EXIT_USAGE
+    return start(ConnectSettings, partial(run, options=options), parsed, environment=os.environ, prefix="CONNECT_")
+
+
+def run(settings: ConnectSettings, *, options: Sequence[str] = (), factory: "TaskFactory | None" = None) -> int:
+    """Be a Celery worker until it is told to stop; options are those of `celery worker`."""
+    from celery import signals  # type: ignore[import-untyped]  # it ships no types
+
+    from connect.executors.celery.tasks import create_app, serve
+    from connect.executors.task_factory import TaskFactory
+
+    app = serve(create_app(settings), factory or TaskFactory(settings))
+    ready = partial(_announce, queue=settings.celery_queue)
+    signals.worker_ready.connect(ready, weak=False)
+    quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    return int(app.worker_main(["--quiet", "worker", *quiet, *options]) or 0)
+
+
+class WorkController(Protocol):
+    """Celery's own idea of a worker."""
+
+    hostname: str
+
+
+def _announce(sender: WorkController, *, queue: str, **_: object) -> None:
+    announce("connect-worker", {"name": sender.hostname, "queue": queue})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

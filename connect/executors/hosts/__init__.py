@@ -1,0 +1,1 @@
+"""Processes of a worker's own that tasks run in."""

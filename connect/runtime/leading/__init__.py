@@ -1,0 +1,1 @@
+"""The worker that leads: connectors planned, tasks started, changes written."""

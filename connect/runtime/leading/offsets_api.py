@@ -1,0 +1,249 @@
+"""Offsets of connectors as users see and change them: of sources from the offsets topic, of sinks from their group."""
+
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from connect.api.errors import ConnectError, DataError
+from connect.api.sink import SinkConnector
+from connect.api.source import SourceConnector
+from connect.runtime.configuration.client_overrides import admin_properties, consumer_properties
+from connect.runtime.configuration.connector_config import SourceConnectorConfig
+from connect.runtime.errors import BadRequest, Failed
+from connect.runtime.leading.connector_host import ConnectorHost
+from connect.runtime.leading.fencing import fence
+from connect.runtime.leading.office import Office, Understood
+from connect.stores.offsets import OffsetStore, checked
+from core_broker.client.admin import Admin
+from core_broker.client.consumer import Place
+from core_broker.client.errors import ClientError, NotFound
+
+Entry = Mapping[str, Any]
+"""`{"partition": {…}, "offset": {…}}`, the offset of None to forget it."""
+SourceChanges = list[tuple[dict[str, Any], dict[str, Any] | None]]
+SinkChanges = dict[Place, int | None]
+
+TOPIC, PARTITION, OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
+_INTEGER: Final = re.compile(r"[+-]?\d{1,19}")
+_GROUP_IS_USED: Final = (
+    "Failed to {what} consumer group offsets for connector {name} either because its tasks haven't stopped completely "
+    "yet or the connector was resumed before the request to {what} its offsets could be successfully completed. If the "
+    "connector is in a stopped state, this operation can be safely retried."
+)
+_NON_EMPTY_GROUP: Final = 68
+_UNKNOWN_MEMBER_ID: Final = 25
+
+
+class OffsetsApi:
+    """Reads and changes offsets; whether that is allowed now, the caller knows. May take a while."""
+
+    def __init__(self, office: Office) -> None:
+        self._office = office
+        self._opening = threading.Lock()
+        self._store: OffsetStore | None = None
+
+    def close(self) -> None:
+        """Leave nothing open."""
+        if self._store is not None:
+            self._store.stop()
+
+    def show(self, name: str, understood: Understood) -> list[dict[str, Any]]:
+        """How far a connector is."""
+        if issubclass(understood.connector, SinkConnector):
+            committed = self._admin(understood).group_offsets(group_of(name, self._office, understood))
+            return [
+                {"partition": {TOPIC: topic, PARTITION: partition}, "offset": {OFFSET: offset}}
+                for (topic, partition), offset in sorted(committed.items())
+            ]
+        with self._stores(understood) as stores:
+            return [{"partition": part, "offset": offset} for part, offset in _merged(name, stores)]
+
+    def alter(self, name: str, understood: Understood, entries: Sequence[Entry]) -> str:
+        """Set some offsets, forget others; the message tells what was done."""
+        if not entries:
+            raise BadRequest("Partitions / offsets need to be provided for an alter offsets request")
+        if issubclass(understood.connector, SinkConnector):
+            sink_changes = parsed_sink_offsets(entries)
+            told = self._asked(name, understood, sink_changes)
+            self._alter_group(name, understood, sink_changes)
+            return message("altered", is_complete=told)
+        changes = parsed_source_offsets(entries)
+        told = self._asked(name, understood, changes)
+        self._write(name, understood, changes)
+        return message("altered", is_complete=told)
+
+    def reset(self, name: str, understood: Understood) -> str:
+        """Forget all offsets; the message tells what was done."""
+        if issubclass(understood.connector, SinkConnector):
+            return self._reset_group(name, understood)
+        with self._stores(understood) as stores:
+            changes: SourceChanges = [(partition, None) for partition, _ in _merged(name, stores)]
+        told = self._asked(name, understood, changes)
+        self._write(name, understood, changes)
+        return message("reset", is_complete=told)
+
+    def _asked(self, name: str, understood: Understood, changes: SourceChanges | SinkChanges) -> bool:
+        """Let the connector look at the changes; BadRequest when they make no sense to it."""
+        host = ConnectorHost(
+            name, understood.connector, on_reconfiguration=lambda _: None, on_failure=lambda _, __: None
+        )
+        try:
+            connector = understood.connector(understood.connector.config_class.parse(understood.resolved), host)
+            if isinstance(connector, SourceConnector) and isinstance(changes, list):
+                return connector.alter_offsets(changes)
+            if isinstance(connector, SinkConnector) and isinstance(changes, dict):
+                return connector.alter_offsets(changes)
+        except ConnectError as error:
+            raise BadRequest(f"Failed to alter offsets for connector {name}: {error}") from error
+        return False
+
+    # --- sources ---
+
+    def _write(self, name: str, understood: Understood, changes: SourceChanges) -> None:
+        plan = self._office.configs.plan(name)
+        if understood.is_exactly_once and plan is not None and plan.fenced_tasks:
+            # A task that was forgotten somewhere must not write its offsets after ours.
+            fence(self._office.settings, understood.resolved, connector=name, tasks=plan.fenced_tasks)
+        with self._stores(understood) as stores:
+            for store in stores:
+                # A topic of its own comes first; in the worker's, only what is there already must change.
+                known = {str(sorted(part.items())) for part, _ in store.all(name)}
+                is_first = store is stores[0]
+                chosen = [item for item in changes if is_first or str(sorted(item[0].items())) in known]
+                if chosen:
+                    store.put_all(name, chosen)
+                    store.refresh()
+
+    @contextmanager
+    def _stores(self, understood: Understood) -> Iterator[list[OffsetStore]]:
+        """Where a source's offsets are: in a topic of its own, where it has one, and in the worker's."""
+        settings, settled = self._office.settings, understood.settled
+        workers = self._workers_store()
+        own_topic = settled.offsets_storage_topic if isinstance(settled, SourceConnectorConfig) else None
+        if own_topic is None or own_topic == workers.topic:
+            workers.refresh()
+            yield [workers]
+            return
+        own = OffsetStore(settings, own_topic)
+        own.start()
+        try:
+            workers.refresh()
+            yield [own, workers]
+        finally:
+            own.stop()
+
+    def _workers_store(self) -> OffsetStore:
+        """Opened when it is asked for first: most workers are never asked."""
+        with self._opening:
+            if self._store is None:
+                store = OffsetStore(self._office.settings)
+                store.start()
+                self._store = store
+            return self._store
+
+    # --- sinks ---
+
+    def _admin(self, understood: Understood) -> Admin:
+        properties = admin_properties(self._office.settings, understood.resolved)
+        return Admin(self._office.settings.kafka(tuple(properties.items())))
+
+    def _alter_group(self, name: str, understood: Understood, changes: SinkChanges) -> None:
+        group, admin = group_of(name, self._office, understood), self._admin(understood)
+        forgotten = [place for place, offset in changes.items() if offset is None]
+        try:
+            kept = {place: offset for place, offset in changes.items() if offset is not None}
+            if kept:
+                admin.set_group_offsets(group, kept)
+            if forgotten:
+                admin.delete_group_offsets(group, forgotten)
+        except NotFound as error:
+            raise BadRequest(f"Failed to alter offsets for connector {name}: {error}") from error
+        except ClientError as error:
+            raise _refused("alter", name, error) from error
+
+    def _reset_group(self, name: str, understood: Understood) -> str:
+        group, admin = group_of(name, self._office, understood), self._admin(understood)
+        told = self._asked(name, understood, dict.fromkeys(admin.group_offsets(group)))
+        outcome = admin.delete_groups([group])[group]
+        if outcome is not None and not isinstance(outcome, NotFound):
+            raise _refused("reset", name, outcome) from outcome
+        return message("reset", is_complete=told)
+
+
+def group_of(name: str, office: Office, understood: Understood) -> str:
+    """The consumer group of a sink."""
+    return consumer_properties(office.settings, understood.resolved).get("group.id") or f"connect-{name}"
+
+
+def message(what: str, *, is_complete: bool) -> str:
+    """What is told when offsets were altered or reset."""
+    if is_complete:
+        return f"The offsets for this connector have been {what} successfully"
+    return (
+        f"The Connect framework-managed offsets for this connector have been {what} successfully. However, if this "
+        f"connector manages offsets externally, they will need to be manually {what} in the system that the connector "
+        "uses."
+    )
+
+
+def parsed_source_offsets(entries: Sequence[Entry]) -> SourceChanges:
+    """The parts of the other side and their offsets; BadRequest when one cannot be written."""
+    changes: SourceChanges = []
+    for entry in entries:
+        partition, offset = entry.get("partition"), entry.get("offset")
+        if not isinstance(partition, Mapping):
+            raise BadRequest("The partition for a source connector offset cannot be null or missing")
+        if offset is not None and not isinstance(offset, Mapping):
+            raise BadRequest("The offset for a source connector should either be null or an object")
+        try:
+            checked(partition)
+            checked(offset or {})
+        except DataError as error:
+            raise BadRequest(str(error)) from None
+        changes.append((dict(partition), None if offset is None else dict(offset)))
+    return changes
+
+
+def parsed_sink_offsets(entries: Sequence[Entry]) -> SinkChanges:
+    """Partitions of topics and their offsets; BadRequest when they are none."""
+    return dict(_sink_offset(entry.get("partition"), entry.get("offset")) for entry in entries)
+
+
+def _sink_offset(partition: Any, offset: Any) -> tuple[Place, int | None]:
+    if not isinstance(partition, Mapping):
+        raise BadRequest("The partition for a sink connector offset cannot be null or missing")
+    if TOPIC not in partition or PARTITION not in partition:
+        raise BadRequest(f"The partition for a sink connector offset must contain the keys '{TOPIC}' and '{PARTITION}'")
+    place = str(partition[TOPIC]), _integer(partition[PARTITION], "partition", bits=31)
+    if offset is None:
+        return place, None
+    if not isinstance(offset, Mapping) or OFFSET not in offset:
+        raise BadRequest(f"The offset for a sink connector should either be null or contain the key '{OFFSET}'")
+    return place, _integer(offset[OFFSET], "offset", bits=63)
+
+
+def _integer(value: Any, what: str, *, bits: int) -> int:
+    text = str(value)
+    if isinstance(value, bool) or not _INTEGER.fullmatch(text) or not 0 <= int(text) < 1 << bits:
+        raise BadRequest(
+            f"Failed to parse the following Kafka {what} value in the provided offsets: '{value}'. "
+            f"{what.capitalize()} values for sink connectors need to be integers."
+        )
+    return int(text)
+
+
+def _merged(name: str, stores: Sequence[OffsetStore]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Offsets of all stores; the first that has a part tells how far it is."""
+    merged: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+    for store in stores:
+        for partition, offset in store.all(name):
+            merged.setdefault(str(sorted(partition.items())), (partition, offset))
+    return list(merged.values())
+
+
+def _refused(what: str, name: str, error: ClientError) -> Failed:
+    if error.code in (_NON_EMPTY_GROUP, _UNKNOWN_MEMBER_ID):
+        return Failed(_GROUP_IS_USED.format(what=what, name=name))
+    return Failed(f"Failed to {what} offsets for connector {name}: {error}")

@@ -1,0 +1,268 @@
+"""Sends dead letters through the pipeline again, each once: a record and the note that it was sent are one transaction.
+
+Letters of a sink go to a topic that the sink reads beside its own (`redrive_topic`): they pass its converters, its
+transforms and its `put` again, and nobody else sees them twice. Letters of a source hold the record before transforms
+and converters: these are applied here, and the result goes to its topic.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from connect.api.errors import ConnectError
+from connect.api.sink import SinkConnector
+from connect.runtime.configuration.config_providers import ConfigProviders
+from connect.runtime.configuration.connector_config import SourceConnectorConfig
+from connect.runtime.configuration.plugins import Plugins
+from connect.runtime.counters import TaskCounters
+from connect.runtime.errors import BadRequest
+from connect.runtime.failures.dead_letter import PREFIX
+from connect.runtime.failures.error_policy import ErrorPolicy, ToleranceExceeded
+from connect.runtime.failures.redrive_topic import redrive_count, redrive_topic, redriven_headers
+from connect.runtime.failures.source_letters import record_of
+from connect.runtime.redrive.letters import error_of, is_meant, read_letters, shown
+from connect.runtime.redrive.pages import LetterError, LetterPage, LetterPlace, Redriven, Selection
+from connect.runtime.stopping import Stopping
+from connect.runtime.tasks.conversion import conversion_of
+from connect.runtime.tasks.source_pipeline import SourcePipeline
+from connect.settings import ConnectSettings
+from connect.stores.topic import CompactedTopic, TopicPlan
+from core_broker.client.admin import Admin
+from core_broker.client.errors import AlreadyExists, ClientError, NotFound
+from core_broker.client.records import IncomingRecord, OutgoingRecord
+from core_broker.client.transactional_producer import TransactionalProducer
+
+log = logging.getLogger(__name__)
+
+_TRANSACTION_LETTERS: Final = 500
+_REDRIVES_MAX: Final = 10
+"""A letter that came back this often does not get better."""
+_LOOKED_AT_MAX: Final = 1_000_000
+_FOREVER: Final = {"retention.ms": "-1"}
+
+
+class DeadLetterBox:
+    """Looks into the dead letters of connectors, and sends them again. Blocking; safe for any number of threads."""
+
+    def __init__(
+        self,
+        settings: ConnectSettings,
+        plugins: Plugins,
+        providers: ConfigProviders,
+        *,
+        config_of: Callable[[str], Mapping[str, str]],
+        check_leads: Callable[[], object],
+        on_new_topic: Callable[[str], None],
+    ) -> None:
+        """`check_leads` raises where another worker is to do it; `on_new_topic` lets the tasks of a sink begin to read
+        the topic that letters come back by."""
+        self._check_leads = check_leads
+        self._settings = settings
+        self._config_of = config_of
+        self._on_new_topic = on_new_topic
+        self._plugins = plugins
+        self._providers = providers
+        self._lock = threading.Lock()
+        self._marks: _Marks | None = None
+
+    def page(
+        self,
+        name: str,
+        *,
+        limit: int,
+        partition: int | None = None,
+        offset: int | None = None,
+        stage: str | None = None,
+        exception: str | None = None,
+    ) -> LetterPage:
+        """The first dead letters that are meant, by partition and offset."""
+        topic = self._topic(name, self._config_of(name))
+        selection = Selection(partition=partition, from_offset=offset, stage=stage, exception=exception)
+        marks = self._known_marks()
+        listed = (shown(raw, redriven=marks.has(name, raw)) for raw, _ in self._chosen(topic, selection))
+        return LetterPage(topic=topic, records=list(islice(listed, limit)))
+
+    def redrive(self, name: str, selection: Selection, *, max_records: int, dry_run: bool) -> Redriven:
+        """Send the letters that are meant; `dry_run` only tells which."""
+        self._check_leads()
+        config = self._config_of(name)
+        topic = self._topic(name, config)
+        with self._lock:
+            marks = self._known_marks()
+            chosen: list[tuple[IncomingRecord, LetterError]] = []
+            skipped = 0
+            for raw, error in self._chosen(topic, selection):
+                if marks.has(name, raw) or redrive_count(raw.headers) >= _REDRIVES_MAX:
+                    skipped += 1
+                elif len(chosen) < max_records:
+                    chosen.append((raw, error))
+            sent = [LetterPlace(partition=raw.partition, offset=raw.offset) for raw, _ in chosen]
+            failed: list[str] = []
+            if chosen and not dry_run:
+                failed, sent = self._send(name, chosen, self._way(name, config), marks)
+        return Redriven(redriven=0 if dry_run else len(sent), skipped=skipped, records=sent, failed=failed)
+
+    def close(self) -> None:
+        """Leave nothing open."""
+        if self._marks is not None:
+            self._marks.topic.stop()
+
+    def _topic(self, name: str, config: Mapping[str, str]) -> str:
+        topic = self._providers.resolve(config).get("errors.deadletterqueue.topic.name", "").strip()
+        if not topic:
+            raise BadRequest(
+                f"Connector {name} has no dead letters: set errors.deadletterqueue.topic.name in its configuration"
+            )
+        return topic
+
+    def _chosen(self, topic: str, selection: Selection) -> Iterator[tuple[IncomingRecord, LetterError]]:
+        starts = None
+        if selection.partition is not None and selection.from_offset is not None:
+            starts = {selection.partition: selection.from_offset}
+        try:
+            for looked_at, raw in enumerate(read_letters(self._settings.kafka(), topic, starts=starts)):
+                if looked_at >= _LOOKED_AT_MAX:
+                    return
+                error = error_of(raw.headers)
+                if is_meant(selection, raw, error):
+                    yield raw, error
+        except NotFound:
+            return  # no record has failed yet
+        except ClientError as error:
+            raise ConnectError(f"The dead letters in topic {topic} could not be read: {error}") from error
+
+    def _known_marks(self) -> "_Marks":
+        if self._marks is None:
+            marks = _Marks(self._settings)
+            marks.topic.start()
+            self._marks = marks
+        self._marks.topic.read_to_end()
+        return self._marks
+
+    def _way(self, name: str, config: Mapping[str, str]) -> "_Way":
+        resolved = self._providers.resolve(config)
+        if issubclass(self._plugins.connector(resolved["connector.class"]), SinkConnector):
+            self._create_topic(name)
+            topics = [part.strip() for part in resolved.get("topics", "").split(",") if part.strip()]
+            return _ToSink(name, topics)
+        source = SourceConnectorConfig.parse({**resolved, "errors.tolerance": "none", "errors.log.enable": "false"})
+        return _ThroughSource(source, self._plugins, self._settings)
+
+    def _create_topic(self, name: str) -> None:
+        admin, topic = Admin(self._settings.kafka()), redrive_topic(name)
+        if topic in admin.topic_names():
+            return
+        try:
+            admin.create_topic(topic, partitions=1, configs=_FOREVER)
+        except AlreadyExists:
+            pass
+        self._on_new_topic(name)
+
+    def _send(
+        self, name: str, chosen: Sequence[tuple[IncomingRecord, LetterError]], way: "_Way", marks: "_Marks"
+    ) -> tuple[list[str], list[LetterPlace]]:
+        producer = TransactionalProducer(
+            self._settings.kafka(), transactional_id=f"{self._settings.group_id}-redrive-{name}"
+        )
+        failed: list[str] = []
+        sent: list[LetterPlace] = []
+        try:
+            producer.init()
+            for start in range(0, len(chosen), _TRANSACTION_LETTERS):
+                part = chosen[start : start + _TRANSACTION_LETTERS]
+                ready = [(raw, way(raw, error)) for raw, error in part]
+                failed += [text for _, text in ready if isinstance(text, str)]
+                good = [(raw, record) for raw, record in ready if isinstance(record, OutgoingRecord)]
+                _transaction(producer, [*(record for _, record in good), *(marks.mark(name, raw) for raw, _ in good)])
+                sent += [LetterPlace(partition=raw.partition, offset=raw.offset) for raw, _ in good]
+        except ClientError as error:
+            raise ConnectError(f"{len(sent)} dead letters were sent again, then the cluster failed: {error}") from error
+        finally:
+            producer.close()
+        return failed, sent
+
+
+def _transaction(producer: TransactionalProducer, records: Sequence[OutgoingRecord]) -> None:
+    producer.begin()
+    try:
+        for record in records:
+            producer.send(record)
+        producer.commit()
+    except ClientError:
+        producer.abort()
+        raise
+
+
+_Way = Callable[[IncomingRecord, LetterError], OutgoingRecord | str]
+"""How a letter is sent again; the words for why it cannot be."""
+
+
+class _ToSink:
+    def __init__(self, connector: str, topics: Sequence[str]) -> None:
+        self._topic = redrive_topic(connector)
+        self._topics = topics
+
+    def __call__(self, raw: IncomingRecord, error: LetterError) -> OutgoingRecord | str:
+        first = error.topic or (self._topics[0] if len(self._topics) == 1 else None)
+        if first is None:
+            return (
+                f"{raw.partition}-{raw.offset}: the letter does not tell its topic: "
+                "set errors.deadletterqueue.context.headers.enable=true"
+            )
+        headers = [header for header in raw.headers if not header[0].startswith(PREFIX)]
+        return OutgoingRecord(
+            topic=self._topic,
+            key=raw.key,
+            value=raw.value,
+            headers=redriven_headers(headers, topic=first, partition=error.partition, offset=error.offset),
+            timestamp_ms=raw.timestamp_ms if raw.timestamp_type else None,
+        )
+
+
+class _ThroughSource:
+    def __init__(self, config: SourceConnectorConfig, plugins: Plugins, settings: ConnectSettings) -> None:
+        counters, stopping = TaskCounters(), Stopping()
+        policy = ErrorPolicy(config, task=config.name, counters=counters, stopping=stopping)
+        conversion = conversion_of(config, plugins, settings)
+        self._pipeline = SourcePipeline(conversion, policy, counters=counters, dead_letters=None)
+
+    def __call__(self, raw: IncomingRecord, _: LetterError) -> OutgoingRecord | str:
+        place = f"{raw.partition}-{raw.offset}"
+        try:
+            record = record_of(raw.value or b"")
+            if record is None:
+                return f"{place}: the source could make no record of what it had read"
+            sent, _origins = self._pipeline.outgoing([record])
+        except (msgspec.DecodeError, ConnectError) as error:
+            cause = error.__cause__ if isinstance(error, ToleranceExceeded) else error
+            return f"{place}: {cause}"
+        return sent[0] if sent else f"{place}: a transform drops it"
+
+
+class _Marks:
+    """Which letters were sent again, as a compacted topic tells."""
+
+    def __init__(self, settings: ConnectSettings) -> None:
+        plan = TopicPlan(name=settings.redrive_storage_topic, key="redrive.storage.topic", partitions=1)
+        self.topic = CompactedTopic(settings.kafka(), plan, self._apply)
+        self._known: set[bytes] = set()
+
+    def has(self, connector: str, raw: IncomingRecord) -> bool:
+        """Whether a letter was sent again."""
+        return _mark(connector, raw) in self._known
+
+    def mark(self, connector: str, raw: IncomingRecord) -> OutgoingRecord:
+        """The record that says so."""
+        return OutgoingRecord(topic=self.topic.plan.name, key=_mark(connector, raw), value=b"{}")
+
+    def _apply(self, record: IncomingRecord) -> None:
+        if record.key is not None:
+            self._known.add(record.key)
+
+
+def _mark(connector: str, raw: IncomingRecord) -> bytes:
+    return msgspec.json.encode([connector, raw.topic, raw.partition, raw.offset])

@@ -1,0 +1,107 @@
+"""Dead letters as somebody looks at them: where each comes from, why it failed, whether it was sent again."""
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from connect.runtime.failures.dead_letter import PREFIX
+from connect.runtime.failures.redrive_topic import redrive_count
+from connect.runtime.redrive.pages import LetterError, LetterView, Selection
+from core_broker.client.admin import Admin
+from core_broker.client.consumer import Place
+from core_broker.client.reader import Reader
+from core_broker.client.records import Header, IncomingRecord
+from core_broker.client.settings import ClientSettings
+
+_BATCH: Final = 500
+_WAIT_MS: Final = 200
+_SHOWN_BYTES_MAX: Final = 65_536
+
+
+def is_meant(selection: Selection, raw: IncomingRecord, error: LetterError) -> bool:
+    """Whether a selection means a letter."""
+    places = {(place.partition, place.offset) for place in selection.offsets}
+    if places and (raw.partition, raw.offset) not in places:
+        return False
+    if selection.partition not in (None, raw.partition) or selection.stage not in (None, error.stage):
+        return False
+    if selection.exception is not None and not _is_class(error.exception, selection.exception):
+        return False
+    low = selection.from_offset if selection.from_offset is not None else 0
+    return low <= raw.offset and (selection.to_offset is None or raw.offset <= selection.to_offset)
+
+
+def _is_class(name: str | None, wanted: str) -> bool:
+    return name is not None and (name == wanted or name.rpartition(".")[2] == wanted)
+
+
+def error_of(headers: Sequence[Header]) -> LetterError:
+    """What a letter's headers tell; of several failures the last."""
+    told: dict[str, str | None] = {}
+    for name, value in headers:
+        if name.startswith(PREFIX):
+            told[name.removeprefix(PREFIX)] = None if value is None else value.decode(errors="replace")
+    return LetterError(
+        stage=told.get("stage"),
+        class_name=told.get("class.name"),
+        exception=told.get("exception.class.name"),
+        message=told.get("exception.message"),
+        stacktrace=told.get("exception.stacktrace"),
+        topic=told.get("topic"),
+        partition=_number(told.get("partition")),
+        offset=_number(told.get("offset")),
+        connector=told.get("connector.name"),
+        task=_number(told.get("task.id")),
+    )
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdigit() else None
+
+
+def read_letters(
+    settings: ClientSettings, topic: str, *, starts: Mapping[int, int] | None = None
+) -> Iterator[IncomingRecord]:
+    """Every letter that is there now, by partition and offset; from where `starts` says."""
+    admin = Admin(settings)
+    count = len(admin.topics([topic])[0].partitions)
+    places: list[Place] = [(topic, number) for number in range(count)]
+    firsts, ends = admin.offsets(places, "earliest"), admin.committed_ends(places)
+    reader = Reader(settings, isolation_level="read_committed")
+    try:
+        for place in places:
+            first = max(firsts[place], (starts or {}).get(place[1], 0))
+            if first < ends[place]:
+                reader.start({place: first})
+                yield from _until(reader, place, ends[place])
+    finally:
+        reader.close()
+
+
+def _until(reader: Reader, place: Place, end: int) -> Iterator[IncomingRecord]:
+    while reader.positions[place] < end:
+        yield from (record for record in reader.read(_BATCH, timeout_ms=_WAIT_MS) if record.offset < end)
+
+
+def shown(raw: IncomingRecord, *, redriven: bool) -> LetterView:
+    """A letter as it is told."""
+    encoding = "utf-8"
+    key, value = raw.key, raw.value
+    try:
+        texts = [None if data is None else data[:_SHOWN_BYTES_MAX].decode() for data in (key, value)]
+    except UnicodeDecodeError:
+        encoding = "base64"
+        texts = [None if data is None else base64.b64encode(data[:_SHOWN_BYTES_MAX]).decode() for data in (key, value)]
+    own = [(name, data) for name, data in raw.headers if not name.startswith(PREFIX)]
+    return LetterView(
+        partition=raw.partition,
+        offset=raw.offset,
+        timestamp=raw.timestamp_ms if raw.timestamp_type else None,
+        key=texts[0],
+        value=texts[1],
+        encoding=encoding,
+        headers=[(name, None if data is None else data.decode(errors="backslashreplace")) for name, data in own],
+        error=error_of(raw.headers),
+        redriven=redriven,
+        redrive_count=redrive_count(raw.headers),
+    )

@@ -1,0 +1,1 @@
+"""Tasks: records between a connector and Kafka."""

@@ -1,0 +1,58 @@
+"""The converters and transforms of one connector, made from its configuration and the worker's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from connect.api.config import Config
+from connect.api.converter import Converter, HeaderConverter
+from connect.runtime.configuration.connector_config import ConnectorConfig
+from connect.runtime.configuration.plugins import Plugins
+from connect.settings import ConnectSettings
+from connect.transforms.chain import Chain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversion:
+    """What stands between the bytes of a topic and a task."""
+
+    key: Converter
+    value: Converter
+    headers: HeaderConverter
+    chain: Chain
+
+    def close(self) -> None:
+        """Leave nothing open."""
+        for part in (self.key, self.value, self.headers, self.chain):
+            part.close()
+
+
+def conversion_of(config: ConnectorConfig, plugins: Plugins, settings: ConnectSettings) -> Conversion:
+    """Make them; ConfigError when one cannot be."""
+    key_class, key_options = _named(config, "key.converter", settings.key_converter, settings.key_converter_properties)
+    value_class, value_options = _named(
+        config, "value.converter", settings.value_converter, settings.value_converter_properties
+    )
+    header_class, header_options = _named(
+        config, "header.converter", settings.header_converter, settings.header_converter_properties
+    )
+    return Conversion(
+        key=plugins.converter(key_class)(key_options, is_key=True),
+        value=plugins.converter(value_class)(value_options, is_key=False),
+        headers=plugins.header_converter(header_class)(header_options),
+        chain=Chain(config.given, plugins.transform, plugins.predicate),
+    )
+
+
+def _named(
+    config: Config, key: str, worker_class: str, worker_options: tuple[tuple[str, str], ...]
+) -> tuple[str, Mapping[str, str]]:
+    """A class and its options: the worker's options are for the worker's class only."""
+    named = config.given.get(key)
+    return (named.strip(), config.below(f"{key}.")) if named else (worker_class, dict(worker_options))
+
+
+def class_name_of(plugin: object) -> str:
+    """What a plugin is called in headers and logs: Kafka Connect's name, where it has one."""
+    kind = type(plugin)
+    aliases: tuple[str, ...] = getattr(kind, "aliases", ())
+    return aliases[0] if aliases else f"{kind.__module__}.{kind.__qualname__}"

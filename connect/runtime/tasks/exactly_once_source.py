@@ -1,0 +1,207 @@
+"""Runs the task of a source, exactly once: records and offsets become visible in one transaction, or not at all."""
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from typing_extensions import override
+
+from connect.api.data import Value
+from connect.api.errors import ConnectError
+from connect.api.record import SourceRecord
+from connect.runtime.configuration.client_overrides import producer_properties
+from connect.runtime.models import FENCED
+from connect.runtime.patience import connect_error, patiently
+from connect.runtime.tasks.source_context import RequestedTransaction
+from connect.runtime.tasks.source_work import SourceWork, last_offsets
+from connect.runtime.tasks.work import Ground
+from connect.stores.offsets import offset_key, offset_value
+from core_broker.client.errors import ClientError, Fatal
+from core_broker.client.records import OutgoingRecord
+from core_broker.client.settings import Configuration
+from core_broker.client.transactional_producer import AbortNeeded, TransactionalProducer
+from core_broker.errors import ErrorCode
+
+log = logging.getLogger(__name__)
+
+_DEFAULTS: Final[Configuration] = {
+    "message.max.bytes": 100_000_000,
+    "partitioner": "murmur2_random",  # as Java's producers do, and as the offsets' topic needs it
+    "reconnect.backoff.max.ms": 1_000,
+}
+_PAUSE_SECONDS: Final = 0.5
+_TAKEN_OVER: Final = (-144, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)
+"""librdkafka's own word for it, and the cluster's."""
+Offsets = Sequence[tuple[Mapping[str, Value], Mapping[str, Value]]]
+_TRANSACTION_RECORDS_MAX: Final = 100_000
+"""A transaction that grows beyond this is committed before its time: it is kept in memory until it is safe."""
+
+
+def transactional_id(group_id: str, connector: str, task: int) -> str:
+    """Whose transactions a task's are: whoever begins last with an id has it alone."""
+    return f"{group_id}-{connector}-{task}"
+
+
+class ExactlyOnceSource(SourceWork):
+    """Gathers what was polled, and commits it with its offsets where `transaction.boundary` says."""
+
+    _producer: TransactionalProducer | None = None
+
+    def __init__(self, ground: Ground) -> None:
+        self._requested = RequestedTransaction()
+        is_requested = ground.config.given.get("transaction.boundary", "").strip() == "connector"
+        super().__init__(ground, transaction=self._requested if is_requested else None)
+        self._gathered: list[SourceRecord] = []
+        """What is polled and not yet visible, with what transforms will drop."""
+
+    @override
+    def open(self) -> None:
+        settings = self.ground.world.settings
+        self._boundary = self.config.transaction_boundary
+        interval_ms = self.config.transaction_boundary_interval_ms or settings.offset_flush_interval_ms
+        self._interval = interval_ms / 1000
+        self._next_commit = time.monotonic() + self._interval
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Take the id over: what was under way with it is settled then, and its offsets are the last ones."""
+        settings, plan = self.ground.world.settings, self.ground.plan
+        if self._producer is not None:
+            self._producer.close()
+        properties = producer_properties(settings, self.config.given)
+        self._producer = TransactionalProducer(
+            self.ground.kafka(properties, role="producer"),
+            transactional_id=transactional_id(settings.group_id, plan.id.connector, plan.id.task),
+            defaults=_DEFAULTS,
+        )
+        try:
+            self._producer.init()
+        except ClientError as error:
+            raise connect_error("The task could not begin its transactions", error) from error
+        self.offsets.refresh()
+
+    @override
+    def turn(self) -> None:
+        records = self.poll()
+        if self._boundary == "connector":
+            self._as_requested(records)
+        else:
+            self._gathered += records
+        if self._is_due(records):
+            self._commit()
+
+    def _is_due(self, records: Sequence[SourceRecord]) -> bool:
+        if len(self._gathered) >= _TRANSACTION_RECORDS_MAX and self._boundary != "connector":
+            return True
+        match self._boundary:
+            case "poll":
+                return bool(records)
+            case "interval":
+                return bool(self._gathered) and time.monotonic() >= self._next_commit
+            case _:
+                return False
+
+    def _as_requested(self, records: Sequence[SourceRecord]) -> None:
+        """End transactions where the source says so."""
+        for record in records:
+            self._gathered.append(record)
+            self._end(commits=self._requested.end_after(record))
+        self._end(commits=self._requested.polled())
+
+    def _end(self, *, commits: bool | None) -> None:
+        if commits:
+            self._commit()
+        elif commits is False:
+            # What is aborted is not sent at all; its offsets count, as the source has moved on.
+            self._write((), self._gathered)
+            self._gathered = []
+
+    @override
+    def rest(self) -> None:
+        if self._gathered and self._boundary != "connector":
+            self._commit()
+        self.stopping.wait(0.1)
+
+    @override
+    def finish(self) -> None:
+        if self._gathered and self._boundary != "connector":
+            self._commit()
+
+    @override
+    def close(self) -> None:
+        if self._producer is not None:
+            self._producer.close()
+        super().close()
+
+    def _commit(self) -> None:
+        self._next_commit = time.monotonic() + self._interval
+        if not self._gathered:
+            return
+        sent, origins = self.prepared(self._gathered)
+        self.settle_letters()
+        offsets = self._write(sent, self._gathered)
+        self.counters.source_record_write += len(origins)
+        if self.tells_offsets:
+            self.task.delivered(origins, offsets)
+        if self.tells_records:
+            for record in self._gathered:
+                self.task.commit_record(record)
+        self._gathered = []
+        self.task.commit()
+
+    def _write(self, sent: Sequence[OutgoingRecord], records: Sequence[SourceRecord]) -> Sequence[int]:
+        """One transaction; the same again until it is known to be committed. Where its records are."""
+        changes = last_offsets(records)
+        before = self._stored(changes)
+        written: Sequence[int] = [-1] * len(sent)
+        while True:
+            self.stopping.check()
+            try:
+                written = self._attempt(sent, self._offset_records(changes))
+                break
+            except ClientError as error:
+                self.counters.offset_commit_failures += 1
+                self._recover(error)
+            # It may have been committed although nobody said so: then its offsets are there.
+            if before != changes and self._stored(changes) == changes:
+                break
+        self.counters.offset_commit_completion += 1
+        return written
+
+    def _attempt(self, records: Sequence[OutgoingRecord], offsets: Sequence[OutgoingRecord]) -> Sequence[int]:
+        producer = self._producer
+        assert producer is not None, "open comes first"
+        written = [-1] * len(records) if self.tells_offsets else []
+        producer.begin()
+        for index, record in enumerate(records):
+            producer.send(record, written_at=partial(written.__setitem__, index) if self.tells_offsets else None)
+        for record in offsets:
+            producer.send(record)
+        producer.commit()
+        return written
+
+    def _recover(self, error: ClientError) -> None:
+        """Make sure that the transaction is over, one way or the other; raises when it makes no sense to try again."""
+        if isinstance(error, Fatal) and error.code in _TAKEN_OVER:
+            raise ConnectError(f"{FENCED}: {error}") from error
+        if isinstance(error, AbortNeeded) and error.is_refusal:
+            raise ConnectError(f"The transaction failed: {error}") from error
+        extra = {"task": str(self.ground.plan.id), "reason": str(error)}
+        log.warning("a transaction did not succeed: it is tried again", extra=extra)
+        self.stopping.wait_or_raise(_PAUSE_SECONDS)
+        self.stopping.check()  # whoever lost the task must not take its id over
+        patiently(self._begin_anew, self.stopping, what="beginning transactions")
+
+    def _offset_records(self, changes: Offsets) -> list[OutgoingRecord]:
+        connector, topic = self.ground.plan.id.connector, self.offsets.topic
+        return [
+            OutgoingRecord(topic=topic, key=offset_key(connector, partition), value=offset_value(offset))
+            for partition, offset in changes
+        ]
+
+    def _stored(self, changes: Offsets) -> Offsets:
+        """The offsets of the same parts, as they are in the topic."""
+        connector = self.ground.plan.id.connector
+        return [(partition, self.offsets.get(connector, partition) or {}) for partition, _ in changes]

@@ -1,0 +1,383 @@
+"""Runs the task of a sink: read, convert, transform, put; commit only what the sink has made durable."""
+
+import logging
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from typing_extensions import override
+
+from connect.api.errors import ConfigError, ConnectError
+from connect.api.record import SinkRecord
+from connect.api.sink import Place, SinkTask
+from connect.runtime.configuration.client_overrides import consumer_properties, max_poll_records
+from connect.runtime.configuration.connector_config import SinkConnectorConfig
+from connect.runtime.failures.redrive_topic import redrive_topic
+from connect.runtime.patience import patiently
+from connect.runtime.stopping import Stopped
+from connect.runtime.tasks.bisection import isolate
+from connect.runtime.tasks.sink_context import TaskSinkContext
+from connect.runtime.tasks.sink_pipeline import SinkPipeline
+from connect.runtime.tasks.sink_topics import REFRESH_SECONDS, SinkTopics
+from connect.runtime.tasks.work import OUTAGES, Ground, Work
+from core_broker.client.admin import Admin
+from core_broker.client.errors import ClientError
+from core_broker.client.group_consumer import BEGINNING, Commit, GroupConsumer
+from core_broker.client.records import IncomingRecord
+from core_broker.client.settings import Configuration
+
+log = logging.getLogger(__name__)
+
+_TURN_MS: Final = 200
+_RETRY_MS_MIN, _RETRY_MS_MAX = 200, 5_000
+_DEFAULTS: Final[Configuration] = {
+    "auto.offset.reset": "earliest",
+    "allow.auto.create.topics": True,
+    "session.timeout.ms": 10_000,
+    "topic.metadata.refresh.interval.ms": 30_000,
+    "fetch.queue.backoff.ms": 2,
+    "queued.max.messages.kbytes": 32_768,
+    "fetch.error.backoff.ms": 100,
+    "reconnect.backoff.max.ms": 1_000,
+}
+
+
+class SinkWork(Work):
+    """The work of one sink task."""
+
+    def __init__(self, ground: Ground) -> None:
+        assert isinstance(ground.config, SinkConnectorConfig)
+        self._ground = ground
+        self._config = ground.config
+        self._counters = ground.counters
+        self._stopping = ground.stopping
+        self._consumer: GroupConsumer | None = None
+        self._pipeline = SinkPipeline(
+            ground.conversion,
+            ground.policy,
+            counters=ground.counters,
+            dead_letters=ground.dead_letters,
+            redriven=redrive_topic(ground.plan.id.connector),
+        )
+        self._context = TaskSinkContext(
+            ground.plan.id, stopping=ground.stopping, consumer=lambda: self._client, report=self.report
+        )
+        self._sink_topics = SinkTopics(self._config, ground.plan.id.connector)
+        self._task: SinkTask = ground.connector.task_class(ground.task_config, self._context)  # type: ignore[attr-defined]
+        self._batch_max = max_poll_records(ground.world.settings, ground.config.given)
+        self._interval = ground.world.settings.offset_flush_interval_ms / 1000
+        self._next_commit = time.monotonic() + self._interval
+        self._next_look = 0.0
+        self._topics: list[str] = []
+        self._seen_topics: set[str] = set()
+        self._positions: dict[Place, int] = {}
+        """The next offset of each partition, of records that were put."""
+        self._committed: dict[Place, int] = {}
+        self._batch: Sequence[IncomingRecord] = ()
+        self._trouble: Exception | None = None
+        self._is_careful = False
+        """Set when a flush failed: batches are then put and flushed one by one, to find whose fault it is."""
+
+    # --- life ---
+
+    @override
+    def start(self) -> None:
+        if self._ground.dead_letters is not None:
+            self._ground.dead_letters.start()
+        self._task.start()
+        consumer = self._ground.kafka(
+            consumer_properties(self._ground.world.settings, self._config.given), role="consumer"
+        )
+        self._group = consumer.properties.get("group.id", f"connect-{self._ground.plan.id.connector}")
+        self._instance = f"connector-consumer-{self._ground.plan.id}"
+        self._settings = consumer
+        self._consumer = GroupConsumer(
+            consumer,
+            group_id=self._group,
+            defaults={**_DEFAULTS, "group.instance.id": self._instance},
+            properties={},
+        )
+        self._subscribe()
+
+    @override
+    def turn(self) -> None:
+        self._refresh_topics()
+        if self._context.wants_commit or time.monotonic() >= self._next_commit:
+            self._commit()
+        records = self._read(_TURN_MS)
+        self._counters.sink_record_read += len(records)
+        self._batch = records
+        self._deliver(self._pipeline.records(records))
+        for record in records:
+            self._positions[record.topic, record.partition] = record.offset + 1
+        self._apply_rewinds()
+        if self._is_careful and records:
+            self._commit()
+
+    @override
+    def rest(self) -> None:
+        consumer = self._client
+        consumer.pause()
+        self._read(_TURN_MS)
+        if time.monotonic() >= self._next_commit:
+            self._commit()
+
+    def resume(self) -> None:
+        """Read again after a rest."""
+        self._client.resume()
+
+    @override
+    def finish(self) -> None:
+        self._commit(is_last=True)
+
+    @override
+    def close(self) -> None:
+        try:
+            if self._consumer is not None:
+                if self._positions and not self._stopping.is_cancelled:
+                    self._close_places(tuple(self._positions))
+                self._consumer.close()
+                if not self._stopping.is_cancelled:
+                    self._leave()
+        finally:
+            self._consumer = None
+            self._task.stop()
+            self._ground.close()
+
+    def _leave(self) -> None:
+        """Members with a name of their own are missed only after a while: say that this one does not come back."""
+        try:
+            Admin(self._settings).remove_member(self._group, self._instance)
+        except ClientError as error:
+            log.info("the group was not told that a member has left", extra={"reason": str(error)})
+
+    # --- reading ---
+
+    @property
+    def _client(self) -> GroupConsumer:
+        assert self._consumer is not None, "start comes first"
+        return self._consumer
+
+    def _read(self, timeout_ms: int) -> list[IncomingRecord]:
+        try:
+            records = self._client.read(self._batch_max, timeout_ms=timeout_ms)
+        except ClientError as error:
+            raise ConnectError(f"Reading failed: {error}") from error
+        if self._trouble is not None:
+            trouble, self._trouble = self._trouble, None
+            raise trouble
+        return records
+
+    def _subscribe(self) -> None:
+        self._topics = patiently(self._wanted_topics, self._stopping, what="listing topics")
+        self._client.subscribe(
+            self._topics or [_nothing(self._ground.plan.id.connector)], starts=self._given, revoked=self._taken
+        )
+
+    def _wanted_topics(self) -> list[str]:
+        return self._sink_topics.chosen(self._client.topics() if self._sink_topics.needs_all else ())
+
+    def _refresh_topics(self) -> None:
+        """Topics that a regular expression matches may come at any time."""
+        if not self._sink_topics.may_change or time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + REFRESH_SECONDS
+        try:
+            if self._wanted_topics() != self._topics:
+                self._subscribe()
+        except ClientError as error:
+            log.warning("topics could not be listed", extra={"reason": str(error)})
+
+    # The group's decisions come in the middle of a read; the library swallows what these raise, so they keep it.
+
+    def _given(self, places: Sequence[Place]) -> Mapping[Place, int]:
+        self._context.taken_rewinds()
+        try:
+            self._task.open(places)
+        except Exception as error:  # noqa: BLE001 - told by the read
+            self._trouble = error
+        self._counters.partition_count = len(places)
+        starts = {place: offset for place, offset in self._context.taken_rewinds().items() if place in places}
+        self._positions = dict(starts)
+        return starts
+
+    def _taken(self, places: Sequence[Place]) -> None:
+        try:
+            if not self._stopping.is_cancelled:
+                self._commit(is_last=True)
+        except Exception as error:  # noqa: BLE001 - told by the read
+            self._trouble = error
+        self._close_places(places)
+        self._batch = [raw for raw in self._batch if (raw.topic, raw.partition) not in places]
+
+    def _close_places(self, places: Collection[Place]) -> None:
+        try:
+            self._task.close(places)
+        except Exception as error:  # noqa: BLE001 - told by the read
+            self._trouble = error
+        for place in places:
+            self._positions.pop(place, None)
+            self._committed.pop(place, None)
+        self._counters.partition_count = 0
+
+    # --- putting ---
+
+    def _deliver(self, records: list[SinkRecord]) -> None:
+        self._track_topics(records)
+        attempts = 0
+        while True:
+            self._context.retry_after_ms = None
+            try:
+                self._put(records)
+                break
+            except Stopped:
+                raise
+            except OUTAGES as error:
+                attempts += 1
+                records = self._after_outage(records, error, attempts)
+            except Exception as error:  # noqa: BLE001 - connectors are anybody's code
+                self._refused(records, error)
+                break
+        if attempts:
+            self._client.resume()
+        self._counters.sink_record_send += len(records)
+
+    def _put(self, records: Sequence[SinkRecord]) -> None:
+        self._stopping.check()
+        began = time.monotonic()
+        self._task.put(records)
+        if self._is_careful:
+            self._task.flush(self._after(records))
+        took = (time.monotonic() - began) * 1000
+        self._counters.put_batches += 1
+        self._counters.put_batch_ms_sum += took
+        self._counters.put_batch_ms_max = max(self._counters.put_batch_ms_max, took)
+
+    def _after(self, records: Sequence[SinkRecord]) -> dict[Place, int]:
+        """The next offsets, should these records be the last that were put."""
+        return {**self._positions, **{record.place: record.original_offset + 1 for record in records}}
+
+    def _after_outage(self, records: list[SinkRecord], error: Exception, attempts: int) -> list[SinkRecord]:
+        """Wait, still a member of the group, and give what of the records is still this task's."""
+        delay_ms = self._context.retry_after_ms or min(_RETRY_MS_MIN << min(attempts - 1, 10), _RETRY_MS_MAX)
+        if attempts == 1:
+            extra = {"task": str(self._ground.plan.id), "error": str(error), "records": len(records)}
+            log.warning("the other side does not take records: they are put again until it does", extra=extra)
+        self._client.pause()
+        deadline = time.monotonic() + delay_ms / 1000
+        while (left := deadline - time.monotonic()) > 0:
+            if self._stopping.is_asked:
+                raise Stopped
+            self._read(min(int(left * 1000) + 1, _TURN_MS))
+        held = set(self._client.assigned)
+        return [record for record in records if record.place in held]
+
+    def _refused(self, records: list[SinkRecord], error: Exception) -> None:
+        """The sink cannot take a batch, and not because the other side is away: find whose fault it is, if allowed."""
+        is_about_records = self._ground.policy.tolerates and self._config.errors_put_bisect_enable
+        if not is_about_records or isinstance(error, ConfigError):
+            raise ConnectError("Exiting WorkerSinkTask due to unrecoverable exception.") from error
+
+        def put(part: Sequence[SinkRecord]) -> None:
+            attempts = 0
+            while True:
+                try:
+                    self._task.put(part)
+                    self._task.flush(self._after(part))
+                    return
+                except OUTAGES as outage:
+                    attempts += 1
+                    self._after_outage(list(part), outage, attempts)
+
+        isolate(records, error, put=put, bad=self.report)
+        self._client.resume()
+
+    def report(self, record: SinkRecord, error: Exception) -> None:
+        """One record is bad: a dead letter, or the end of the task."""
+        raw = next((raw for raw in self._batch if _is_same(raw, record)), None) or self._pipeline.raw_again(record)
+        self._pipeline.refused(raw, error)
+
+    def _track_topics(self, records: Sequence[SinkRecord]) -> None:
+        if not self._ground.world.settings.topic_tracking_enable:
+            return
+        for topic in {record.original_topic for record in records} - self._seen_topics:
+            self._seen_topics.add(topic)
+            self._ground.world.statuses.put_topic(topic, self._ground.plan.id)
+
+    # --- committing ---
+
+    def _commit(self, *, is_last: bool = False) -> None:
+        self._context.wants_commit = False
+        self._next_commit = time.monotonic() + self._interval
+        lag = self._client.lag(self._positions)
+        self._counters.sink_record_lag_max = -1 if lag is None else lag
+        if self._ground.dead_letters is not None:
+            self._ground.dead_letters.settle(self._counters)
+        if self._stopping.is_cancelled or not self._positions:
+            return
+        try:
+            durable = self._task.pre_commit(dict(self._positions))
+        except Exception as error:  # noqa: BLE001 - connectors are anybody's code
+            self._rewind_after(error, is_last=is_last)
+            return
+        self._is_careful = False
+        self._apply_rewinds()
+        self._write_commit(self._acceptable(durable))
+
+    def _acceptable(self, durable: Mapping[Place, int]) -> dict[Place, int]:
+        """Of what a sink says, that which can be true, and is new."""
+        accepted = {}
+        for place, offset in durable.items():
+            position = self._positions.get(place)
+            if position is None or offset > position:
+                extra = {"topic": place[0], "partition": place[1], "offset": offset, "position": position}
+                log.warning("a sink says that it has made records durable which it was not given", extra=extra)
+            elif offset != self._committed.get(place):
+                accepted[place] = offset
+        return accepted
+
+    def _write_commit(self, offsets: Mapping[Place, int]) -> None:
+        if not offsets or self._stopping.is_cancelled:
+            return
+        try:
+            self._client.commit({place: Commit(offset) for place, offset in offsets.items()})
+        except ClientError as error:
+            self._counters.offset_commit_failures += 1
+            log.warning("offsets were not committed: they are with the next ones", extra={"reason": str(error)})
+            return
+        self._committed.update(offsets)
+        self._counters.offset_commit_completion += 1
+
+    def _rewind_after(self, error: Exception, *, is_last: bool) -> None:
+        """What was put may not be durable: read it again, unless this is the end."""
+        self._counters.offset_commit_failures += 1
+        extra = {"task": str(self._ground.plan.id), "error": f"{type(error).__name__}: {error}"}
+        log.warning("a sink could not make records durable: they are put again", extra=extra)
+        if is_last:
+            return
+        self._is_careful = not isinstance(error, OUTAGES)
+        known = patiently(lambda: self._client.committed(self._positions), self._stopping, what="reading commits")
+        starts = {place: known[place].offset if place in known else BEGINNING for place in self._positions}
+        self._client.seek(starts)
+        self._positions = {place: offset for place, offset in starts.items() if offset >= 0}
+        self._stopping.wait(_RETRY_MS_MIN / 1000)
+
+    def _apply_rewinds(self) -> None:
+        if self._context.rewinds:
+            wanted = self._context.taken_rewinds()
+            held = {place: offset for place, offset in wanted.items() if place in self._client.assigned}
+            self._client.seek(held)
+            self._positions.update(held)
+
+
+def _is_same(raw: IncomingRecord, record: SinkRecord) -> bool:
+    return (raw.offset, raw.partition, raw.topic) == (
+        record.original_offset,
+        record.original_partition,
+        record.original_topic,
+    )
+
+
+def _nothing(connector: str) -> str:
+    """A topic that does not exist: a member of a group must want something."""
+    return f"connect-{connector}-has-no-topics-yet"

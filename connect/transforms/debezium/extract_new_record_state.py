@@ -1,0 +1,214 @@
+"""Takes the new state of a row out of Debezium's envelope."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+from typing_extensions import override
+
+from connect.api.config import BOOLEAN, LIST, STRING, Kind, Problem, one_of, option, optional
+from connect.api.data import OPTIONAL_STRING, Field, Schema, Type, Value
+from connect.api.data import STRING as STRING_SCHEMA
+from connect.api.errors import ConfigError
+from connect.api.record import Header, Record
+from connect.api.transform import R, Transform
+from connect.transforms.debezium.dropped_fields import DroppedFields
+from connect.transforms.debezium.envelope import (
+    AFTER,
+    BEFORE,
+    DELETE,
+    OPERATION,
+    TRUNCATE,
+    Reference,
+    is_envelope,
+    references,
+    text_field,
+)
+from connect.transforms.field_path import Path, value_at
+from connect.transforms.options import NullConfig, as_given
+from connect.transforms.sides import BySchema, Side
+from connect.transforms.structs import Defaults, copied, defaults_of, rebuilt
+
+_DELETED: Final = "__deleted"
+_WORD: Final = Kind(name="string", wire=2, read=lambda text: text.lower(), write=str, allowed="a word")
+
+
+class _Mode(NamedTuple):
+    on_delete: str
+    """drop, null (the schema stays), tombstone (without schema) or rewrite."""
+    keeps_tombstones: bool
+
+
+_MODES: Final = {
+    "drop": _Mode("drop", keeps_tombstones=False),
+    "tombstone": _Mode("null", keeps_tombstones=False),
+    "rewrite": _Mode("rewrite", keeps_tombstones=False),
+    "rewrite-with-tombstone": _Mode("rewrite", keeps_tombstones=True),
+    "delete-to-tombstone": _Mode("tombstone", keeps_tombstones=False),
+}
+_OLD_MODES: Final = {"drop": "drop", "none": "null", "rewrite": "rewrite"}
+
+
+class ExtractNewRecordStateConfig(NullConfig):
+    """Options of ExtractNewRecordState."""
+
+    delete_tombstone_handling_mode: str | None = option(optional(_WORD), default=None, check=one_of(*_MODES))
+    """What becomes of deletions and of the tombstones behind them. drop: both are dropped. tombstone (the default):
+    the deletion becomes a record without value, the tombstone is dropped. rewrite: the deletion becomes the last state
+    with __deleted=true, the tombstone is dropped. rewrite-with-tombstone: as rewrite, but the tombstone stays.
+    delete-to-tombstone: the deletion becomes a tombstone that has no schema either."""
+    drop_tombstones: bool | None = option(optional(BOOLEAN), default=None)
+    """The old way to say whether tombstones are dropped (true)."""
+    delete_handling_mode: str | None = option(optional(_WORD), default=None, check=one_of(*_OLD_MODES))
+    """The old way to say what becomes of deletions: drop (the default), none (a record without value), rewrite."""
+    add_fields: tuple[str, ...] = option(LIST, default=())
+    """Fields of the envelope to add to the value: op,source.ts_ms,lsn:position."""
+    add_fields_prefix: str = option(STRING, default="__")
+    """What their names begin with."""
+    add_headers: tuple[str, ...] = option(LIST, default=())
+    """Fields of the envelope to add as headers."""
+    add_headers_prefix: str = option(STRING, default="__")
+    """What their names begin with."""
+    route_by_field: str = option(STRING, default="")
+    """A field of the row whose value becomes the topic; empty: the topic stays."""
+
+    drop_fields_header_name: str = option(STRING, default="")
+    """The header with a list of fields to take away; empty: none are."""
+    drop_fields_from_key: bool = option(BOOLEAN, default=False)
+    """Whether they are taken from the key as well."""
+    drop_fields_keep_schema_compatible: bool = option(BOOLEAN, default=True)
+    """Whether only optional ones are taken away."""
+
+    @property
+    def mode(self) -> _Mode:
+        """What becomes of deletions; the old options count when they are given without the new one."""
+        is_old = self.drop_tombstones is not None or self.delete_handling_mode is not None
+        if self.delete_tombstone_handling_mode is None and is_old:
+            on_delete = _OLD_MODES[self.delete_handling_mode or "drop"]
+            return _Mode(on_delete, keeps_tombstones=self.drop_tombstones is False)
+        return _MODES[self.delete_tombstone_handling_mode or "tombstone"]
+
+    def added(self, key: str) -> tuple[Reference, ...]:
+        """What `add.fields` or `add.headers` adds."""
+        texts = self.add_fields if key == "add.fields" else self.add_headers
+        return tuple(references(texts, as_given(self, f"{key}.prefix", default="__")))
+
+    @override
+    def problems(self) -> Iterable[Problem]:
+        """Names of fields that can be read."""
+        for key in ("add.fields", "add.headers"):
+            try:
+                self.added(key)
+            except ConfigError as error:
+                yield Problem(key, str(error))
+
+
+class _Plan(NamedTuple):
+    """How rows of one envelope are taken out."""
+
+    schema: Schema | None
+    row: Schema
+    defaults: Defaults
+    added: tuple[tuple[str, Path], ...]
+
+
+class ExtractNewRecordState(Transform):
+    """Takes the new state of a row out of Debezium's envelope; other records pass."""
+
+    config_class = ExtractNewRecordStateConfig
+    aliases = ("io.debezium.transforms.ExtractNewRecordState", "io.debezium.transforms.UnwrapFromEnvelope")
+
+    def __init__(self, config: Mapping[str, str]) -> None:
+        super().__init__(config)
+        options = ExtractNewRecordStateConfig.parse(config)
+        self._mode = options.mode
+        self._rewrites = self._mode.on_delete == "rewrite"
+        self._fields = options.added("add.fields")
+        self._headers = options.added("add.headers")
+        self._route_by = options.route_by_field
+        self._replace_null = options.replace_null_with_default and self._rewrites
+        self._dropped = DroppedFields(
+            options.drop_fields_header_name,
+            from_key=options.drop_fields_from_key,
+            keeps_compatible=options.drop_fields_keep_schema_compatible,
+        )
+        self._drops = bool(options.drop_fields_header_name)
+        self._afters = BySchema(lambda schema: self._plan(schema, AFTER))
+        self._befores = BySchema(lambda schema: self._plan(schema, BEFORE))
+        self._header_plans = BySchema(self._header_plan)
+
+    @override
+    def apply(self, record: R) -> R | None:
+        if record.value is None:
+            return self._tombstone(record) if self._mode.keeps_tombstones else None
+        if not is_envelope(record):
+            return record
+        row, operation = record.value.get(AFTER), record.value.get(OPERATION)
+        if operation == TRUNCATE or (row is None and operation != DELETE and record.value.get(BEFORE) is None):
+            return None
+        if row is not None:
+            schema, value = self._taken(record, row, is_deleted=False)
+        elif self._mode.on_delete == "drop":
+            return None
+        else:
+            row = record.value.get(BEFORE)
+            schema, value = self._deleted(record, row)
+        topic = (text_field(row, self._route_by) if self._route_by else None) or record.topic
+        headers = record.headers + self._added_headers(record)
+        result = replace(record, topic=topic, value_schema=schema, value=value, headers=headers)
+        return self._dropped.apply(result) if self._drops else result
+
+    def _tombstone(self, record: R) -> R:
+        added = tuple(Header(r.name, DELETE, STRING_SCHEMA) for r in self._headers if r.path == (OPERATION,))
+        return replace(record, headers=record.headers + added) if added else record
+
+    def _deleted(self, record: Record, row: Value) -> Side:
+        if self._rewrites and row is not None:
+            return self._taken(record, row, is_deleted=True)
+        if record.value_schema is None or self._mode.on_delete == "tombstone":
+            return None, None
+        return record.value_schema.field(AFTER), None
+
+    def _taken(self, record: Record, row: Value, *, is_deleted: bool) -> Side:
+        """A row with what is added to it; rows that are no structs, such as documents in text, stay as they are."""
+        envelope = record.value_schema
+        deleted = {_DELETED: "true" if is_deleted else "false"} if self._rewrites else {}
+        if envelope is None:
+            if not isinstance(row, dict):
+                return None, row
+            return None, {**row, **deleted, **_untyped(record.value, self._fields)}
+        plan = (self._befores if is_deleted else self._afters)[envelope]
+        if plan.schema is None or not isinstance(row, dict):
+            return plan.row, row
+        value = copied(row, plan.defaults)
+        value.update(deleted)
+        for name, path in plan.added:
+            value[name] = value_at(record.value, path)
+        return plan.schema, value
+
+    def _plan(self, envelope: Schema, side: str) -> _Plan:
+        row = envelope.field(side) or OPTIONAL_STRING
+        if row.type is not Type.STRUCT:
+            return _Plan(None, row, (), ())
+        typed = [(r.name, r.found_in(envelope), r.schema_in(envelope)) for r in self._fields]
+        added = [(name, path, schema) for name, path, schema in typed if schema is not None]
+        deleted = [Field(_DELETED, OPTIONAL_STRING)] if self._rewrites else []
+        fields = (*row.fields, *deleted, *(Field(name, schema) for name, _, schema in added))
+        defaults = defaults_of(row, replace_null=self._replace_null)
+        return _Plan(rebuilt(row, fields), row, defaults, tuple((name, path) for name, path, _ in added))
+
+    def _added_headers(self, record: Record) -> tuple[Header, ...]:
+        if not self._headers:
+            return ()
+        if record.value_schema is None:
+            return tuple([Header(name, value) for name, value in _untyped(record.value, self._headers).items()])
+        plan = self._header_plans[record.value_schema]
+        return tuple([Header(name, value_at(record.value, path), schema) for name, path, schema in plan])
+
+    def _header_plan(self, envelope: Schema) -> tuple[tuple[str, Path, Schema], ...]:
+        typed = ((r.name, r.found_in(envelope), r.schema_in(envelope)) for r in self._headers)
+        return tuple((name, path, schema) for name, path, schema in typed if schema is not None)
+
+
+def _untyped(envelope: Value, wanted: tuple[Reference, ...]) -> dict[str, Value]:
+    return {reference.name: value_at(envelope, reference.path) for reference in wanted}

@@ -1,0 +1,1 @@
+"""Java's dates, numbers and regular expressions, as configurations mean them."""

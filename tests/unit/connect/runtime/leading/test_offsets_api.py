@@ -1,0 +1,65 @@
+"""Offsets that users send: what is understood, and what is refused in Kafka Connect's words."""
+
+from typing import Any
+
+import pytest
+
+from connect.runtime.errors import BadRequest
+from connect.runtime.leading.offsets_api import message, parsed_sink_offsets, parsed_source_offsets
+
+_PLACE = {"kafka_topic": "t", "kafka_partition": 1}
+
+
+@pytest.mark.parametrize(
+    ("partition", "offset", "expected"),
+    [
+        (_PLACE, {"kafka_offset": 10}, {("t", 1): 10}),
+        ({**_PLACE, "kafka_partition": "1"}, {"kafka_offset": "10"}, {("t", 1): 10}),
+        (_PLACE, None, {("t", 1): None}),
+    ],
+)
+def test_offsets_of_sinks_are_numbers_or_text(partition: Any, offset: Any, expected: dict[Any, Any]) -> None:
+    assert parsed_sink_offsets([{"partition": partition, "offset": offset}]) == expected
+
+
+@pytest.mark.parametrize(
+    ("partition", "offset", "told"),
+    [
+        (None, None, "The partition for a sink connector offset cannot be null or missing"),
+        ({"kafka_topic": "t"}, None, "must contain the keys 'kafka_topic' and 'kafka_partition'"),
+        ({**_PLACE, "kafka_partition": "x"}, None, "Kafka partition value in the provided offsets: 'x'"),
+        ({**_PLACE, "kafka_partition": True}, None, "Partition values for sink connectors need to be integers"),
+        ({**_PLACE, "kafka_partition": -1}, None, "Partition values for sink connectors need to be integers"),
+        (_PLACE, {"offset": 1}, "should either be null or contain the key 'kafka_offset'"),
+        (_PLACE, {"kafka_offset": "1.5"}, "Kafka offset value in the provided offsets: '1.5'"),
+        (_PLACE, {"kafka_offset": 1 << 63}, "Offset values for sink connectors need to be integers"),
+    ],
+)
+def test_wrong_offsets_of_sinks_are_refused(partition: Any, offset: Any, told: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        parsed_sink_offsets([{"partition": partition, "offset": offset}])
+    assert told in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"offset": {}}, "cannot be null or missing"),
+        ({"partition": {"a": 1}, "offset": 5}, "either be null or an object"),
+        ({"partition": {"a": [1]}, "offset": None}, "primitive types"),
+        ({"partition": {"a": 1}, "offset": {"b": {}}}, "primitive types"),
+    ],
+)
+def test_wrong_offsets_of_sources_are_refused(entry: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        parsed_source_offsets([entry])
+    assert told in caught.value.message
+
+
+def test_the_message_tells_whether_something_is_left_to_do() -> None:
+    assert message("altered", is_complete=True) == "The offsets for this connector have been altered successfully"
+    assert message("reset", is_complete=False) == (
+        "The Connect framework-managed offsets for this connector have been reset successfully. However, if this "
+        "connector manages offsets externally, they will need to be manually reset in the system that the connector "
+        "uses."
+    )
