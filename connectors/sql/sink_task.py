@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Collection, Sequence
+from typing import ClassVar
 
 from sqlalchemy import Connection
 from typing_extensions import override
@@ -32,6 +33,7 @@ _NAME_PART = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^.]+)')
 class SqlSinkTask(SinkTask):
     """Writes records as rows."""
 
+    java_name: ClassVar[str] = "io.confluent.connect.jdbc.sink.JdbcSinkTask"
     config: SqlSinkConfig
 
     def __init__(self, config: Config, context: SinkContext) -> None:

@@ -4,6 +4,7 @@ import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from typing_extensions import override
 
@@ -27,6 +28,7 @@ _LONGEST_WAIT_SECONDS = 1.0
 class SqlSourceTask(SourceTask):
     """Reads rows as records."""
 
+    java_name: ClassVar[str] = "io.confluent.connect.jdbc.source.JdbcSourceTask"
     config: SqlSourceConfig
 
     def __init__(self, config: Config, context: SourceContext) -> None:

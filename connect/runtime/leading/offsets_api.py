@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+import msgspec
+
 from connect.api.errors import ConnectError, DataError
 from connect.api.sink import SinkConnector
 from connect.api.source import SourceConnector
@@ -216,7 +218,10 @@ def _sink_offset(partition: Any, offset: Any) -> tuple[Place, int | None]:
         raise BadRequest("The partition for a sink connector offset cannot be null or missing")
     if TOPIC not in partition or PARTITION not in partition:
         raise BadRequest(f"The partition for a sink connector offset must contain the keys '{TOPIC}' and '{PARTITION}'")
-    place = str(partition[TOPIC]), _integer(partition[PARTITION], "partition", bits=31)
+    topic = partition[TOPIC]
+    if not isinstance(topic, str) or not topic:
+        raise BadRequest("Kafka topic names must be valid strings and may not be null")
+    place = topic, _integer(partition[PARTITION], "partition", bits=31)
     if offset is None:
         return place, None
     if not isinstance(offset, Mapping) or OFFSET not in offset:
@@ -228,10 +233,15 @@ def _integer(value: Any, what: str, *, bits: int) -> int:
     text = str(value)
     if isinstance(value, bool) or not _INTEGER.fullmatch(text) or not 0 <= int(text) < 1 << bits:
         raise BadRequest(
-            f"Failed to parse the following Kafka {what} value in the provided offsets: '{value}'. "
+            f"Failed to parse the following Kafka {what} value in the provided offsets: '{_json_word(value)}'. "
             f"{what.capitalize()} values for sink connectors need to be integers."
         )
     return int(text)
+
+
+def _json_word(value: Any) -> str:
+    """A value as it was written."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _merged(name: str, stores: Sequence[OffsetStore]) -> list[tuple[dict[str, Any], dict[str, Any]]]:

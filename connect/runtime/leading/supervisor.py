@@ -451,12 +451,15 @@ def _change_level(namespace: str, level: str) -> None:
 
 
 def _shown_restarting(status: ConnectorStatus, *, connector: bool, tasks: Sequence[int]) -> ConnectorStatus:
-    shown = ConnectorState(state=State.RESTARTING, worker_id=status.connector.worker_id)
+    own = status.connector
+    shown = ConnectorState(state=State.RESTARTING, worker_id=own.worker_id, version=own.version)
     return ConnectorStatus(
         name=status.name,
         connector=shown if connector else status.connector,
         tasks=[
-            TaskState(id=task.id, state=State.RESTARTING, worker_id=task.worker_id) if task.id in tasks else task
+            TaskState(id=task.id, state=State.RESTARTING, worker_id=task.worker_id, version=task.version)
+            if task.id in tasks
+            else task
             for task in status.tasks
         ],
         type=status.type,

@@ -1,5 +1,6 @@
 """Offsets that users send: what is understood, and what is refused in Kafka Connect's words."""
 
+import re
 from typing import Any
 
 import pytest
@@ -63,3 +64,15 @@ def test_the_message_tells_whether_something_is_left_to_do() -> None:
         "connector manages offsets externally, they will need to be manually reset in the system that the connector "
         "uses."
     )
+
+
+@pytest.mark.parametrize("topic", [None, 7, ""])
+def test_a_topic_that_is_no_name_is_told(topic: object) -> None:
+    with pytest.raises(BadRequest, match="Kafka topic names must be valid strings and may not be null"):
+        parsed_sink_offsets([{"partition": {"kafka_topic": topic, "kafka_partition": 0}, "offset": None}])
+
+
+@pytest.mark.parametrize("given, told", [(None, "null"), ([1], "[1]"), ("x", "x")])
+def test_a_partition_that_is_no_number_is_told_as_it_was_written(given: object, told: str) -> None:
+    with pytest.raises(BadRequest, match=re.escape(f"in the provided offsets: '{told}'")):
+        parsed_sink_offsets([{"partition": {"kafka_topic": "t", "kafka_partition": given}, "offset": None}])
