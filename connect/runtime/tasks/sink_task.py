@@ -51,6 +51,10 @@ class SinkWork(Work):
         self._config = ground.config
         self._counters = ground.counters
         self._stopping = ground.stopping
+        properties = consumer_properties(ground.world.settings, ground.config.given)
+        self._settings = ground.kafka(properties, role="consumer")
+        self._group = self._settings.properties.get("group.id", f"connect-{ground.plan.id.connector}")
+        self._instance = f"connector-consumer-{ground.plan.id}"
         self._consumer: GroupConsumer | None = None
         self._pipeline = SinkPipeline(
             ground.conversion,
@@ -85,14 +89,8 @@ class SinkWork(Work):
         if self._ground.dead_letters is not None:
             self._ground.dead_letters.start()
         self._task.start()
-        consumer = self._ground.kafka(
-            consumer_properties(self._ground.world.settings, self._config.given), role="consumer"
-        )
-        self._group = consumer.properties.get("group.id", f"connect-{self._ground.plan.id.connector}")
-        self._instance = f"connector-consumer-{self._ground.plan.id}"
-        self._settings = consumer
         self._consumer = GroupConsumer(
-            consumer,
+            self._settings,
             group_id=self._group,
             defaults={**_DEFAULTS, "group.instance.id": self._instance},
             properties={},
@@ -116,9 +114,8 @@ class SinkWork(Work):
 
     @override
     def rest(self) -> None:
-        consumer = self._client
-        consumer.pause()
-        self._read(_TURN_MS)
+        self._client.pause()
+        self._stay(_TURN_MS)
         if time.monotonic() >= self._next_commit:
             self._commit()
 
@@ -167,6 +164,14 @@ class SinkWork(Work):
             trouble, self._trouble = self._trouble, None
             raise trouble
         return records
+
+    def _stay(self, timeout_ms: int) -> None:
+        """Remain in the group while nothing is to be read; what comes all the same is read again later."""
+        first: dict[Place, int] = {}
+        for record in self._read(timeout_ms):
+            first.setdefault((record.topic, record.partition), record.offset)
+        if first:
+            self._client.seek(first)
 
     def _subscribe(self) -> None:
         self._topics = patiently(self._wanted_topics, self._stopping, what="listing topics")
@@ -268,7 +273,7 @@ class SinkWork(Work):
         while (left := deadline - time.monotonic()) > 0:
             if self._stopping.is_asked:
                 raise Stopped
-            self._read(min(int(left * 1000) + 1, _TURN_MS))
+            self._stay(min(int(left * 1000) + 1, _TURN_MS))
         held = set(self._client.assigned)
         return [record for record in records if record.place in held]
 
