@@ -460,6 +460,23 @@ def test_a_flush_that_fails_once_lets_the_records_be_put_again(
     assert task.state is State.RUNNING
 
 
+def test_records_are_put_again_from_where_reading_began_when_nothing_was_committed_yet(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-in")
+    send(broker, f"{name}-in", ["old"])
+    script.on_flush = fail_times(1, DataError)
+    task = world.start(name, {**sink(name), "consumer.override.auto.offset.reset": "latest"})
+    eventually(lambda: task.counters.partition_count, lambda count: count == 1)
+
+    def arrived() -> list[object]:
+        send(broker, f"{name}-in", ["new"])  # until the partition's end was found, what comes is old, too
+        return script.values
+
+    eventually(arrived, lambda values: values.count("new") > 3, pause_s=0.3)
+    assert "old" not in script.values
+
+
 def test_a_record_that_only_flush_refuses_is_found(
     world: TaskWorld, broker: BrokerProcess, script: Script, name: str
 ) -> None:

@@ -22,7 +22,7 @@ from connect.runtime.tasks.sink_topics import REFRESH_SECONDS, SinkTopics
 from connect.runtime.tasks.work import OUTAGES, Ground, Work
 from core_broker.client.admin import Admin
 from core_broker.client.errors import ClientError
-from core_broker.client.group_consumer import BEGINNING, Commit, GroupConsumer
+from core_broker.client.group_consumer import Commit, GroupConsumer
 from core_broker.client.records import IncomingRecord
 from core_broker.client.settings import Configuration
 
@@ -77,6 +77,8 @@ class SinkWork(Work):
         self._positions: dict[Place, int] = {}
         """The next offset of each partition, of records that were put."""
         self._committed: dict[Place, int] = {}
+        self._first: dict[Place, int] = {}
+        """Where reading began, for partitions without a commit."""
         self._batch: Sequence[IncomingRecord] = ()
         self._trouble: Exception | None = None
         self._is_careful = False
@@ -105,6 +107,8 @@ class SinkWork(Work):
         records = self._read(_TURN_MS)
         self._counters.sink_record_read += len(records)
         self._batch = records
+        for record in records:
+            self._first.setdefault((record.topic, record.partition), record.offset)
         self._deliver(self._pipeline.records(records))
         for record in records:
             self._positions[record.topic, record.partition] = record.offset + 1
@@ -223,6 +227,7 @@ class SinkWork(Work):
         for place in places:
             self._positions.pop(place, None)
             self._committed.pop(place, None)
+            self._first.pop(place, None)
         self._counters.partition_count = 0
 
     # --- putting ---
@@ -362,9 +367,10 @@ class SinkWork(Work):
             return
         self._is_careful = not isinstance(error, OUTAGES)
         known = patiently(lambda: self._client.committed(self._positions), self._stopping, what="reading commits")
-        starts = {place: known[place].offset if place in known else BEGINNING for place in self._positions}
+        began = {**self._positions, **self._first}
+        starts = {place: known[place].offset if place in known else began[place] for place in self._positions}
         self._client.seek(starts)
-        self._positions = {place: offset for place, offset in starts.items() if offset >= 0}
+        self._positions = starts
         self._stopping.wait(_RETRY_MS_MIN / 1000)
 
     def _apply_rewinds(self) -> None:
