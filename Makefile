@@ -4,8 +4,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-# Tests run on two workers: most of them wait for a broker rather than for the processor.
-WORKERS ?= 2
+# More workers than the two processors of a small machine: most tests wait for a service rather than compute.
+WORKERS ?= 3
 JAVA_CLIENTS := 2.8.2 3.9.1 4.3.0
 KAFKA_CONNECT := 4.1.0
 
