@@ -30,7 +30,7 @@ from tests.support.broker import BrokerProcess
 from tests.support.certificates import self_signed
 from tests.support.connect import ConnectProcess
 from tests.support.connect_worker import consume
-from tests.support.redis_server import RedisServer, running_redis
+from tests.support.redis_server import RedisServer, redis_program, running_redis
 
 DATABASE = 5
 GROUP = "kafka-consumer-group"
@@ -376,7 +376,7 @@ def encrypted_redis(folder: Path, certificate: Path, key: Path) -> Iterator[int]
     files = ["--tls-cert-file", str(certificate), "--tls-key-file", str(key), "--tls-ca-cert-file", str(certificate)]
     options = ["--port", "0", "--tls-port", str(port), "--tls-auth-clients", "no", "--save", "", "--dir", str(folder)]
     with (folder / "redis.log").open("wb") as said:
-        process = subprocess.Popen(["redis-server", "--bind", "127.0.0.1", *options, *files], stdout=said)
+        process = subprocess.Popen([redis_program(), "--bind", "127.0.0.1", *options, *files], stdout=said)
     try:
         client = redis.Redis(port=port, ssl=True, ssl_cert_reqs="none", ssl_check_hostname=False)
         with client:

@@ -93,12 +93,18 @@ class RedisServer:
         raise RuntimeError(f"Redis does not answer: {(self._folder / 'server.log').read_text()}")
 
 
-@contextmanager
-def running_redis(*, is_durable: bool = False) -> Iterator[RedisServer]:
-    """A server for as long as the block lasts; skips the test where Redis is not installed."""
+def redis_program() -> str:
+    """Where Redis is; skips the test where it is not installed."""
     program = shutil.which("redis-server")
     if program is None:
         pytest.skip("Redis is not installed (redis-server is not in PATH)")
+    return program
+
+
+@contextmanager
+def running_redis(*, is_durable: bool = False) -> Iterator[RedisServer]:
+    """A server for as long as the block lasts; skips the test where Redis is not installed."""
+    program = redis_program()
     folder = Path(tempfile.mkdtemp(prefix="redis-"))
     server = RedisServer(program, folder, is_durable=is_durable)
     try:
