@@ -45,6 +45,15 @@ def test_a_created_connector_runs_with_its_tasks(shared: Worker, name: str) -> N
     assert name in shared.supervisor.connectors()
 
 
+def test_what_is_asked_for_before_anybody_leads_is_done_when_somebody_does(broker: BrokerProcess, name: str) -> None:
+    worker = Worker(worker_settings(broker, name), "worker:1")
+    try:
+        worker.supervisor.start()
+        assert worker.supervisor.create(name, table_source()).name == name
+    finally:
+        worker.supervisor.close()
+
+
 def test_a_name_is_taken_once(shared: Worker, name: str) -> None:
     shared.supervisor.create(name, table_source())
     with pytest.raises(Conflict, match=f"Connector {name} already exists"):

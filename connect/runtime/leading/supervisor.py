@@ -6,6 +6,7 @@ every worker alike; changes are made by the leader alone, and any other worker r
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
@@ -45,6 +46,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _RETRY_SECONDS: Final = 1.0
+_ELECTION_SECONDS: Final = 10.0
+_ELECTION_PAUSE_SECONDS: Final = 0.05
 
 
 class Supervisor(Overview):
@@ -385,10 +388,15 @@ class Supervisor(Overview):
     # --- pieces ---
 
     def _leading(self) -> Reign:
-        reign = self._reign
-        if reign is None or not reign.has_begun:
-            raise NotLeader(self.leader_url)
-        return reign
+        """This worker's reign; while nobody leads yet, as after a start, it is waited for that."""
+        deadline = time.monotonic() + _ELECTION_SECONDS
+        while True:
+            reign, leader_url = self._reign, self.leader_url
+            if reign is not None and reign.has_begun:
+                return reign
+            if leader_url is not None or self._stopping.is_set() or time.monotonic() > deadline:
+                raise NotLeader(leader_url)
+            self._stopping.wait(_ELECTION_PAUSE_SECONDS)
 
     def _understood(self, plan: ConnectorPlan) -> Understood:
         try:
