@@ -185,7 +185,7 @@ class ConnectorConfig(Config):
     errors_restart_max: int = option(
         INT, default=0, check=at_least(-1), group=_ERRORS, display_name="Restarts of Failed Tasks", width=Width.SHORT
     )
-    """How often in a row a failed task is started again by itself; -1 without end, 0 never."""
+    """How often in a row a failed connector or task is started again by itself; -1 without end, 0 never."""
     errors_restart_delay_ms: int = option(
         LONG,
         default=1_000,
@@ -212,7 +212,7 @@ class ConnectorConfig(Config):
         display_name="Time Until Restarts Are Forgotten",
         width=Width.MEDIUM,
     )
-    """A task that ran this long without failing has all its restarts again."""
+    """What ran this long without failing has all its restarts again."""
 
 
 class SourceConnectorConfig(ConnectorConfig):
