@@ -36,12 +36,16 @@ async def test_each_record_is_told_where_it_went_in_the_order_they_were_given(
     assert values(broker, name, 500) == [b"%d" % number for number in range(500)]
 
 
-async def test_a_record_that_cannot_be_sent_leaves_the_others_alone(producer: AsyncProducer, name: str) -> None:
+async def test_a_record_that_cannot_be_sent_leaves_the_others_alone(broker: BrokerProcess, name: str) -> None:
+    # A topic that the cluster has said nothing about in this time is taken for one that is not there.
+    patient: Configuration = {**IDEMPOTENT, "topic.metadata.propagation.max.ms": 60_000}
+    producer = AsyncProducer(settings(broker.bootstrap), defaults=patient)
     await producer.send_all([OutgoingRecord(topic=name, value=b"first")])
     good = OutgoingRecord(topic=name, value=b"x")
     outcomes = await producer.send_all(
         [good, OutgoingRecord(topic=name, value=b"x", partition=99), good, OutgoingRecord(topic="a/b", value=b"x")]
     )
+    await producer.close(5)
     assert [type(outcome) for outcome in outcomes] == [Delivery, NotFound, Delivery, Rejected]
 
 
