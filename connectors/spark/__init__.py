@@ -1,0 +1,1 @@
+"""The Spark sink: topics become tables, exactly once."""
