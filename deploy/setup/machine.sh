@@ -12,12 +12,15 @@ fail() { printf '\033[31m✗\033[0m %s\n' "$1" >&2; exit 1; }
 can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
 
 updated=no
+update_packages() { # once, when something is to be installed; tells whether it worked
+    [ "$updated" = yes ] && return
+    apt-get update -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=30 || return 1
+    updated=yes
+}
+
 install_package() { # install_package <debian package> <why>; tells whether it worked
     say "installing $1 ($2)"
-    if [ "$updated" = no ]; then
-        apt-get update -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=30 || return 1
-        updated=yes
-    fi
+    update_packages || return 1
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null
 }
 
@@ -74,6 +77,21 @@ command -v redis-server >/dev/null 2>&1 \
 command -v mariadbd >/dev/null 2>&1 || [ -x /usr/sbin/mariadbd ] \
     || wish_for mariadb-server mariadb-server mariadb "a database of connectors; tests start their own"
 
+# --- Java, for Spark ---------------------------------------------------------------------------------------------------
+
+java_is_new_enough() { # as Spark looks for it: in JAVA_HOME, else on the path
+    version=$("${JAVA_HOME:+$JAVA_HOME/bin/}java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1)
+    [ "${version:-0}" -ge 17 ]
+}
+
+if ! java_is_new_enough; then
+    package=openjdk-17-jre-headless
+    # Newer releases of Debian have no 17, but a default that is newer.
+    can_install && update_packages && ! apt-cache show "$package" >/dev/null 2>&1 && package=default-jre-headless
+    wish_for "$package" java-21-openjdk-headless openjdk@21 "Java 17 or newer, which Spark runs on"
+    java_is_new_enough || say "Spark will not start without Java 17 or newer${JAVA_HOME:+ (JAVA_HOME is $JAVA_HOME)}"
+fi
+
 # --- Python packages --------------------------------------------------------------------------------------------------
 
 if [ ! -x "$venv/bin/python" ]; then
@@ -84,5 +102,5 @@ fi
 say "installing Python packages (requirements.lock)"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --use-pep517 --requirement requirements.lock
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --editable .
-"$venv/bin/python" -m compileall -q core_broker schema_registry rest_proxy connect connectors deploy # the first start is as quick as the others
+"$venv/bin/python" -m compileall -q core_broker schema_registry rest_proxy connect streams connectors deploy # the first start is as quick as the others
 say "ready: $("$venv/bin/python" --version), $venv/bin/caudal"
