@@ -1,0 +1,295 @@
+"""Types of the values in Spark tables: Arrow's and Spark's names for them, and which changes lose nothing.
+
+Tables hold bool, int8/16/32/64, float, double, decimal(p<=38, s), string, binary, date, timestamp(us, UTC), list,
+map<string, …> and struct, and every column and field may be null. Time of day is text, there is no such type in Spark.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from streams.errors import SchemaConflict
+
+TIMESTAMP: Final = pa.timestamp("us", "UTC")
+DECIMAL_DIGITS_MAX: Final = 38
+
+_INTEGERS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+_DDL: Final[dict[pa.DataType, str]] = {
+    pa.bool_(): "boolean",
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.binary(): "binary",
+    pa.date32(): "date",
+    TIMESTAMP: "timestamp",
+    pa.null(): "void",
+}
+_WIDENED: Final[dict[pa.DataType, pa.DataType]] = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.float16(): pa.float32(),
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+    pa.date64(): pa.date32(),
+}
+
+
+def stored_type(given: pa.DataType) -> pa.DataType:
+    """The type in which a table keeps values of an Arrow type; TypeError when there is none."""
+    if given in _DDL:
+        return given
+    if given in _WIDENED:
+        return _WIDENED[given]
+    if pa.types.is_nested(given):
+        return _stored_nested(given)
+    return _stored_plain(given)
+
+
+def stored_schema(given: pa.Schema) -> pa.Schema:
+    """The columns in which a table keeps rows of an Arrow schema, without its metadata."""
+    return pa.schema([pa.field(field.name, stored_type(field.type)) for field in given])
+
+
+def ddl_type(stored: pa.DataType) -> str:
+    """A stored type as Spark's SQL writes it."""
+    if stored in _DDL:
+        return _DDL[stored]
+    if pa.types.is_decimal(stored):
+        return f"decimal({stored.precision},{stored.scale})"
+    if pa.types.is_list(stored):
+        return f"array<{ddl_type(stored.value_type)}>"
+    if pa.types.is_map(stored):
+        return f"map<{ddl_type(stored.key_type)},{ddl_type(stored.item_type)}>"
+    if pa.types.is_struct(stored):
+        return f"struct<{','.join(f'{quoted(field.name)}:{ddl_type(field.type)}' for field in stored)}>"
+    raise TypeError(f"Arrow's type {stored} has no place in a table")
+
+
+def ddl_columns(schema: pa.Schema) -> str:
+    """Columns as they stand in CREATE TABLE."""
+    return ", ".join(f"{quoted(field.name)} {ddl_type(field.type)}" for field in schema)
+
+
+def quoted(name: str) -> str:
+    """A name as it stands in Spark's SQL."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def merged_type(has: pa.DataType, given: pa.DataType) -> pa.DataType | None:
+    """The narrowest stored type that holds every value of both without loss; None when there is none."""
+    if has == given or pa.types.is_null(given):
+        return has
+    if pa.types.is_null(has):
+        return given
+    if _is_number(has) and _is_number(given):
+        return _merged_numbers(has, given)
+    if pa.types.is_decimal(has) and pa.types.is_decimal(given):
+        return _merged_decimals(has, given)
+    return _merged_nested(has, given)
+
+
+def merged_schema(table: str, has: pa.Schema, given: pa.Schema) -> pa.Schema:
+    """Columns that hold the rows of both, those of `has` first; SchemaConflict when there are none."""
+    check_names(table, given)
+    known = {field.name.lower(): field for field in has}
+    types = {field.name: field.type for field in has}
+    for field in given:
+        before = known.get(field.name.lower(), field)
+        if before.name != field.name:
+            raise SchemaConflict(table, before.name, has=before.name, given=field.name)
+        both = merged_type(types.get(field.name, pa.null()), field.type)
+        if both is None:
+            raise SchemaConflict(table, field.name, has=ddl_type(before.type), given=ddl_type(field.type))
+        types[field.name] = both
+    return pa.schema([pa.field(name, kind) for name, kind in types.items()])
+
+
+def check_names(table: str, schema: pa.Schema) -> None:
+    """SchemaConflict when two columns or two fields of a struct differ in nothing but case."""
+    _check_names(table, "", schema)
+
+
+def without_nulls(schema: pa.Schema) -> pa.Schema:
+    """The columns and fields whose type is known already."""
+    kept = [(field.name, _known(field.type)) for field in schema]
+    return pa.schema([pa.field(name, kind) for name, kind in kept if kind is not None])
+
+
+def conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows in exactly these columns: values widened, what is missing null, what is not asked for left out."""
+    columns = []
+    for field in schema:
+        index = rows.schema.get_field_index(field.name)
+        if index < 0:
+            columns.append(pa.chunked_array([pa.nulls(rows.num_rows, field.type)]))
+        else:
+            columns.append(_conformed_column(rows.column(index), field.type))
+    return pa.table(columns, schema=schema) if columns else rows.select([])
+
+
+def _stored_plain(given: pa.DataType) -> pa.DataType:
+    types = pa.types
+    if types.is_timestamp(given):
+        return TIMESTAMP
+    if types.is_time(given):
+        return pa.string()
+    if types.is_fixed_size_binary(given):
+        return pa.binary()
+    if types.is_dictionary(given):
+        return stored_type(given.value_type)
+    if types.is_decimal(given) and given.precision <= DECIMAL_DIGITS_MAX and 0 <= given.scale <= given.precision:
+        return pa.decimal128(given.precision, given.scale)
+    if isinstance(given, pa.BaseExtensionType):
+        return pa.string() if isinstance(given, pa.UuidType) else stored_type(given.storage_type)
+    raise TypeError(f"Arrow's type {given} has no place in a table")
+
+
+def _stored_nested(given: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(given):
+        return pa.struct([pa.field(field.name, stored_type(field.type)) for field in given])
+    if pa.types.is_map(given):
+        if stored_type(given.key_type) != pa.string():
+            raise TypeError(f"Keys of a map are text in a table, not {given.key_type}")
+        return map_of(stored_type(given.item_type))
+    if hasattr(given, "value_type"):
+        return list_of(stored_type(given.value_type))
+    raise TypeError(f"Arrow's type {given} has no place in a table")
+
+
+def list_of(element: pa.DataType) -> pa.DataType:
+    """A list as tables hold it; the element's name is parquet's."""
+    return pa.list_(pa.field("element", element))
+
+
+def map_of(value: pa.DataType) -> pa.DataType:
+    """A map from text as tables hold it."""
+    return pa.map_(pa.string(), pa.field("value", value))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _merged_numbers(has: pa.DataType, given: pa.DataType) -> pa.DataType | None:
+    integers = [kind for kind in (has, given) if pa.types.is_integer(kind)]
+    if len(integers) == 2:
+        return max(integers, key=_INTEGERS.index)
+    # A float is exact up to 2**24 and a double up to 2**53, so that no int64 becomes one.
+    if pa.int64() in integers:
+        return None
+    if pa.float64() in (has, given) or pa.int32() in integers:
+        return pa.float64()
+    return pa.float32()
+
+
+def _merged_decimals(has: pa.DataType, given: pa.DataType) -> pa.DataType | None:
+    scale = max(has.scale, given.scale)
+    digits = max(has.precision - has.scale, given.precision - given.scale) + scale
+    return pa.decimal128(digits, scale) if digits <= DECIMAL_DIGITS_MAX else None
+
+
+def _merged_nested(has: pa.DataType, given: pa.DataType) -> pa.DataType | None:
+    types = pa.types
+    if types.is_list(has) and types.is_list(given):
+        element = merged_type(has.value_type, given.value_type)
+        return None if element is None else list_of(element)
+    if types.is_map(has) and types.is_map(given) and has.key_type == given.key_type:
+        value = merged_type(has.item_type, given.item_type)
+        return None if value is None else map_of(value)
+    if types.is_struct(has) and types.is_struct(given):
+        return _merged_structs(has, given)
+    return None
+
+
+def _merged_structs(has: pa.DataType, given: pa.DataType) -> pa.DataType | None:
+    fields: dict[str, pa.Field] = {field.name.lower(): field for field in has}
+    for field in given:
+        before = fields.get(field.name.lower(), pa.field(field.name, pa.null()))
+        both = merged_type(before.type, field.type) if before.name == field.name else None
+        if both is None:
+            return None
+        fields[field.name.lower()] = pa.field(field.name, both)
+    return pa.struct(list(fields.values()))
+
+
+def _check_names(table: str, path: str, fields: Iterable[pa.Field]) -> None:
+    seen: dict[str, str] = {}
+    for field in fields:
+        before = seen.setdefault(field.name.lower(), field.name)
+        if before is not field.name:
+            raise SchemaConflict(table, path + before, has=path + before, given=path + field.name)
+        _check_type_names(table, f"{path}{field.name}.", field.type)
+
+
+def _check_type_names(table: str, path: str, kind: pa.DataType) -> None:
+    if pa.types.is_struct(kind):
+        _check_names(table, path, kind)
+    elif pa.types.is_list(kind):
+        _check_type_names(table, f"{path}element.", kind.value_type)
+    elif pa.types.is_map(kind):
+        _check_type_names(table, f"{path}value.", kind.item_type)
+
+
+def _known(kind: pa.DataType) -> pa.DataType | None:
+    """A type without what is null in it; None when nothing is left."""
+    if pa.types.is_null(kind):
+        return None
+    if pa.types.is_list(kind):
+        element = _known(kind.value_type)
+        return None if element is None else list_of(element)
+    if pa.types.is_map(kind):
+        value = _known(kind.item_type)
+        return None if value is None else map_of(value)
+    if pa.types.is_struct(kind):
+        kept = [(field.name, _known(field.type)) for field in kind]
+        fields = [pa.field(name, inner) for name, inner in kept if inner is not None]
+        return pa.struct(fields) if fields else None
+    return kind
+
+
+def _conformed_column(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if values.type == kind:
+        return values
+    return pa.chunked_array([_conformed_array(chunk, kind) for chunk in values.chunks], kind)
+
+
+def _conformed_array(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_null(values.type):
+        return pa.nulls(len(values), kind)
+    if pa.types.is_struct(kind):
+        return _conformed_struct(values, kind)
+    if pa.types.is_list(kind):
+        element = _conformed_array(values.values, kind.value_type)
+        offsets = values.offsets
+        return pa.ListArray.from_arrays(offsets, element, type=kind, mask=_mask(values))
+    if pa.types.is_map(kind):
+        items = _conformed_array(values.items, kind.item_type)
+        return pa.MapArray.from_arrays(values.offsets, values.keys, items, type=kind, mask=_mask(values))
+    return values.cast(kind)
+
+
+def _conformed_struct(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    children = []
+    for field in kind:
+        index = values.type.get_field_index(field.name)
+        known = values.field(index) if index >= 0 else pa.nulls(len(values), pa.null())
+        children.append(_conformed_array(known, field.type))
+    return pa.StructArray.from_arrays(children, fields=list(kind), mask=_mask(values))
+
+
+def _mask(values: pa.Array) -> pa.Array | None:
+    return values.is_null() if values.null_count else None
+
+
+def names(fields: Iterable[pa.Field]) -> Sequence[str]:
+    """Their names, in their order."""
+    return [field.name for field in fields]
