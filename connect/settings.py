@@ -137,6 +137,10 @@ class ConnectSettings(WebSettings):
     connector_client_config_override_allowlist: tuple[str, ...] = setting(LIST, default=())
     """Those that the policy Allowlist allows."""
 
+    spark_properties: Properties = gathered("spark.", default=())
+    """For connectors that let Spark work: where its data and tables are (`spark.caudal.…`), its master, and any
+    property of Spark's own."""
+
     offset_flush_interval_ms: int = setting(LONG, default=10_000, check=at_least(1))
     """How often sources note how far they are, and sinks commit."""
     offset_flush_timeout_ms: int = setting(LONG, default=5_000, check=at_least(1))

@@ -1,32 +1,79 @@
-"""Records of topics on their way to a sink, in a process that is no worker: what fails is collected, not sent."""
+"""Records of topics on their way to a sink, in a process that is no worker: what fails is collected, not sent.
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Self
+It is made from a text alone (`connect.api.engine.EngineContext.steps`), knows no store and no cluster, starts no thread
+and treats records as a worker does: the same code converts, transforms, tries again and writes dead letters.
+"""
 
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
+from typing import Final, Self
+
+import msgspec
+from typing_extensions import override
+
+from connect.api.errors import ConfigError
 from connect.api.record import SinkRecord
+from connect.runtime import counters as counting
+from connect.runtime.configuration.config_providers import concealed
+from connect.runtime.configuration.connector_config import SinkConnectorConfig
+from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.counters import TaskCounters
+from connect.runtime.failures.error_policy import ErrorPolicy, Failure, Stage, ToleranceExceeded
+from connect.runtime.failures.letter import Burial, Letter, LetterForm
+from connect.runtime.failures.redrive_topic import redrive_topic
+from connect.runtime.stopping import Stopping
+from connect.runtime.tasks.conversion import ConverterChoice, class_name_of, conversion_of, converter_choices
+from connect.runtime.tasks.sink_pipeline import SinkPipeline
+from connect.runtime.tasks.steps import Steps
+from connect.settings import ConnectSettings
 from core_broker.client.records import IncomingRecord, OutgoingRecord
 
-PATIENCE_SECONDS = 60.0
+__all__ = ["PATIENCE_SECONDS", "ConverterChoice", "RemotePipeline", "ToleranceExceeded", "merged_counters"]
 
-
-class ConverterChoice(NamedTuple):
-    """A converter by Kafka Connect's name, where it has one (`io.confluent.connect.avro.AvroConverter`), and its
-    options without prefix."""
-
-    name: str
-    options: Mapping[str, str]
+PATIENCE_SECONDS: Final = 60.0
 
 
 class RemotePipeline:
     """Converts, transforms, and settles what fails as the connector's `errors.*` say; for one thread."""
 
-    key_converter: ConverterChoice
-    value_converter: ConverterChoice
-    header_converter: ConverterChoice
-    has_transforms: bool
-    dead_letter_topic: str | None
-    counters: TaskCounters
+    def __init__(self, steps: Steps, *, plugins: Plugins, patience_seconds: float) -> None:
+        """Use `open`; plugins are given here by those who have their own."""
+        config, settings = SinkConnectorConfig.parse(steps.config), ConnectSettings.parse(steps.settings)
+        self._conversion = conversion_of(config, plugins, settings)
+        self._stopping = Stopping()
+        self.counters = TaskCounters()
+        """What was counted since it was opened: failures, retries, dead letters, ... Records that were read and written
+        are for the sink to count."""
+        self._told = TaskCounters()
+        policy = ErrorPolicy(
+            config,
+            task=str(steps.task),
+            counters=self.counters,
+            stopping=self._stopping,
+            patience_seconds=patience_seconds,
+        )
+        form = LetterForm(config, task=steps.task, conceal=partial(concealed, secrets=steps.secrets))
+        self._letters = _CollectedLetters(form) if form.topic else None
+        self._pipeline = SinkPipeline(
+            self._conversion,
+            policy,
+            counters=self.counters,
+            dead_letters=self._letters,
+            redriven=redrive_topic(steps.task.connector),
+        )
+        self.dead_letter_topic = form.topic or None
+        """Where letters are to go; None when failed records become none."""
+        self.redriven_topic = redrive_topic(steps.task.connector)
+        """Records of this topic belong to others, which their headers tell; `records` knows how."""
+        self.tolerates_errors = policy.tolerates
+        """Whether a record that failed is skipped; the first one raises ToleranceExceeded otherwise."""
+        self.has_transforms = bool(self._conversion.chain.steps)
+        key, value, headers = converter_choices(config, settings)
+        self.key_converter = ConverterChoice(class_name_of(self._conversion.key), key.options)
+        """Kafka Connect's name of the class, where it has one (`io.confluent.connect.avro.AvroConverter`), and what was
+        given as its options, without prefix."""
+        self.value_converter = ConverterChoice(class_name_of(self._conversion.value), value.options)
+        self.header_converter = ConverterChoice(class_name_of(self._conversion.headers), headers.options)
 
     @classmethod
     def open(cls, steps: str, *, patience_seconds: float = PATIENCE_SECONDS) -> Self:
@@ -34,38 +81,75 @@ class RemotePipeline:
 
         A registry that is away is waited for no longer than `patience_seconds`: RetriableError then.
         """
-        raise NotImplementedError
+        try:
+            read = Steps.read(steps)
+        except msgspec.DecodeError as error:
+            raise ConfigError(f"These are no steps of a connector: {error}") from None
+        return cls(read, plugins=_plugins(), patience_seconds=patience_seconds)
 
     def records(self, batch: Sequence[IncomingRecord]) -> list[SinkRecord]:
         """What of a batch is to be written: without what transforms drop, and what failed and may.
 
         ToleranceExceeded (a ConnectError, with its cause) when a record failed and `errors.tolerance` is none.
         """
-        raise NotImplementedError
+        return self._pipeline.records(batch)
 
     def refused(self, raw: IncomingRecord, error: Exception) -> None:
         """The sink cannot write a record (stage TASK_PUT): a dead letter, or ToleranceExceeded."""
-        raise NotImplementedError
+        self._pipeline.refused(raw, error)
 
     def unreadable(self, raw: IncomingRecord, error: Exception, *, is_key: bool = False) -> None:
-        """A sink that decodes by itself cannot decode a value, or a key: settled as if the converter had failed."""
-        raise NotImplementedError
+        """A sink that decodes by itself cannot decode a value, or a key: settled as if the converter had failed for
+        good. What may still be decoded, because a server was away for instance, is for `records`."""
+        stage = Stage.KEY_CONVERTER if is_key else Stage.VALUE_CONVERTER
+        converter = self._conversion.key if is_key else self._conversion.value
+        self._pipeline.failed(raw, Failure(stage=stage, class_name=class_name_of(converter), error=error))
 
     def taken_letters(self) -> list[OutgoingRecord]:
-        """The dead letters since the last call, ready to be sent."""
-        raise NotImplementedError
+        """The dead letters since the last call, ready to be sent; at most one of each record."""
+        return [] if self._letters is None else self._letters.taken()
 
     def taken_counters(self) -> dict[str, float]:
-        """What was counted since the last call, for `EngineContext.count`: failures, retries, dead letters, ... Records
-        that were read and written are for the sink to count."""
-        raise NotImplementedError
+        """What was counted since the last call, for `merged_counters` and `EngineContext.count`."""
+        changes = self.counters.since(self._told)
+        self._told = msgspec.structs.replace(self.counters)
+        return changes
 
     def close(self) -> None:
-        """Leave nothing open."""
-        raise NotImplementedError
+        """Leave nothing open; who still waits in `records` raises, at once."""
+        self._stopping.cancel()
+        self._conversion.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def merged_counters(counted: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """What several pipelines have counted, as if one had."""
+    return counting.merged(counted)
+
+
+class _CollectedLetters(Burial):
+    """As many as records were given: who gives them takes the letters in time."""
+
+    def __init__(self, form: LetterForm) -> None:
+        self._form = form
+        self._letters: list[OutgoingRecord] = []
+
+    @override
+    def bury(self, letter: Letter, failure: Failure, counters: TaskCounters) -> None:
+        counters.deadletterqueue_produce_requests += 1
+        self._letters.append(self._form.outgoing(letter, failure))
+
+    def taken(self) -> list[OutgoingRecord]:
+        letters, self._letters = self._letters, []
+        return letters
+
+
+@cache
+def _plugins() -> Plugins:
+    """Looked for once in each process: packages do not come while it runs."""
+    return Plugins.load()

@@ -1,5 +1,8 @@
 """What is counted of one task; the names are those of Kafka Connect's metrics."""
 
+from collections.abc import Iterable, Mapping
+from typing import Final
+
 import msgspec
 
 
@@ -28,3 +31,40 @@ class TaskCounters(msgspec.Struct, kw_only=True):
     last_error_timestamp: int = 0
     cpu_seconds: float = 0.0
     """Of the task's own thread."""
+
+    def add(self, changes: Mapping[str, float]) -> None:
+        """Take in what was counted elsewhere, by name; KeyError for a name that is none."""
+        whole = msgspec.structs.asdict(self)
+        for name, change in changes.items():
+            kind = type(whole[name])
+            setattr(self, name, kind(_joined(name, whole[name], change)))
+
+    def since(self, before: "TaskCounters") -> dict[str, float]:
+        """What is to be added to `before` to get this."""
+        then = msgspec.structs.asdict(before)
+        now = msgspec.structs.asdict(self)
+        return {
+            name: now[name] if name in _GAUGES or name in _LARGEST else now[name] - then[name]
+            for name in now
+            if now[name] != then[name]
+        }
+
+
+_GAUGES: Final = frozenset({"source_record_active", "sink_record_lag_max", "partition_count"})
+"""What was counted last is what is."""
+_LARGEST: Final = frozenset({"put_batch_ms_max", "last_error_timestamp"})
+
+
+def merged(counted: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """What several have counted, as if one had."""
+    together: dict[str, float] = {}
+    for changes in counted:
+        for name, change in changes.items():
+            together[name] = _joined(name, together[name], change) if name in together else change
+    return together
+
+
+def _joined(name: str, so_far: float, change: float) -> float:
+    if name in _GAUGES:
+        return change
+    return max(so_far, change) if name in _LARGEST else so_far + change

@@ -39,6 +39,11 @@ def admin_properties(settings: ConnectSettings, config: Mapping[str, str]) -> di
     return translated(settings.admin_properties) | _overrides("admin", config)
 
 
+def consumer_group(settings: ConnectSettings, config: Mapping[str, str], *, connector: str) -> str:
+    """The consumer group of a sink."""
+    return consumer_properties(settings, config).get("group.id") or f"connect-{connector}"
+
+
 def max_poll_records(settings: ConnectSettings, config: Mapping[str, str]) -> int:
     """Most records that a sink is given at once (`consumer.override.max.poll.records`); ConfigError."""
     key = f"consumer.override.{MAX_POLL_RECORDS}"

@@ -1,46 +1,29 @@
-"""Records that failed, written to a topic of their own with the reason in their headers."""
+"""Records that failed, written to a topic of their own."""
 
 import logging
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-import msgspec
-
-from connect.api.errors import ConnectError, java_name_of
+from connect.api.errors import ConnectError
 from connect.runtime.configuration.connector_config import ConnectorConfig
 from connect.runtime.counters import TaskCounters
 from connect.runtime.failures.error_policy import Failure
+from connect.runtime.failures.letter import Letter, LetterForm
 from connect.runtime.models import TaskId
 from connect.runtime.patience import connect_error
 from connect.runtime.stopping import Stopped, Stopping
 from core_broker.client.admin import Admin
 from core_broker.client.batch_producer import Batch, BatchProducer
 from core_broker.client.errors import AlreadyExists, ClientError
-from core_broker.client.records import Header, OutgoingRecord
 from core_broker.client.settings import ClientSettings
 
 log = logging.getLogger(__name__)
 
-PREFIX = "__connect.errors."
-_STACK_TRACE_MAX = 32_000
 _UNSETTLED_MAX = 10_000
 _DEFAULTS = {"message.timeout.ms": 0, "message.max.bytes": 100_000_000}
 """A cluster that is away comes back: nothing is given up meanwhile. How large a record may be, it decides itself."""
 _SETTLE_SECONDS = 1.0
 _UNTIL_SOMEBODY_LOOKS = {"retention.ms": "-1"}
 """A dead letter has the time of its record, which may be long ago: retention by time would delete it at once."""
-
-
-class Letter(msgspec.Struct, frozen=True, kw_only=True):
-    """A record as it was read, and where."""
-
-    topic: str
-    partition: int | None
-    offset: int | None
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[Header]
-    timestamp_ms: int | None
 
 
 class DeadLetters:
@@ -58,16 +41,20 @@ class DeadLetters:
     ) -> None:
         """`conceal` takes out of a text what nobody may read."""
         self._stopping = stopping
-        self._conceal = conceal
-        self.topic = config.errors_deadletterqueue_topic_name.strip()
+        self._form = LetterForm(config, task=task, conceal=conceal)
+        self.topic = self._form.topic
         self._config = config
-        self._task = task
         self._admin_settings = admin
         self._producer_settings = producer
         self._producer: BatchProducer | None = None
         self._unsettled: list[Batch] = []
 
     def start(self) -> None:
+        """Be ready to write; ConnectError when the topic is not there, and cannot be made."""
+        self.ensure_topic()
+        self._producer = BatchProducer(self._producer_settings, defaults=_DEFAULTS)
+
+    def ensure_topic(self) -> None:
         """See to it that the topic is there; ConnectError when it is not, and cannot be made."""
         admin = Admin(self._admin_settings)
         try:
@@ -82,21 +69,11 @@ class DeadLetters:
             pass
         except ClientError as error:
             raise connect_error(f"Could not initialize dead letter queue with topic={self.topic}", error) from error
-        self._producer = BatchProducer(self._producer_settings, defaults=_DEFAULTS)
 
     def bury(self, letter: Letter, failure: Failure, counters: TaskCounters) -> None:
         """Send a dead letter; whether it arrived is told by `settle`."""
         assert self._producer is not None, "start comes first"
-        headers = list(letter.headers)
-        if self._config.errors_deadletterqueue_context_headers_enable:
-            headers += self._context(letter, failure)
-        record = OutgoingRecord(
-            topic=self.topic,
-            key=letter.key,
-            value=letter.value,
-            headers=headers,
-            timestamp_ms=letter.timestamp_ms,
-        )
+        record = self._form.outgoing(letter, failure)
         counters.deadletterqueue_produce_requests += 1
         self._unsettled.append(self._producer.send([record], give_up=lambda: self._stopping.is_asked))
         if len(self._unsettled) >= _UNSETTLED_MAX:
@@ -120,25 +97,3 @@ class DeadLetters:
         """Leave nothing open."""
         if self._producer is not None:
             self._producer.close()
-
-    def _context(self, letter: Letter, failure: Failure) -> list[Header]:
-        error = failure.error
-        message = self._conceal(str(error))
-        told: dict[str, str | None] = {
-            "topic": letter.topic,
-            "partition": None if letter.partition is None else str(letter.partition),
-            "offset": None if letter.offset is None else str(letter.offset),
-            "connector.name": self._task.connector,
-            "task.id": str(self._task.task),
-            "stage": failure.stage.value,
-            "class.name": failure.class_name,
-            "exception.class.name": java_name_of(error),
-            "exception.message": message or None,
-            "exception.stacktrace": self._conceal(stack_trace(error))[:_STACK_TRACE_MAX],
-        }
-        return [(PREFIX + key, None if text is None else text.encode(errors="replace")) for key, text in told.items()]
-
-
-def stack_trace(error: BaseException) -> str:
-    """Where an error comes from, with its causes. The first line, which is what tools show, is Kafka Connect's."""
-    return f"{java_name_of(error)}: {error}\n" + "".join(traceback.format_exception(error))

@@ -5,6 +5,7 @@ for them is named. Before either, what may pass is tried again for as long as `e
 """
 
 import logging
+import math
 import random
 import time
 from collections.abc import Callable
@@ -63,17 +64,27 @@ class ToleranceExceeded(ConnectError):
 class ErrorPolicy:
     """Retries, tolerance, and the log; for the thread of one task."""
 
-    def __init__(self, config: ConnectorConfig, *, task: str, counters: TaskCounters, stopping: Stopping) -> None:
+    def __init__(
+        self,
+        config: ConnectorConfig,
+        *,
+        task: str,
+        counters: TaskCounters,
+        stopping: Stopping,
+        patience_seconds: float = math.inf,
+    ) -> None:
+        """`patience_seconds` is how long to try again what else is tried without end."""
         self.tolerates = config.errors_tolerance == "all"
         self._config = config
         self._task = task
         self._counters = counters
         self._stopping = stopping
+        self._patience_seconds = patience_seconds
 
     def attempt(self, stage: Stage, class_name: str, step: Callable[[], T], *, failed: Exception | None = None) -> T:
         """What a step gives, tried again while that may help; `failed` is the error of an attempt made before.
 
-        Raises GaveUp when it fails for good, and Stopped when the task shall end.
+        Raises GaveUp when it fails for good, Stopped when the task shall end, and RetriableError when patience does.
         """
         began, attempts = time.monotonic(), 1
         while True:
@@ -95,14 +106,23 @@ class ErrorPolicy:
         """How long to wait before the next attempt; None when there is none."""
         grown = _FIRST_DELAY_MS << min(attempts - 1, 32)
         if isinstance(error, Unavailable):
-            return min(grown, _OUTAGE_DELAY_MAX_MS) / 1000
+            return self._patient(min(grown, _OUTAGE_DELAY_MAX_MS) / 1000, error, elapsed_seconds)
         allowed_ms = self._config.errors_retry_timeout
         left_ms = float("inf") if allowed_ms < 0 else allowed_ms - elapsed_seconds * 1000
         if not isinstance(error, RetriableError) or left_ms <= 0:
             return None
         longest = self._config.errors_retry_delay_max_ms
         delay_ms = grown if grown <= longest else random.uniform(0, longest)
+        if allowed_ms < 0:
+            return self._patient(delay_ms / 1000, error, elapsed_seconds)
         return min(delay_ms, left_ms) / 1000
+
+    def _patient(self, delay_seconds: float, error: Exception, elapsed_seconds: float) -> float:
+        """The delay of what is tried without end, if patience has one yet."""
+        left = self._patience_seconds - elapsed_seconds
+        if left <= 0:
+            raise RetriableError(f"It still fails after {elapsed_seconds:.0f} s: {error}") from error
+        return min(delay_seconds, left)
 
     def settle(self, failure: Failure, *, told: Callable[[], str], bury: Callable[[Failure], None] | None) -> None:
         """A record was given up: log it, make it a dead letter, and raise ToleranceExceeded unless that is allowed.

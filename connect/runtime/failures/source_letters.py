@@ -8,7 +8,7 @@ from connect.api.data import Schema, Value
 from connect.api.errors import ConnectError
 from connect.api.record import Header, SourceRecord
 from connect.converters.json.converter import JsonConverter
-from connect.runtime.failures.dead_letter import Letter
+from connect.runtime.failures.letter import Letter
 
 _WITH_SCHEMAS = {"schemas.enable": "true"}
 

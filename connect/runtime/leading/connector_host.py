@@ -74,3 +74,9 @@ class ConnectorHost:
     def wait(self, seconds: float) -> bool:
         """Sleep, or less when the connector is told to stop; True when it is."""
         return self._stopping.wait(seconds)
+
+
+def made_apart(name: str, connector_class: type[Connector], config: Mapping[str, str]) -> Connector:
+    """A connector object that is not started: to be asked something."""
+    host = ConnectorHost(name, connector_class, on_reconfiguration=lambda _: None, on_failure=lambda _, __: None)
+    return connector_class(connector_class.config_class.parse(config), host)

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
+from connect.api.engine import EngineSinkConnector
 from connect.api.errors import ConnectError
-from connect.runtime.failures.dead_letter import stack_trace
-from connect.runtime.leading.connector_host import ConnectorHost
+from connect.runtime.failures.letter import stack_trace
+from connect.runtime.leading.connector_host import ConnectorHost, made_apart
 from connect.runtime.leading.office import Office, Understood
 from connect.runtime.leading.planning import planned
 from connect.runtime.leading.restarts import Restarts, policy_of
@@ -30,6 +31,7 @@ class ConnectorWork:
         self._leader = leader
         self._host: ConnectorHost | None = None
         self._understood: Understood | None = None
+        self._last_config: dict[str, str] | None = None
         self._crew = TaskCrew(name, office, leader)
         self._failures = Restarts()
         self._is_replanning = False
@@ -48,6 +50,8 @@ class ConnectorWork:
         plan = self._office.configs.plan(self.name)
         if self._leader.is_over:
             return
+        if plan is not None:
+            self._last_config = plan.config
         if plan is None:
             self._retire()
         elif plan.target is Target.STOPPED:
@@ -88,8 +92,23 @@ class ConnectorWork:
         self._crew.forget(statuses.tasks(self.name))
         for use in statuses.topics(self.name):
             statuses.delete_topic(use.name, self.name)
+        self._tell_removed()
         if statuses.connector(self.name) is not None:
             self._tell(State.DESTROYED)
+
+    def _tell_removed(self) -> None:
+        """Let a connector clean up in its engine; whether it can, changes nothing."""
+        config, self._last_config = self._last_config, None
+        try:
+            understood = None if config is None else self._office.understood(config)
+            if understood is None or not issubclass(understood.connector, EngineSinkConnector):
+                return
+            connector = made_apart(self.name, understood.connector, understood.resolved)
+            assert isinstance(connector, EngineSinkConnector)
+            facts = understood.facts(self.name)
+            self._limited(lambda: connector.removed(facts), "clean up")
+        except Exception as error:  # noqa: BLE001 - whatever an author's code raises, the connector is gone
+            log.warning("connector did not clean up", extra={"connector": self.name, "error": repr(error)})
 
     def end(self) -> None:
         """The worker leads no more, or stops: stop the connector object. The tasks are stopped all together."""

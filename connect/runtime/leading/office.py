@@ -3,14 +3,16 @@
 from dataclasses import dataclass
 
 from connect.api.connector import Connector
+from connect.api.engine import EngineFacts
 from connect.api.sink import SinkConnector
 from connect.api.source import SourceConnector
 from connect.runtime.configuration.config_providers import ConfigProviders
-from connect.runtime.configuration.connector_config import ConnectorConfig, SourceConnectorConfig
+from connect.runtime.configuration.connector_config import ConnectorConfig, SinkConnectorConfig, SourceConnectorConfig
 from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.configuration.validation import definition_class
 from connect.runtime.executor import Executor, LastingExecutor
-from connect.runtime.models import ConnectorType
+from connect.runtime.models import ConnectorType, TaskId
+from connect.runtime.tasks.engine_facts import SinkFacts
 from connect.runtime.tasks.running_task import is_exactly_once
 from connect.settings import ConnectSettings
 from connect.stores.configs import ConfigStore
@@ -57,6 +59,11 @@ class Understood:
         """Whether its tasks write in transactions."""
         settled = self.settled
         return isinstance(settled, SourceConnectorConfig) and is_exactly_once(settled, self.settings)
+
+    def facts(self, name: str) -> EngineFacts:
+        """What a sink is told whose records an engine carries."""
+        assert isinstance(self.settled, SinkConnectorConfig)
+        return SinkFacts(TaskId(name, 0), self.settled, self.settings)
 
     @property
     def type(self) -> ConnectorType:

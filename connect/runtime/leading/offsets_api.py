@@ -2,19 +2,21 @@
 
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
 
-from connect.api.errors import ConnectError, DataError
+from connect.api.connector import Connector
+from connect.api.engine import EngineFacts, EngineSinkConnector
+from connect.api.errors import ConnectError, DataError, RetriableError
 from connect.api.sink import SinkConnector
 from connect.api.source import SourceConnector
-from connect.runtime.configuration.client_overrides import admin_properties, consumer_properties
+from connect.runtime.configuration.client_overrides import admin_properties, consumer_group
 from connect.runtime.configuration.connector_config import SourceConnectorConfig
 from connect.runtime.errors import BadRequest, Failed
-from connect.runtime.leading.connector_host import ConnectorHost
+from connect.runtime.leading.connector_host import made_apart
 from connect.runtime.leading.fencing import fence
 from connect.runtime.leading.office import Office, Understood
 from connect.stores.offsets import OffsetStore, checked
@@ -68,11 +70,11 @@ class OffsetsApi:
             raise BadRequest("Partitions / offsets need to be provided for an alter offsets request")
         if issubclass(understood.connector, SinkConnector):
             sink_changes = parsed_sink_offsets(entries)
-            told = self._asked(name, understood, sink_changes)
+            told = self._asked(name, understood, lambda it: _sink_altered(it, understood.facts(name), sink_changes))
             self._alter_group(name, understood, sink_changes)
             return message("altered", is_complete=told)
         changes = parsed_source_offsets(entries)
-        told = self._asked(name, understood, changes)
+        told = self._asked(name, understood, lambda it: isinstance(it, SourceConnector) and it.alter_offsets(changes))
         self._write(name, understood, changes)
         return message("altered", is_complete=told)
 
@@ -82,24 +84,18 @@ class OffsetsApi:
             return self._reset_group(name, understood)
         with self._stores(understood) as stores:
             changes: SourceChanges = [(partition, None) for partition, _ in _merged(name, stores)]
-        told = self._asked(name, understood, changes)
+        told = self._asked(name, understood, lambda it: isinstance(it, SourceConnector) and it.alter_offsets(changes))
         self._write(name, understood, changes)
         return message("reset", is_complete=told)
 
-    def _asked(self, name: str, understood: Understood, changes: SourceChanges | SinkChanges) -> bool:
-        """Let the connector look at the changes; BadRequest when they make no sense to it."""
-        host = ConnectorHost(
-            name, understood.connector, on_reconfiguration=lambda _: None, on_failure=lambda _, __: None
-        )
+    def _asked(self, name: str, understood: Understood, ask: Callable[[Connector], bool]) -> bool:
+        """Let the connector look at changes; BadRequest when they make no sense to it."""
         try:
-            connector = understood.connector(understood.connector.config_class.parse(understood.resolved), host)
-            if isinstance(connector, SourceConnector) and isinstance(changes, list):
-                return connector.alter_offsets(changes)
-            if isinstance(connector, SinkConnector) and isinstance(changes, dict):
-                return connector.alter_offsets(changes)
+            return ask(made_apart(name, understood.connector, understood.resolved))
+        except RetriableError as error:
+            raise Failed(f"Failed to alter offsets for connector {name}: {error}") from error
         except ConnectError as error:
             raise BadRequest(f"Failed to alter offsets for connector {name}: {error}") from error
-        return False
 
     # --- sources ---
 
@@ -167,7 +163,8 @@ class OffsetsApi:
 
     def _reset_group(self, name: str, understood: Understood) -> str:
         group, admin = group_of(name, self._office, understood), self._admin(understood)
-        told = self._asked(name, understood, dict.fromkeys(admin.group_offsets(group)))
+        committed = admin.group_offsets(group)
+        told = self._asked(name, understood, lambda it: _sink_reset(it, understood.facts(name), committed))
         outcome = admin.delete_groups([group])[group]
         if outcome is not None and not isinstance(outcome, NotFound):
             raise _refused("reset", name, outcome) from outcome
@@ -176,7 +173,19 @@ class OffsetsApi:
 
 def group_of(name: str, office: Office, understood: Understood) -> str:
     """The consumer group of a sink."""
-    return consumer_properties(office.settings, understood.resolved).get("group.id") or f"connect-{name}"
+    return consumer_group(office.settings, understood.resolved, connector=name)
+
+
+def _sink_altered(connector: Connector, facts: EngineFacts, changes: SinkChanges) -> bool:
+    if isinstance(connector, EngineSinkConnector):
+        return connector.alter_engine_offsets(facts, changes)
+    return isinstance(connector, SinkConnector) and connector.alter_offsets(changes)
+
+
+def _sink_reset(connector: Connector, facts: EngineFacts, committed: Mapping[Place, int]) -> bool:
+    if isinstance(connector, EngineSinkConnector):
+        return connector.reset_engine_offsets(facts, committed)
+    return isinstance(connector, SinkConnector) and connector.alter_offsets(dict.fromkeys(committed))
 
 
 def message(what: str, *, is_complete: bool) -> str:

@@ -20,8 +20,8 @@ from connect.runtime.configuration.connector_config import SourceConnectorConfig
 from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.counters import TaskCounters
 from connect.runtime.errors import BadRequest
-from connect.runtime.failures.dead_letter import PREFIX
 from connect.runtime.failures.error_policy import ErrorPolicy, ToleranceExceeded
+from connect.runtime.failures.letter import PREFIX
 from connect.runtime.failures.redrive_topic import redrive_count, redrive_topic, redriven_headers
 from connect.runtime.failures.source_letters import record_of
 from connect.runtime.redrive.letters import error_of, is_meant, read_letters, shown

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from connect.api.config import Config
 from connect.api.converter import Converter, HeaderConverter
@@ -26,29 +27,50 @@ class Conversion:
             part.close()
 
 
+class ConverterChoice(NamedTuple):
+    """The class of a converter as it was named, and its options, without prefix."""
+
+    name: str
+    options: Mapping[str, str]
+
+
+class ConverterChoices(NamedTuple):
+    """What a connector's configuration, and the worker's where it says nothing, choose."""
+
+    key: ConverterChoice
+    value: ConverterChoice
+    headers: ConverterChoice
+
+
+def converter_choices(config: Config, settings: ConnectSettings) -> ConverterChoices:
+    """Which converters are meant."""
+    header_options = settings.header_converter_properties
+    return ConverterChoices(
+        key=_chosen(config, "key.converter", settings.key_converter, settings.key_converter_properties),
+        value=_chosen(config, "value.converter", settings.value_converter, settings.value_converter_properties),
+        headers=_chosen(config, "header.converter", settings.header_converter, header_options),
+    )
+
+
 def conversion_of(config: ConnectorConfig, plugins: Plugins, settings: ConnectSettings) -> Conversion:
     """Make them; ConfigError when one cannot be."""
-    key_class, key_options = _named(config, "key.converter", settings.key_converter, settings.key_converter_properties)
-    value_class, value_options = _named(
-        config, "value.converter", settings.value_converter, settings.value_converter_properties
-    )
-    header_class, header_options = _named(
-        config, "header.converter", settings.header_converter, settings.header_converter_properties
-    )
+    key, value, headers = converter_choices(config, settings)
     return Conversion(
-        key=plugins.converter(key_class)(key_options, is_key=True),
-        value=plugins.converter(value_class)(value_options, is_key=False),
-        headers=plugins.header_converter(header_class)(header_options),
+        key=plugins.converter(key.name)(key.options, is_key=True),
+        value=plugins.converter(value.name)(value.options, is_key=False),
+        headers=plugins.header_converter(headers.name)(headers.options),
         chain=Chain(config.given, plugins.transform, plugins.predicate),
     )
 
 
-def _named(
+def _chosen(
     config: Config, key: str, worker_class: str, worker_options: tuple[tuple[str, str], ...]
-) -> tuple[str, Mapping[str, str]]:
+) -> ConverterChoice:
     """A class and its options: the worker's options are for the worker's class only."""
     named = config.given.get(key)
-    return (named.strip(), config.below(f"{key}.")) if named else (worker_class, dict(worker_options))
+    if named:
+        return ConverterChoice(named.strip(), config.below(f"{key}."))
+    return ConverterChoice(worker_class, dict(worker_options))
 
 
 def class_name_of(plugin: object) -> str:

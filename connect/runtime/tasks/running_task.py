@@ -6,13 +6,15 @@ import time
 from collections.abc import Callable
 from itertools import count
 
+from connect.api.engine import EngineSinkConnector
 from connect.api.sink import SinkConnector
 from connect.runtime.configuration.config_providers import concealed
 from connect.runtime.configuration.connector_config import SourceConnectorConfig
 from connect.runtime.counters import TaskCounters
-from connect.runtime.failures.dead_letter import stack_trace
+from connect.runtime.failures.letter import stack_trace
 from connect.runtime.models import State, Target, TaskPlan
 from connect.runtime.stopping import Stopped, Stopping
+from connect.runtime.tasks.engine_task import EngineWork
 from connect.runtime.tasks.exactly_once_source import ExactlyOnceSource
 from connect.runtime.tasks.sink_task import SinkWork
 from connect.runtime.tasks.source_task import AtLeastOnceSource
@@ -36,6 +38,7 @@ class RunningTask:
         self._on_end = on_end
         self._target = plan.target
         self._stopping = Stopping()
+        self._outages = 0
         self._thread = threading.Thread(target=self._run, name=f"task-{plan.id}", daemon=True)
 
     @property
@@ -136,8 +139,28 @@ class RunningTask:
                 if isinstance(work, SinkWork):
                     work.resume()
                 self._tell(State.RUNNING)
-            work.turn()
+            self._turn(work)
             self.counters.cpu_seconds = time.thread_time()
+
+    def _turn(self, work: Work) -> None:
+        try:
+            work.turn()
+        except OUTAGES as error:
+            if not isinstance(work, EngineWork):
+                raise
+            self._wait_for_engine(error)
+            return
+        if self.state is State.RESTARTING:
+            self._outages = 0
+            self._tell(State.RUNNING)
+
+    def _wait_for_engine(self, error: Exception) -> None:
+        """Nobody has to do with records here: an engine that is away is all that can be told of."""
+        if self.state is not State.RESTARTING:
+            self._tell(State.RESTARTING, self._trace(error))
+            log.warning("an engine does not answer", extra={"task": str(self.plan.id), "error": str(error)})
+        self._stopping.wait(min(_START_SECONDS * 2 ** min(self._outages, 10), _START_SECONDS_MAX))
+        self._outages += 1
 
     def _fail(self, error: BaseException) -> None:
         trace = self._trace(error)
@@ -170,6 +193,8 @@ def _close(what: Work | Ground) -> None:
 
 
 def _work(ground: Ground) -> Work:
+    if issubclass(ground.connector, EngineSinkConnector):
+        return EngineWork(ground)
     if issubclass(ground.connector, SinkConnector):
         return SinkWork(ground)
     assert isinstance(ground.config, SourceConnectorConfig)

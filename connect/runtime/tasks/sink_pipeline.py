@@ -7,8 +7,8 @@ from typing import Final, TypeVar
 from connect.api.data import Schema, Value
 from connect.api.record import Header, SinkRecord
 from connect.runtime.counters import TaskCounters
-from connect.runtime.failures.dead_letter import DeadLetters, Letter
 from connect.runtime.failures.error_policy import ErrorPolicy, Failure, GaveUp, Stage
+from connect.runtime.failures.letter import Burial, Letter
 from connect.runtime.failures.redrive_topic import first_place, first_topic
 from connect.runtime.tasks.conversion import Conversion, class_name_of
 from core_broker.client.records import IncomingRecord
@@ -27,7 +27,7 @@ class SinkPipeline:
         policy: ErrorPolicy,
         *,
         counters: TaskCounters,
-        dead_letters: DeadLetters | None,
+        dead_letters: Burial | None,
         redriven: str = "",
     ) -> None:
         """`redriven` is the topic by which dead letters come back: its records belong to other topics."""
@@ -100,9 +100,13 @@ class SinkPipeline:
 
     def refused(self, raw: IncomingRecord, error: Exception) -> None:
         """The sink itself cannot take a record."""
+        self.failed(raw, Failure(stage=Stage.TASK_PUT, class_name=SINK_TASK, error=error))
+
+    def failed(self, raw: IncomingRecord, failure: Failure) -> None:
+        """Somebody else has tried, and cannot."""
         self._counters.total_record_failures += 1
         self._counters.total_record_errors += 1
-        self.give_up(raw, Failure(stage=Stage.TASK_PUT, class_name=SINK_TASK, error=error))
+        self.give_up(raw, failure)
 
     def raw_again(self, record: SinkRecord) -> IncomingRecord:
         """A record as bytes once more, made by the converters: for records that are no longer at hand as read."""

@@ -1,7 +1,7 @@
 """What is told of failures."""
 
 from connect.api.errors import DataError
-from connect.runtime.failures.dead_letter import stack_trace
+from connect.runtime.failures.letter import stack_trace
 
 
 def test_a_trace_begins_with_the_line_that_tools_of_kafka_connect_show() -> None:
