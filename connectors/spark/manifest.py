@@ -1,0 +1,116 @@
+"""What a sink has decided last: how far it has read, and which files hold what it read last.
+
+One small file, replaced as a whole. Once it names a batch, that batch is what it says, whatever happens next: its files
+are moved into their tables and its letters are sent, by this run or by the one after a crash. What it does not name was
+never read. So it is the only truth about a sink's progress; the checkpoint of Spark's query lives as long as a run.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from connectors.spark.entries import WrittenLetters, WrittenRows
+from connectors.spark.spec import SinkFolders
+from streams.errors import EngineError
+from streams.spark.files import Files
+
+Place = tuple[str, int]
+Positions = dict[str, dict[int, int]]
+"""The next offset to read, by topic and partition."""
+_RUN_SPAN: Final = 1_000_000_000
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What was decided last."""
+
+    run: int
+    """Which start of the sink decided it; an older one must not decide any more."""
+    batch: int = -1
+    """Which batch of that run; -1 before its first."""
+    positions: Positions = {}
+    """How far everything was read, with this batch."""
+    ends: Positions = {}
+    """Those of the partitions that this batch has records of."""
+    rows: tuple[WrittenRows, ...] = ()
+    letters: tuple[WrittenLetters, ...] = ()
+    is_settled: bool = False
+    """Whether all of it is known to be done."""
+
+    @property
+    def number(self) -> int:
+        """A number that grows with every batch of every run."""
+        return self.run * _RUN_SPAN + self.batch + 1
+
+
+class Replaced(EngineError):
+    """Another run of the same sink has begun: this one must write nothing any more."""
+
+    def __init__(self, connector: str) -> None:
+        super().__init__("Replaced", f"Another run of sink {connector} has begun")
+
+
+class ManifestStore:
+    """Reads and replaces the manifest of one sink."""
+
+    def __init__(self, files: Files, folders: SinkFolders, *, connector: str) -> None:
+        self._files = files
+        self._path = folders.manifest
+        self._connector = connector
+
+    def read(self) -> Manifest | None:
+        """What was decided last; None when nothing ever was."""
+        if not self._files.exists(self._path):
+            return None
+        return msgspec.json.decode(self._files.read(self._path), type=Manifest)
+
+    def write(self, manifest: Manifest) -> None:
+        """Decide. Replaced when a later run has begun meanwhile."""
+        found = self.read()
+        if found is not None and found.run > manifest.run:
+            raise Replaced(self._connector)
+        self._files.write(self._path, msgspec.json.encode(manifest))
+
+    def begin(self, positions: Mapping[Place, int]) -> Manifest:
+        """Begin a run at these positions; earlier runs can decide nothing any more."""
+        found = self.read()
+        manifest = Manifest(run=1 if found is None else found.run + 1, positions=nested(positions), is_settled=True)
+        self.write(manifest)
+        return manifest
+
+
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """What executors wrote of one batch."""
+
+    rows: tuple[WrittenRows, ...]
+    letters: tuple[WrittenLetters, ...]
+    ends: dict[Place, int]
+
+    def after(self, manifest: Manifest, batch: int) -> Manifest:
+        """The next manifest."""
+        return Manifest(
+            run=manifest.run,
+            batch=batch,
+            positions=nested({**flat(manifest.positions), **self.ends}),
+            ends=nested(self.ends),
+            rows=self.rows,
+            letters=self.letters,
+        )
+
+
+def nested(places: Mapping[Place, int]) -> Positions:
+    """Positions by topic, then by partition."""
+    positions: Positions = {}
+    for (topic, partition), offset in sorted(places.items()):
+        positions.setdefault(topic, {})[partition] = offset
+    return positions
+
+
+def flat(positions: Positions) -> dict[Place, int]:
+    """Positions by topic and partition at once."""
+    return {(topic, number): offset for topic, parts in positions.items() for number, offset in parts.items()}
+
+
+def settled(manifest: Manifest) -> Manifest:
+    """The same, done."""
+    return msgspec.structs.replace(manifest, rows=(), letters=(), is_settled=True)
