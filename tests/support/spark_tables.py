@@ -18,21 +18,20 @@ PLACE_COLUMNS: Final = ("_topic", "_partition", "_offset")
 _SHOWN_MAX: Final = 10
 
 
-def parquet_rows(folder: Path) -> list[Row]:
-    """All rows of a folder of parquet files, each with the columns that its file has; hidden folders do not count."""
+def parquet_rows(folder: Path, *, partitions: pa.Schema | None = None) -> list[Row]:
+    """All rows of a folder of parquet files, each with the columns that its file and the names of its folders have.
+
+    Hidden files and folders do not count; `partitions` are the types of the columns that folders tell.
+    """
     if not folder.exists():
         return []
     rows: list[Row] = []
-    dataset = pads.dataset(folder, format="parquet", partitioning="hive", exclude_invalid_files=False)
+    folders = pads.partitioning(partitions, flavor="hive") if partitions is not None else "hive"
+    dataset = pads.dataset(folder, format="parquet", partitioning=folders, exclude_invalid_files=False)
     for fragment in dataset.get_fragments():
         partition = pads.get_partition_keys(fragment.partition_expression)
         rows += ({**row, **partition} for row in _listed(fragment.to_table(schema=fragment.physical_schema)))
     return rows
-
-
-def parquet_files(folder: Path) -> list[Path]:
-    """The files that a reader of the folder sees."""
-    return [Path(path) for path in pads.dataset(folder, format="parquet", partitioning="hive").files]
 
 
 def delta_rows(folder: Path) -> list[Row]:
