@@ -1,14 +1,15 @@
 """Sends records in transactions: all of one become visible together, or none does."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
+from core_broker.client.consumer import Place
 from core_broker.client.errors import (
     ClientError,
     Fatal,
@@ -47,6 +48,7 @@ class TransactionalProducer:
     ) -> None:
         self._timeout = settings.timeout_seconds
         self._failed: ClientError | None = None
+        self._groups: dict[str, Any] = {}
         own: Configuration = {"transactional.id": transactional_id, "enable.idempotence": True, "acks": "all"}
         with mapped():
             self._producer = confluent_kafka.Producer(
@@ -78,6 +80,17 @@ class TransactionalProducer:
                     raise Unreachable("the queue of unsent records stayed full") from None
                 with _explained():
                     self._producer.poll(_PAUSE_SECONDS)
+
+    def send_offsets(self, group: str, offsets: Mapping[Place, int]) -> None:
+        """Commit offsets (the next one of each partition) for a group, together with the records of the transaction.
+
+        They are the group's without anybody being its member: what others commit at the same time is not noticed.
+        """
+        if group not in self._groups:
+            self._groups[group] = _metadata_of(group)
+        places = [TopicPartition(*place, offset) for place, offset in offsets.items()]
+        metadata = self._groups[group]
+        self._until_done(lambda: self._producer.send_offsets_to_transaction(places, metadata, self._timeout))
 
     def commit(self) -> None:
         """Wait for all records of the transaction, and make them visible."""
@@ -126,6 +139,16 @@ class TransactionalProducer:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(_PAUSE_SECONDS)
+
+
+def _metadata_of(group: str) -> Any:
+    """What the library wants to know of a group; only a consumer can tell, be it one that never reaches a cluster."""
+    with mapped():
+        consumer = confluent_kafka.Consumer({"group.id": group, "log_level": 0})
+        try:
+            return consumer.consumer_group_metadata()
+        finally:
+            consumer.close()
 
 
 class _explained:  # noqa: N801 - reads as what it does
