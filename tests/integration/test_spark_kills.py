@@ -1,0 +1,79 @@
+"""Kill -9 of everything that a Spark sink needs, under load: every record is in table or dead letters exactly once.
+
+A short round is part of `make test`; `make test-all` has a long one, of KILLS kills (24 unless told), in an order that
+KILL_SEED decides.
+"""
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.support.broker import BrokerProcess
+from tests.support.registry import RegistryProcess
+from tests.support.spark_java import needs_java
+from tests.support.spark_kills import MODES, Siege
+from tests.support.spark_worker import SparkWorker
+
+pytestmark = needs_java
+
+_KILLS: Final = int(os.environ.get("KILLS", "24"))
+_SHORT: Final = (
+    "Python worker",
+    "driver JVM",
+    "broker",
+    "Connect worker",
+    "engine",
+    "Python worker",
+)
+
+
+@pytest.fixture
+def siege(tmp_path: Path, registry: RegistryProcess) -> Iterator[Siege]:
+    """All three modes on one engine, with a broker of their own."""
+    with (
+        BrokerProcess(tmp_path / "broker") as broker,
+        SparkWorker(tmp_path / "connect", bootstrap=broker.bootstrap) as worker,
+    ):
+        begun = Siege(broker, registry, worker, folder=tmp_path)
+        begun.create()
+        begun.load.start()
+        try:
+            yield begun
+        finally:
+            begun.load.stop()
+
+
+@pytest.mark.timeout(400)
+def test_every_record_is_written_once_though_each_part_is_killed(siege: Siege) -> None:
+    chooser = random.Random(os.environ.get("KILL_SEED"))
+    weapons = siege.weapons(chooser)
+    for what in _SHORT:
+        time.sleep(chooser.uniform(0.1, 1.5))  # A moment of any batch, not its beginning.
+        siege.strike(what, weapons[what])
+    _judge(siege)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600 + 60 * _KILLS)
+def test_every_record_is_written_once_though_all_parts_are_killed_again_and_again(siege: Siege) -> None:
+    chooser = random.Random(os.environ.get("KILL_SEED"))
+    weapons = siege.weapons(chooser)
+    order = [what for _ in range(_KILLS // len(weapons) + 1) for what in chooser.sample(sorted(weapons), len(weapons))]
+    for what in order[:_KILLS]:
+        time.sleep(chooser.uniform(0.1, 3.0))
+        siege.strike(what, weapons[what], wait=chooser.random() < 0.8)  # Sometimes the next one hits while it gets up.
+    _judge(siege)
+
+
+def _judge(siege: Siege) -> None:
+    siege.load.stop()
+    verdicts = siege.judge()
+    told = siege.summary(verdicts)
+    print(told)  # noqa: T201 - for long rounds
+    assert {name: one.problems for name, one in verdicts.items()} == {name: [] for name in MODES}, told
+    assert all(one.letters > 0 for one in verdicts.values()), told
