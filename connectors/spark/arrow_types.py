@@ -73,15 +73,18 @@ def change_of(schema: Schema) -> Change | None:
         return _struct_change(schema)
     if schema.type is Type.ARRAY:
         assert schema.value_schema is not None
-        item = change_of(schema.value_schema)
-        return None if item is None else _optional(lambda values, change=item: [change(value) for value in values])
+        return _list_change(change_of(schema.value_schema))
     if schema.type is Type.MAP:
         return _map_change(schema)
     return None
 
 
+def _list_change(of_item: Change | None) -> Change | None:
+    return None if of_item is None else _optional(lambda values: [of_item(value) for value in values])
+
+
 def _struct_change(schema: Schema) -> Change | None:
-    changes = {field.name: change for field in schema.fields if (change := change_of(field.schema)) is not None}
+    changes = {field.name: step for field in schema.fields if (step := change_of(field.schema)) is not None}
     if not changes:
         return None
 

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from streams.spark.tables import StagedFile
+from streams.spark.tables.model import StagedFile
 
 ENTRY: Final = "entry"
 ENTRY_SCHEMA: Final = pa.schema([pa.field(ENTRY, pa.string())])

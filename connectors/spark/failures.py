@@ -2,6 +2,7 @@
 
 import base64
 import re
+import traceback
 from typing import Final
 
 import msgspec
@@ -26,15 +27,23 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 class MarkedFailure(Exception):
     """A failure of a task of Spark, with a mark by which `told_in` finds it in whatever Spark makes of it."""
 
-    def __init__(self, error: Exception, *, trace: str) -> None:
+    def __init__(self, error: Exception) -> None:
         told = Told(
-            kind=java_name_of(error), message=str(error), trace=trace[:_TRACE_MAX], is_passing=is_passing(error)
+            kind=java_name_of(error),
+            message=str(error),
+            trace=trace_of(error)[:_TRACE_MAX],
+            is_passing=is_passing(error),
         )
         super().__init__(f"{error}\ncaudal-failure:{base64.b64encode(msgspec.json.encode(told)).decode()}:")
 
 
 class SinkFailure(ConnectError):
     """The sink cannot go on; the trace is that of the executor."""
+
+
+def trace_of(error: BaseException) -> str:
+    """Where an error comes from, with its causes; the first line is what tools show."""
+    return f"{java_name_of(error)}: {error}\n" + "".join(traceback.format_exception(error))
 
 
 def is_passing(error: BaseException) -> bool:

@@ -1,19 +1,22 @@
 """All that a sink's query needs, wherever it runs; goes from the worker to the engine, and from there to executors."""
 
 from functools import cached_property
-from typing import Final
+from typing import Any, Final, Self
 from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import replace
 
-from connect.api.engine import TopicChoice
+from connect.api.engine import EngineContext, EngineFacts, TopicChoice
 from connectors.spark.config import SparkSinkConfig
 from connectors.spark.naming import TableNames
 from streams.spark.files import joined
-from streams.spark.tables import TableFormat, TableSpec
+from streams.spark.tables.model import TableFormat, TableSpec
 
 JOB: Final = "sink"
 """What the engine calls this kind of job."""
+OFFSETS: Final = "sink-offsets"
+"""The engine's operation by which a sink that does not run is told where to read on."""
 _STATE: Final = "_caudal"
 
 
@@ -27,10 +30,38 @@ class SinkSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     admin: dict[str, str]
     group: str
     topics: TopicChoice
-    steps: str
-    """What is done to records, for `RemotePipeline.open`."""
     options: dict[str, str]
+    steps: str = ""
+    """What is done to records, for `RemotePipeline.open`."""
     dead_letter_topic: str | None = None
+
+    @classmethod
+    def of_facts(cls, facts: EngineFacts, *, options: dict[str, str]) -> Self:
+        """What is known of a sink that does not run."""
+        return cls(
+            connector=facts.connector,
+            consumer=dict(facts.consumer_properties),
+            producer=dict(facts.producer_properties),
+            admin=dict(facts.admin_properties),
+            group=facts.group,
+            topics=facts.topics,
+            options=options,
+        )
+
+    @classmethod
+    def of_context(cls, context: EngineContext, *, options: dict[str, str]) -> Self:
+        """What is known of a sink that is about to run."""
+        known = cls.of_facts(context, options=options)
+        return replace(known, steps=context.steps, dead_letter_topic=context.dead_letter_topic)
+
+    @classmethod
+    def of_json(cls, json: Any) -> Self:
+        """As the engine gets it."""
+        return msgspec.convert(json, cls)
+
+    def as_json(self) -> Any:
+        """As the engine gets it."""
+        return msgspec.to_builtins(self)
 
     @cached_property
     def config(self) -> SparkSinkConfig:

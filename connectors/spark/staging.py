@@ -13,8 +13,7 @@ from connectors.spark.entries import Entry, WrittenRows
 from connectors.spark.partitions import Folder, by_folder, type_of
 from connectors.spark.rows import Rows, fingerprint
 from streams.spark.files import joined
-from streams.spark.tables import StagedFile
-from streams.spark.tables.model import packed_schema
+from streams.spark.tables.model import StagedFile, packed_schema
 
 _GROUP_ROWS: Final = 262_144
 _GROUP_BYTES: Final = 64 << 20

@@ -1,0 +1,36 @@
+"""What the engine can be asked about a sink that does not run."""
+
+from typing import Any
+
+from connectors.spark.commits import Commits
+from connectors.spark.letter_box import LetterBox
+from connectors.spark.manifest import Place, flat
+from connectors.spark.spec import SinkFolders, SinkSpec
+from connectors.spark.starting import first_positions
+from streams.spark.engine.job import EnginePlace
+
+
+def alter_offsets(place: EnginePlace, arguments: dict[str, Any]) -> None:
+    """Let a sink read on from other offsets: `offsets` are [topic, partition, offset or null], null is the beginning;
+    with `forget` it begins anew."""
+    spec = SinkSpec.of_json(arguments["spec"])
+    box = LetterBox(spec)
+    commits = Commits(
+        spec, SinkFolders.of(place.settings.warehouse, spec.connector), files=place.files, tables=place.tables, box=box
+    )
+    try:
+        # What was decided is done first: it cannot be told later whether its letters were sent.
+        manifest = commits.recover()
+        positions = first_positions(spec, committed=box.committed()) if manifest is None else flat(manifest.positions)
+        commits.begin({} if arguments.get("forget") else _changed(positions, arguments["offsets"]))
+    finally:
+        box.close()
+
+
+def _changed(positions: dict[Place, int], changes: list[tuple[str, int, int | None]]) -> dict[Place, int]:
+    changed = dict(positions)
+    for topic, partition, offset in changes:
+        changed.pop((topic, partition), None)
+        if offset is not None:
+            changed[topic, partition] = offset
+    return changed

@@ -1,0 +1,179 @@
+"""The sink's query in the engine: begins where the manifest says, commits each batch, begins again after trouble."""
+
+import logging
+import shutil
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from typing_extensions import override
+
+from connectors.spark.commits import Commits
+from connectors.spark.entries import unpacked
+from connectors.spark.failures import SinkFailure, Told, is_passing, told_in
+from connectors.spark.letter_box import LetterBox
+from connectors.spark.manifest import Replaced, flat
+from connectors.spark.progress import lag_of
+from connectors.spark.source import sink_source
+from connectors.spark.spec import SinkFolders, SinkSpec
+from connectors.spark.starting import first_positions
+from streams.errors import StreamsError
+from streams.spark.engine.job import EnginePlace, Job
+from streams.spark.engine.messages import JSON
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+log = logging.getLogger(__name__)
+
+_UNEXPLAINED_MAX: Final = 5
+"""So many failures in a row that nobody can explain are the end: a human looks."""
+_DELAY_SECONDS, _DELAY_SECONDS_MAX = 0.5, 10.0
+_END_SECONDS: Final = 25.0
+
+
+class SinkQuery(Job):
+    """Runs until it is stopped, or fails for good."""
+
+    def __init__(self, place: EnginePlace, name: str, spec: JSON) -> None:
+        super().__init__(place, name, spec)
+        self._sink = SinkSpec.of_json(spec)
+        self._folders = SinkFolders.of(place.settings.warehouse, self._sink.connector)
+        self._box = LetterBox(self._sink)
+        self._commits = Commits(self._sink, self._folders, files=place.files, tables=place.tables, box=self._box)
+        self._committing = threading.Lock()
+        self._is_stopping = False
+        self._query: StreamingQuery | None = None
+        self._failure: Exception | None = None
+        self._failures = 0
+        self._next_start = 0.0
+
+    @override
+    def start(self) -> None:
+        self._begin()
+
+    @override
+    def check(self) -> None:
+        query = self._query
+        if query is None:
+            if time.monotonic() >= self._next_start:
+                self._begin_again()
+        elif not query.isActive:
+            self._after_failure(query)
+        elif query.lastProgress is not None:
+            self._failures = 0
+
+    @override
+    def counters(self) -> dict[str, float]:
+        counts = dict(self._commits.counts)
+        manifest = self._commits.manifest
+        if manifest is not None:
+            counts.update({f"topic:{topic}": 1.0 for topic in manifest.ends})
+            counts["partition_count"] = float(len(flat(manifest.positions)))
+        progress = None if self._query is None else self._query.lastProgress
+        lag = None if progress is None or manifest is None else lag_of(progress, flat(manifest.positions))
+        counts["sink_record_lag_max"] = -1.0 if lag is None else float(lag)
+        return counts
+
+    @override
+    def stop(self) -> None:
+        self._is_stopping = True
+        self._halt()
+        self._box.close()
+        shutil.rmtree(self._checkpoint, ignore_errors=True)
+
+    # --- the query ---
+
+    def _begin(self) -> None:
+        """Finish what was decided before, and read on behind it."""
+        self._failure = None
+        manifest = self._commits.recover()
+        if manifest is None:
+            positions = first_positions(self._sink, committed=self._box.committed())
+        else:
+            positions = flat(manifest.positions)
+        self._commits.begin(positions)
+        # The manifest knows all: what Spark remembers of a query is for the time between two starts of it.
+        shutil.rmtree(self._checkpoint, ignore_errors=True)
+        session, source = (
+            self.place.session,
+            sink_source(
+                self._sink, self._folders, positions, parallelism=self.place.session.sparkContext.defaultParallelism
+            ),
+        )
+        session.dataSource.register(source)
+        self._query = (
+            session.readStream.format(source.name())
+            .load()
+            .writeStream.queryName(f"sink-{self._sink.connector}")
+            .option("checkpointLocation", str(self._checkpoint))
+            .trigger(processingTime=f"{self._sink.config.trigger_interval_ms} milliseconds")
+            .foreachBatch(self._commit)
+            .start()
+        )
+
+    def _begin_again(self) -> None:
+        try:
+            self._begin()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is weighed
+            self._weigh(error, str(error))
+
+    def _commit(self, batch: "DataFrame", number: int) -> None:
+        """Called by Spark for each batch."""
+        with self._committing:
+            if self._is_stopping:
+                raise Replaced(self._sink.connector)
+            try:
+                self._commits.commit(number, lambda: [unpacked(row[0]) for row in batch.collect()])
+            except Exception as error:
+                self._failure = error
+                raise
+
+    def _halt(self) -> None:
+        query, self._query = self._query, None
+        if query is None:
+            return
+        try:
+            query.stop()
+        except Exception as error:  # noqa: BLE001 - Spark raises what the query failed with, too
+            log.info("a query did not stop as it should", extra={"sink": self.name, "error": str(error)[:500]})
+        # What Spark calls for a batch is not interrupted: it must be over before another run begins.
+        if not self._committing.acquire(timeout=_END_SECONDS):
+            raise StreamsError(f"Sink {self.name} does not end")
+        self._committing.release()
+
+    # --- trouble ---
+
+    def _after_failure(self, query: "StreamingQuery") -> None:
+        exception = query.exception()
+        failure = self._failure
+        self._halt()
+        self._weigh(failure or exception or StreamsError("The query ended by itself"), str(exception or failure))
+
+    def _weigh(self, error: Exception, text: str) -> None:
+        """Try again after a while, or give up."""
+        told = told_in(text) or told_in(str(error))
+        if not self._may_pass(error, told):
+            if told is not None:
+                raise SinkFailure(told.trace) from None
+            raise error
+        self._failures += 1
+        delay = min(_DELAY_SECONDS * 2 ** min(self._failures - 1, 10), _DELAY_SECONDS_MAX)
+        self._next_start = time.monotonic() + delay
+        reason = told.message if told is not None else str(error)[:2000]
+        log.warning("a sink is interrupted, and begins again", extra={"sink": self.name, "reason": reason})
+
+    def _may_pass(self, error: Exception, told: Told | None) -> bool:
+        if told is not None:
+            return told.is_passing
+        if is_passing(error):
+            return True
+        if isinstance(error, StreamsError):
+            return False
+        return self._failures < _UNEXPLAINED_MAX
+
+    @property
+    def _checkpoint(self) -> Any:
+        return self.place.settings.data_dir / "checkpoints" / quote(self._sink.connector, safe="")

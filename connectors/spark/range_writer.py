@@ -1,0 +1,132 @@
+"""The executor's half of a batch: ranges of offsets in, staged files out."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from connect.api.errors import DataError
+from connect.remote.pipeline import RemotePipeline
+from connectors.spark.entries import Counted, Entry, WrittenRange, packed
+from connectors.spark.failures import MarkedFailure
+from connectors.spark.fast_rows import FastRows
+from connectors.spark.letters import staged
+from connectors.spark.raw_records import record_at
+from connectors.spark.record_rows import RecordRows
+from connectors.spark.refusals import Refusals
+from connectors.spark.rows import Rows, fingerprint
+from connectors.spark.spec import SinkFolders, SinkSpec
+from connectors.spark.staging import Staging
+from core_broker.client.records import IncomingRecord, OutgoingRecord
+from streams.spark.files import Files
+from streams.spark.topics.cluster import Cluster
+from streams.spark.topics.fetching import RawBatch, fetched
+from streams.spark.topics.ranges import OffsetRange
+
+_PIPELINES_MAX: Final = 8
+_LETTERS_MAX: Final = 10_000
+"""So many letters are kept in memory before they are written."""
+_pipelines: dict[str, RemotePipeline] = {}
+
+
+def write_ranges(
+    spec: SinkSpec, folders: SinkFolders, cluster: Cluster, ranges: Sequence[OffsetRange]
+) -> Iterator[pa.RecordBatch]:
+    """Write the records of some ranges, and yield what was written."""
+    try:
+        yield packed(RangeWriter(spec, folders, cluster).write(ranges))
+    except Exception as error:
+        raise MarkedFailure(error) from error
+
+
+class RangeWriter:
+    """Of one task of Spark."""
+
+    def __init__(self, spec: SinkSpec, folders: SinkFolders, cluster: Cluster) -> None:
+        self._spec = spec
+        self._cluster = cluster
+        self._folders = folders
+        self._pipeline = _opened(spec.steps)
+        self._fast = FastRows.of(self._pipeline, spec.config, spec.names)
+        self._slow = RecordRows(spec.config, spec.names, has_transforms=self._pipeline.has_transforms)
+        self._staging = Staging(folders.staging, spec.config)
+        self._refused = Refusals(Files(), folders).read()
+        self._letters: list[OutgoingRecord] = []
+        self._entries: list[Entry] = []
+        self._rows = 0
+        self._read = 0
+
+    def write(self, ranges: Sequence[OffsetRange]) -> list[Entry]:
+        """Write the records of some ranges; what was written."""
+        began = time.process_time()
+        for one in ranges:
+            for raw in fetched(self._cluster, one):
+                self._write_batch(raw, one)
+            self._entries.append(WrittenRange(topic=one.topic, partition=one.partition, start=one.start, end=one.end))
+        self._take_letters(at_least=1)
+        counts = {
+            **self._pipeline.taken_counters(),
+            "sink_record_read": self._read,
+            "sink_record_send": self._rows,
+            "cpu_seconds": time.process_time() - began,
+        }
+        return [*self._entries, *self._staging.finish(), Counted(counts=counts)]
+
+    def _write_batch(self, raw: RawBatch, one: OffsetRange) -> None:
+        count = len(raw.offsets)
+        self._read += count
+        left: np.ndarray[Any, Any] = np.arange(count, dtype=np.int64)
+        if self._fast is not None and one.topic != self._spec.topics.redriven:
+            made, left = self._fast.rows(raw, topic=one.topic, partition=one.partition)
+            for rows in made:
+                self._stage(rows, partial(_record, raw, one))
+        if left.size:
+            self._write_records([_record(raw, one, int(index)) for index in left])
+        self._take_letters(at_least=_LETTERS_MAX)
+
+    def _write_records(self, batch: list[IncomingRecord]) -> None:
+        records = self._pipeline.records(batch)
+        raws = {(raw.topic, raw.partition, raw.offset): index for index, raw in enumerate(batch)}
+
+        def refused(index: int, error: Exception) -> None:
+            self._pipeline.refused(batch[index], error)
+
+        for rows in self._slow.of(records, raws, batch, refused=refused):
+            self._stage(rows, batch.__getitem__)
+
+    def _stage(self, rows: Rows, record: Callable[[int], IncomingRecord]) -> None:
+        """Take rows, unless their table cannot."""
+        reason = self._refused.get((rows.table, fingerprint(rows.schema))) if self._refused else None
+        try:
+            if reason is not None:
+                raise DataError(reason)
+            self._staging.add(rows)
+            self._rows += len(rows.sources)
+        except DataError as error:
+            for index in rows.sources:
+                self._pipeline.refused(record(int(index)), error)
+
+    def _take_letters(self, *, at_least: int) -> None:
+        self._letters += self._pipeline.taken_letters()
+        if len(self._letters) >= at_least:
+            self._entries.append(staged(self._letters, self._folders.staging))
+            self._letters = []
+
+
+def _record(raw: RawBatch, one: OffsetRange, index: int) -> IncomingRecord:
+    return record_at(raw, index, topic=one.topic, partition=one.partition)
+
+
+def _opened(steps: str) -> RemotePipeline:
+    """Opened once per process: Spark uses its Python processes again and again."""
+    pipeline = _pipelines.get(steps)
+    if pipeline is None:
+        while len(_pipelines) >= _PIPELINES_MAX:
+            _pipelines.pop(next(iter(_pipelines))).close()
+        pipeline = _pipelines[steps] = RemotePipeline.open(steps)
+    pipeline.taken_letters()
+    pipeline.taken_counters()
+    return pipeline

@@ -1,0 +1,159 @@
+"""What Spark reads for a sink: not records, but what executors tell of the files that they have written them into."""
+
+import hashlib
+import heapq
+import logging
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
+from typing_extensions import override
+
+from connectors.spark.entries import ENTRY
+from connectors.spark.letter_box import client_settings
+from connectors.spark.manifest import Place
+from connectors.spark.range_writer import write_ranges
+from connectors.spark.spec import SinkFolders, SinkSpec
+from core_broker.client.admin import Admin
+from core_broker.client.errors import ClientError
+from streams.spark.topics.cluster import READ_COMMITTED, Cluster
+from streams.spark.topics.offsets import as_checkpoint, from_checkpoint
+from streams.spark.topics.ranges import OffsetRange, divided, shared_out
+
+log = logging.getLogger(__name__)
+
+_ROWS_PER_TASK_MIN: Final = 20_000
+"""Fewer records than this are not worth another task, and another file."""
+_LOOK_SECONDS: Final = 5.0
+"""How often new topics and partitions are looked for."""
+_ISOLATION: Final = "isolation.level"
+
+
+def sink_source(
+    spec: SinkSpec, folders: SinkFolders, positions: Mapping[Place, int], *, parallelism: int
+) -> type[DataSource]:
+    """A source of one query. It is a class of its own, as options of sources can be seen, and the spec has secrets."""
+    digest = hashlib.blake2s(spec.connector.encode(), digest_size=8).hexdigest()
+
+    class SinkSource(DataSource):
+        @classmethod
+        @override
+        def name(cls) -> str:
+            return f"caudal_sink_{digest}"
+
+        @override
+        def schema(self) -> str:
+            return f"{ENTRY} string"
+
+        @override
+        def streamReader(self, schema: Any) -> DataSourceStreamReader:
+            return SinkStreamReader(spec, folders, positions, parallelism=parallelism)
+
+    return SinkSource
+
+
+class RangesPartition(InputPartition):
+    """What one task of Spark writes."""
+
+    def __init__(self, ranges: Sequence[OffsetRange]) -> None:
+        super().__init__(tuple(ranges))
+        self.ranges = tuple(ranges)
+
+
+class SinkStreamReader(DataSourceStreamReader):
+    """Plans on the driver, writes on executors."""
+
+    def __init__(
+        self, spec: SinkSpec, folders: SinkFolders, positions: Mapping[Place, int], *, parallelism: int
+    ) -> None:
+        self._spec = spec
+        self._folders = folders
+        self._positions = dict(positions)
+        self._parallelism = parallelism
+        others = {key: value for key, value in spec.consumer.items() if key != "bootstrap.servers"}
+        isolation = others.pop(_ISOLATION, READ_COMMITTED)
+        self._cluster = Cluster(spec.consumer["bootstrap.servers"], others, isolation)
+        self._admin: Admin | None = None
+        self._places: list[Place] = []
+        self._next_look = 0.0
+        self._reported: dict[Place, int] = {}
+
+    @override
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_admin": None}
+
+    # --- on the driver ---
+
+    @override
+    def initialOffset(self) -> dict[str, Any]:
+        return as_checkpoint(self._positions)
+
+    @override
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxRows(self._spec.config.batch_max_records)
+
+    @override
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        begin = from_checkpoint(start)
+        try:
+            ends = self._ends()
+        except ClientError as error:
+            # A cluster that is away comes back; a query that fails takes seconds to begin again.
+            log.warning("the cluster does not tell how far topics go", extra={"reason": str(error)})
+            return start
+        self._reported = {**begin, **ends}
+        # What was never read is read from its beginning.
+        known = {place: begin.get(place, 0) for place in {*begin, *ends}}
+        wanted = {place: max(ends.get(place, 0), known[place]) for place in known}
+        rows_max = None if isinstance(limit, ReadAllAvailable) else self._spec.config.batch_max_records
+        return as_checkpoint(wanted if rows_max is None else shared_out(known, wanted, rows_max=rows_max))
+
+    @override
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        return as_checkpoint(self._reported) if self._reported else None
+
+    @override
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        begin, until = from_checkpoint(start), from_checkpoint(end)
+        ranges = [OffsetRange(*place, begin.get(place, 0), offset) for place, offset in sorted(until.items())]
+        rows_max = self._spec.config.task_max_records
+        total = sum(one.size for one in ranges if one.size > 0)
+        tasks = min(self._parallelism, math.ceil(total / _ROWS_PER_TASK_MIN))
+        parts = divided(ranges, parts_min=tasks, rows_max=rows_max)
+        return [RangesPartition(some) for some in _bins(parts, max(tasks, math.ceil(total / rows_max)))]
+
+    def _ends(self) -> dict[Place, int]:
+        if self._admin is None:
+            self._admin = Admin(client_settings(self._spec.admin))
+        if not self._places or time.monotonic() >= self._next_look:
+            partitions = self._admin.topic_names()
+            chosen = self._spec.topics.chosen(partitions)
+            self._places = [(topic, number) for topic in chosen for number in range(partitions.get(topic, 0))]
+            self._next_look = time.monotonic() + _LOOK_SECONDS
+        if not self._places:
+            return {}
+        if self._cluster.isolation == READ_COMMITTED:
+            return self._admin.committed_ends(self._places)
+        return self._admin.offsets(self._places, "latest")
+
+    # --- on executors ---
+
+    @override
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, RangesPartition)
+        return write_ranges(self._spec, self._folders, self._cluster, partition.ranges)
+
+
+def _bins(parts: Sequence[OffsetRange], count: int) -> list[list[OffsetRange]]:
+    """Parts for so many tasks, each with about as much to do."""
+    bins: list[list[OffsetRange]] = [[] for _ in range(max(1, min(count, len(parts))))]
+    heap = [(0, index) for index in range(len(bins))]
+    for part in sorted(parts, key=lambda part: -part.size):
+        size, index = heapq.heappop(heap)
+        bins[index].append(part)
+        heapq.heappush(heap, (size + part.size, index))
+    return [sorted(some, key=lambda one: (one.topic, one.partition, one.start)) for some in bins if some]
