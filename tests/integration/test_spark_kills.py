@@ -6,7 +6,6 @@ KILL_SEED decides.
 
 import os
 import random
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -53,8 +52,7 @@ def test_every_record_is_written_once_though_each_part_is_killed(siege: Siege) -
     chooser = random.Random(os.environ.get("KILL_SEED"))
     weapons = siege.weapons(chooser)
     for what in _SHORT:
-        time.sleep(chooser.uniform(0.1, 1.5))  # A moment of any batch, not its beginning.
-        siege.strike(what, weapons[what])
+        siege.strike(what, weapons[what], chooser=chooser)
     _judge(siege)
 
 
@@ -65,8 +63,8 @@ def test_every_record_is_written_once_though_all_parts_are_killed_again_and_agai
     weapons = siege.weapons(chooser)
     order = [what for _ in range(_KILLS // len(weapons) + 1) for what in chooser.sample(sorted(weapons), len(weapons))]
     for what in order[:_KILLS]:
-        time.sleep(chooser.uniform(0.1, 3.0))
-        siege.strike(what, weapons[what], wait=chooser.random() < 0.8)  # Sometimes the next one hits while it gets up.
+        # Sometimes the next one hits while everything gets up again.
+        siege.strike(what, weapons[what], chooser=chooser, wait=chooser.random() < 0.8)
     _judge(siege)
 
 

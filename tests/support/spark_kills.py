@@ -30,6 +30,7 @@ MODES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 _PLACES: Final = [(TOPIC, partition) for partition in range(PARTITIONS)]
 _PATIENCE_S: Final = 120.0
+_MOMENT_S: Final = 2.0
 
 
 @dataclass(slots=True)
@@ -87,8 +88,9 @@ class Siege:
             "broker": self._kill_broker,
         }
 
-    def strike(self, what: str, weapon: Callable[[], bool], *, wait: bool = True) -> None:
-        """Kill something and wait until every sink gets on again."""
+    def strike(self, what: str, weapon: Callable[[], bool], *, chooser: random.Random, wait: bool = True) -> None:
+        """Kill something at some moment, and wait until every sink gets on again."""
+        self._wait_for_moment(chooser)
         kill = Kill(what, weapon())
         self.kills.append(kill)
         if wait:
@@ -97,6 +99,19 @@ class Siege:
             for name in MODES:
                 self._wait_for_progress(name, before[name], what)
                 kill.stood_still[name] = time.monotonic() - began
+
+    def _wait_for_moment(self, chooser: random.Random) -> None:
+        """Any moment, or one of those when a sink has just decided on a batch, or begun to change a table."""
+        time.sleep(chooser.uniform(0.1, 1.5))
+        name = chooser.choice(list(MODES))
+        table, state = self.worker.table(name), self.worker.table("_caudal") / "sinks" / name
+        watched = chooser.choice([None, state / "manifest.json", state / "staging", table, table / "_delta_log"])
+        if watched is None:
+            return
+        before, deadline = _changed(watched), time.monotonic() + _MOMENT_S
+        while _changed(watched) == before and time.monotonic() < deadline:
+            time.sleep(0.002)
+        time.sleep(chooser.uniform(0.0, 0.03))
 
     def _kill_connect(self) -> bool:
         self.worker.restart(kill=True)
@@ -162,6 +177,13 @@ class Siege:
             for name, one in verdicts.items()
         ]
         return "\n".join([*lines, "stood still: " + ", ".join(map(str, self.kills))])
+
+
+def _changed(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def _struct(key: object) -> dict[str, Any]:
