@@ -4,11 +4,40 @@ with Engine.connect(SparkSettings.read(file=None, environment=os.environ)) as en
     engine.call("sql", statement="SELECT 1", limit=10)
 """
 
+import itertools
+import threading
 from collections.abc import Callable
-from typing import Self
+from queue import Empty, SimpleQueue
+from typing import Final, Self, TypeVar
 
+import msgspec
+
+from streams.errors import EngineError, EngineUnavailable
 from streams.settings import SparkSettings
-from streams.spark.engine.messages import JSON, EngineInfo, JobStatus
+from streams.spark.engine.folder import EngineFolder
+from streams.spark.engine.messages import (
+    JSON,
+    PROTOCOL,
+    Action,
+    Answer,
+    Call,
+    EngineInfo,
+    Hello,
+    JobStatus,
+    Quit,
+    Request,
+    Run,
+    Status,
+    Stop,
+)
+from streams.spark.engine.starting import open_channel, started_channel
+from streams.spark.engine.versions import digest_of, own_version
+from streams.spark.engine.wire import BrokenMessage, Channel
+
+T = TypeVar("T")
+
+_ANSWER_TIMEOUT_S: Final = 30.0
+_TAKE_OVER_TIMEOUT_S: Final = 150.0
 
 
 def _nobody(_: str) -> None:
@@ -18,7 +47,16 @@ def _nobody(_: str) -> None:
 class Engine:
     """A connection to the engine; jobs that are started over it end with it. Threads may share it."""
 
-    info: EngineInfo
+    def __init__(self, channel: Channel, folder: EngineFolder) -> None:
+        self._channel = channel
+        self._folder = folder
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self._waiting: dict[int, SimpleQueue[Answer | None]] = {}
+        self._is_over = False
+        self.info = self._greeted()
+        channel.wait_at_most(None)
+        threading.Thread(target=self._receive, name="engine-answers", daemon=True).start()
 
     @classmethod
     def connect(cls, settings: SparkSettings, *, told: Callable[[str], None] = _nobody) -> Self:
@@ -26,16 +64,25 @@ class Engine:
 
         `told` gets lines of progress. Raises `EngineUnavailable` (or `JavaMissing`) with what to do.
         """
-        raise NotImplementedError
+        folder = EngineFolder(settings.data_dir)
+        engine = cls(started_channel(settings, told), folder)
+        if engine.info.settings != digest_of(settings):
+            told(f"the engine in {folder.path} was started with other settings; stop it to have them changed")
+        return engine
 
     @classmethod
     def running(cls, settings: SparkSettings) -> Self | None:
         """Connect to the engine if it runs; None when it does not."""
-        raise NotImplementedError
+        folder = EngineFolder(settings.data_dir)
+        channel = open_channel(folder)
+        return None if channel is None else cls(channel, folder)
 
     def call(self, operation: str, **arguments: JSON) -> JSON:
-        """Carry out an operation and give its answer; raises `EngineError`, or `EngineUnavailable` when it is gone."""
-        raise NotImplementedError
+        """Carry out an operation and give its answer; raises `EngineError`, or `EngineUnavailable` when it is gone.
+
+        It takes as long as it takes: closing the connection, from any thread, ends it.
+        """
+        return self._asked(Call(operation=operation, arguments=arguments), object, timeout_seconds=None)
 
     def run(self, name: str, job: str, spec: JSON) -> None:
         """Start a job that this connection owns: when the connection ends, it is stopped at once.
@@ -43,26 +90,87 @@ class Engine:
         A job of that name that another connection owns is stopped first: it was fenced. Returns when the job is about
         to start; `status` tells what came of it.
         """
-        raise NotImplementedError
+        self._asked(Run(name=name, job=job, spec=spec), None, timeout_seconds=_TAKE_OVER_TIMEOUT_S)
 
     def status(self, name: str) -> JobStatus:
         """How a job of this connection fares."""
-        raise NotImplementedError
+        return self._asked(Status(name=name), JobStatus, timeout_seconds=_ANSWER_TIMEOUT_S)
 
     def stop(self, name: str, *, timeout_seconds: float) -> None:
         """Stop a job and return when it has ended; raises `EngineError` of kind `TimeoutError` when it does not."""
-        raise NotImplementedError
+        action = Stop(name=name, timeout_seconds=timeout_seconds)
+        self._asked(action, None, timeout_seconds=timeout_seconds + _ANSWER_TIMEOUT_S)
 
     def quit(self) -> None:
         """End the engine, with everything in it."""
-        raise NotImplementedError
+        self._asked(Quit(), None, timeout_seconds=_ANSWER_TIMEOUT_S)
 
     def close(self) -> None:
         """End the connection, and with it its jobs."""
-        raise NotImplementedError
+        self._channel.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _greeted(self) -> EngineInfo:
+        try:
+            self._channel.send(Request(number=0, action=Hello(protocol=PROTOCOL, version=own_version())))
+            answer = self._channel.receive(Answer)
+        except (OSError, BrokenMessage) as error:
+            self.close()
+            raise EngineUnavailable(f"The engine of {self._folder.path} does not answer: {error}") from error
+        if answer is None or answer.failure is not None:
+            self.close()
+            reason = answer.failure.message if answer and answer.failure else "it hung up"
+            raise EngineUnavailable(
+                f"The engine of {self._folder.path} cannot be used: {reason}. It may be of another version of Caudal: "
+                "end it (caudal spark stop, or its process in engine.lock), and try again."
+            )
+        return msgspec.json.decode(answer.value, type=EngineInfo)
+
+    def _asked(self, action: Action, kind: type[T] | None, *, timeout_seconds: float | None) -> T:
+        number, answers = next(self._numbers), SimpleQueue[Answer | None]()
+        with self._lock:
+            if self._is_over:
+                raise self._gone()
+            self._waiting[number] = answers
+        try:
+            self._channel.send(Request(number=number, action=action))
+            answer = answers.get(timeout=timeout_seconds)
+        except BrokenMessage as error:
+            raise EngineError("BrokenMessage", str(error)) from error
+        except OSError as error:
+            raise self._gone() from error
+        except Empty:
+            reason = f"The engine of {self._folder.path} does not answer within {timeout_seconds:.0f} s"
+            raise EngineUnavailable(reason) from None
+        finally:
+            with self._lock:
+                self._waiting.pop(number, None)
+        if answer is None:
+            raise self._gone()
+        if answer.failure is not None:
+            raise EngineError(answer.failure.kind, answer.failure.message)
+        return msgspec.json.decode(answer.value, type=kind)
+
+    def _receive(self) -> None:
+        """Hand each answer to the thread that waits for it; all of them, when no more can come."""
+        try:
+            while (answer := self._channel.receive(Answer)) is not None:
+                with self._lock:
+                    waiting = self._waiting.get(answer.number)
+                if waiting is not None:
+                    waiting.put(answer)
+        except (OSError, BrokenMessage):
+            pass  # as if it had hung up
+        finally:
+            with self._lock:
+                self._is_over = True
+                for waiting in self._waiting.values():
+                    waiting.put(None)
+
+    def _gone(self) -> EngineUnavailable:
+        return EngineUnavailable(f"The engine of {self._folder.path} is gone; why, its logs there tell")

@@ -63,6 +63,10 @@ class Job(ABC):
         """Numbers for whoever watches; called after each check."""
         return {}
 
+    def is_done(self) -> bool:
+        """True when there is nothing left to do: it is stopped, and has ended."""
+        return False
+
     @abstractmethod
     def stop(self) -> None:
         """End everything that was begun; called once, also after a failure."""

@@ -1,0 +1,127 @@
+"""Executors on other machines: our packages are brought to them, and it is checked that they can run them."""
+
+import logging
+import sys
+import threading
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from streams.errors import EngineUnavailable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
+
+PACKAGES: Final = ("core_broker", "schema_registry", "connect", "streams", "connectors")
+LIBRARIES: Final = {
+    "confluent_kafka": "confluent-kafka",
+    "fastavro": "fastavro",
+    "google.protobuf": "protobuf",
+    "httpx2": "httpx2",
+    "msgspec": "msgspec",
+    "numpy": "numpy",
+    "pandas": "pandas",
+    "pyarrow": "pyarrow",
+    "pyruhvro": "pyruhvro",
+}
+"""What tasks import, by module, and the name under which it is installed."""
+_DISCOVERY: Final = Path("streams") / "spark" / "discovery"
+_GROUP: Final = "caudal-check-of-executors"
+_SUFFIXES: Final = {".py", ".json", ".proto", ".avsc", ".typed"}
+_TOLD_MAX: Final = 10
+
+Finding = tuple[str, str, tuple[str, ...]]
+"""A host, the version of its Python, and the libraries that it lacks."""
+
+
+def bring_packages(session: "SparkSession", root: Path, target: Path) -> None:
+    """Make our packages part of the path of every Python worker, wherever it runs."""
+    session.sparkContext.addPyFile(str(packed(root, target)))
+
+
+def packed(root: Path, target: Path) -> Path:
+    """A zip of our packages; data sources that every session finds lie at its top."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for package in PACKAGES:
+            _add(archive, root / package, below=root)
+        _add(archive, root / _DISCOVERY, below=root / _DISCOVERY)
+    return target
+
+
+def check_executors(session: "SparkSession", *, timeout_seconds: float) -> None:
+    """Run a small job; raises `EngineUnavailable` when nobody takes it, or when Python there is not as it must be."""
+    context = session.sparkContext
+    tasks = max(2 * context.defaultParallelism, 8)
+    stop = threading.Timer(timeout_seconds, context.cancelJobGroup, args=[_GROUP])
+    stop.daemon = True
+    stop.start()
+    try:
+        context.setJobGroup(_GROUP, "check of the executors", interruptOnCancel=True)
+        found = context.parallelize(range(tasks), tasks).mapPartitions(_findings).collect()
+    except Exception as error:
+        raise EngineUnavailable(
+            _explained(error, master=str(context.master), timeout_seconds=timeout_seconds)
+        ) from error
+    finally:
+        stop.cancel()
+        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type] # None clears it
+    if problems := problems_of(found):
+        raise EngineUnavailable("\n".join(problems))
+
+
+def problems_of(findings: Iterable[Finding]) -> list[str]:
+    """What to install where, in words."""
+    problems = []
+    for host, version, missing in sorted(set(findings)):
+        if missing:
+            names = " ".join(LIBRARIES.get(module, module) for module in missing)
+            problems.append(f"Executors on {host} (Python {version}) lack libraries; run there:  pip install {names}")
+    return problems[:_TOLD_MAX]
+
+
+def _findings(_: Iterable[int]) -> Iterator[Finding]:
+    """Runs on an executor."""
+    import importlib.util
+    import platform
+    import socket
+
+    missing = []
+    for module in LIBRARIES:
+        try:
+            found = importlib.util.find_spec(module) is not None
+        except ImportError:
+            found = False
+        if not found:
+            missing.append(module)
+    yield socket.gethostname(), platform.python_version(), tuple(missing)
+
+
+def _explained(error: Exception, *, master: str, timeout_seconds: float) -> str:
+    text = str(error)
+    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if "PYTHON_VERSION_MISMATCH" in text or "Python in worker has different version" in text:
+        return (
+            f"Executors of {master} run another Python than {ours}, which the engine runs: install Python {ours} there "
+            "and name it with spark.pyspark.python."
+        )
+    if "cancelled" in text.lower() or "canceled" in text.lower():
+        return (
+            f"No executor of {master} took work within {timeout_seconds:.0f} s: see whether it has workers with free "
+            "cores and memory (spark.executor.memory, spark.cores.max), and whether they can reach this machine "
+            "(spark.driver.host)."
+        )
+    if "No such file or directory" in text or "Cannot run program" in text:
+        return (
+            f"Executors of {master} have no Python at the engine's path: say where it is with spark.pyspark.python. "
+            f"Spark said: {text[:500]}"
+        )
+    return f"Executors of {master} cannot run Python: {text[:1000]}"
+
+
+def _add(archive: zipfile.ZipFile, folder: Path, *, below: Path) -> None:
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in _SUFFIXES and "__pycache__" not in path.parts:
+            archive.write(path, path.relative_to(below))

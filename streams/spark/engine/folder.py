@@ -1,0 +1,98 @@
+"""The engine's folder: where its socket, lock, logs and metastore are, and who holds the lock."""
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+from typing import IO, Final, Self
+
+_SOCKET_PATH_BYTES_MAX: Final = 103
+"""What a socket's path may have on every system (107 on Linux)."""
+
+
+class EngineFolder:
+    """Names of the files in the folder of an engine."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lock = path / "engine.lock"
+        self.log = path / "engine.log"
+        self.spark_log = path / "spark.log"
+        self.output = path / "output.log"
+        self.metastore = path / "metastore_db"
+        self.state = path / "queries"
+        self._socket_told = path / "engine.socket-path"
+
+    def create(self) -> Self:
+        """Make the folder, for its owner alone."""
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return self
+
+    @property
+    def socket(self) -> Path:
+        """Where the engine is reached: in the folder, or where a note in it says when that path would be too long."""
+        near = self.path / "engine.sock"
+        if len(os.fsencode(near)) <= _SOCKET_PATH_BYTES_MAX:
+            return near
+        try:
+            return Path(self._socket_told.read_text(encoding="utf-8").strip())
+        except FileNotFoundError:
+            return near
+
+    def choose_socket(self) -> Path:
+        """Decide where the engine is reached and leave the note; called by the holder of the lock alone."""
+        near = self.path / "engine.sock"
+        if len(os.fsencode(near)) <= _SOCKET_PATH_BYTES_MAX:
+            return near
+        chosen = _short_folder() / f"{hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]}.sock"
+        self._socket_told.write_text(str(chosen), encoding="utf-8")
+        return chosen
+
+    def is_locked(self) -> bool:
+        """True when an engine runs, starts or ends here."""
+        lock = FolderLock.taken(self)
+        if lock is None:
+            return True
+        lock.release()
+        return False
+
+
+class FolderLock:
+    """The right to be the engine of a folder; the system takes it back when its holder dies."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    @classmethod
+    def taken(cls, folder: EngineFolder) -> Self | None:
+        """Take the lock, or None when another process has it."""
+        file = folder.lock.open("a+", encoding="utf-8")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            return None
+        return cls(file)
+
+    def sign(self, pid: int) -> None:
+        """Leave the holder's process id, for people who look."""
+        self._file.truncate(0)
+        self._file.write(f"{pid}\n")
+        self._file.flush()
+
+    def release(self) -> None:
+        """Give the lock back."""
+        self._file.close()
+
+
+def _short_folder() -> Path:
+    """A folder with a short path that belongs to this user alone."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    is_usable = runtime and len(os.fsencode(runtime)) < 60 and os.access(runtime, os.W_OK)
+    folder = Path(runtime) / "caudal" if is_usable else Path(tempfile.gettempdir()) / f"caudal-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise PermissionError(f"{folder} must belong to you alone (mode 0700): somebody else made it")
+    return folder
