@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -74,7 +73,7 @@ class Files:
 
     def local(self, path: str) -> Path | None:
         """The path on this machine; None when it is on another file system."""
-        scheme = urlsplit(path).scheme
+        scheme = _scheme(path)
         if scheme == "file" or (not scheme and self._default_is_local):
             return local_path(path)
         return None
@@ -133,10 +132,8 @@ def joined(folder: str, *names: str) -> str:
 
 
 def local_path(path: str) -> Path:
-    """A path or a file: URI on this machine."""
-    if path.startswith("file:"):
-        return Path(unquote(urlsplit(path).path))
-    return Path(path)
+    """A path on this machine, with or without file: in front; as in Hadoop, percent signs stand for themselves."""
+    return Path("/" + path.removeprefix("file:").lstrip("/")) if path.startswith("file:") else Path(path)
 
 
 class LocalFiles:
@@ -299,6 +296,11 @@ class HadoopFiles:
     def _info(self, path: str, status: Any) -> FileInfo:
         is_dir = bool(status.isDirectory())
         return FileInfo(path, 0 if is_dir else status.getLen(), status.getModificationTime(), is_dir)
+
+
+def _scheme(path: str) -> str:
+    scheme, colon, _ = path.partition(":")
+    return scheme if colon and "/" not in scheme else ""
 
 
 def _default_is_local(session: "SparkSession") -> bool:

@@ -4,8 +4,9 @@ Tables hold bool, int8/16/32/64, float, double, decimal(p<=38, s), string, binar
 map<string, …> and struct, and every column and field may be null. Time of day is text, there is no such type in Spark.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Literal
 
 import pyarrow as pa
 
@@ -13,6 +14,9 @@ from streams.errors import SchemaConflict
 
 TIMESTAMP: Final = pa.timestamp("us", "UTC")
 DECIMAL_DIGITS_MAX: Final = 38
+
+Change = Literal["add", "widen"]
+"""What may happen to a table's columns: columns and fields are added, types grow without loss."""
 
 _INTEGERS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _DDL: Final[dict[pa.DataType, str]] = {
@@ -29,6 +33,16 @@ _DDL: Final[dict[pa.DataType, str]] = {
     TIMESTAMP: "timestamp",
     pa.null(): "void",
 }
+_ARROW: Final[dict[str, pa.DataType]] = {
+    **{name: kind for kind, name in _DDL.items()},
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "real": pa.float32(),
+    "null": pa.null(),
+}
+_DDL_TOKEN: Final = re.compile(r"\s*(`(?:[^`]|``)*`|[\w ]+|\S)")
 _WIDENED: Final[dict[pa.DataType, pa.DataType]] = {
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),
@@ -74,6 +88,15 @@ def ddl_type(stored: pa.DataType) -> str:
     raise TypeError(f"Arrow's type {stored} has no place in a table")
 
 
+def arrow_type(ddl: str) -> pa.DataType:
+    """The stored type of a type of Spark's SQL; TypeError when tables have no such type."""
+    tokens = [token.strip() for token in _DDL_TOKEN.findall(ddl)]
+    kind = _parsed(tokens := [token for token in tokens if token])
+    if tokens:
+        raise TypeError(f"Spark's type {ddl} is not understood at {tokens[0]!r}")
+    return kind
+
+
 def ddl_columns(schema: pa.Schema) -> str:
     """Columns as they stand in CREATE TABLE."""
     return ", ".join(f"{quoted(field.name)} {ddl_type(field.type)}" for field in schema)
@@ -113,6 +136,11 @@ def merged_schema(table: str, has: pa.Schema, given: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(name, kind) for name, kind in types.items()])
 
 
+def changes(has: pa.Schema, then: pa.Schema) -> frozenset[Change]:
+    """What happens to a table that becomes what `merged_schema` said."""
+    return frozenset(_changes(pa.struct(list(has)), pa.struct(list(then))))
+
+
 def check_names(table: str, schema: pa.Schema) -> None:
     """SchemaConflict when two columns or two fields of a struct differ in nothing but case."""
     _check_names(table, "", schema)
@@ -134,6 +162,84 @@ def conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
         else:
             columns.append(_conformed_column(rows.column(index), field.type))
     return pa.table(columns, schema=schema) if columns else rows.select([])
+
+
+def _parsed(tokens: list[str]) -> pa.DataType:
+    if not tokens:
+        raise TypeError("A type of Spark's is missing")
+    name = tokens.pop(0).lower()
+    match name:
+        case "array":
+            (element,) = _parsed_between(tokens, 1)
+            return list_of(element)
+        case "map":
+            key, value = _parsed_between(tokens, 2)
+            return stored_type(pa.map_(key, value))
+        case "struct":
+            return pa.struct(list(_parsed_fields(tokens)))
+        case "decimal" | "dec" | "numeric":
+            return _parsed_decimal(tokens)
+        case _ if name in _ARROW:
+            return _ARROW[name]
+        case _:
+            raise TypeError(f"Tables have no type {name}")
+
+
+def _parsed_between(tokens: list[str], count: int) -> list[pa.DataType]:
+    _expect(tokens, "<")
+    kinds = []
+    for index in range(count):
+        if index:
+            _expect(tokens, ",")
+        kinds.append(_parsed(tokens))
+    _expect(tokens, ">")
+    return kinds
+
+
+def _parsed_fields(tokens: list[str]) -> Iterator[pa.Field]:
+    _expect(tokens, "<")
+    while tokens and tokens[0] != ">":
+        name = tokens.pop(0)
+        _expect(tokens, ":")
+        yield pa.field(name[1:-1].replace("``", "`") if name.startswith("`") else name, _parsed(tokens))
+        if tokens and tokens[0] == ",":
+            tokens.pop(0)
+    _expect(tokens, ">")
+
+
+def _parsed_decimal(tokens: list[str]) -> pa.DataType:
+    if not tokens or tokens[0] != "(":
+        return pa.decimal128(10, 0)
+    _expect(tokens, "(")
+    numbers = [int(tokens.pop(0))]
+    if tokens and tokens[0] == ",":
+        tokens.pop(0)
+        numbers.append(int(tokens.pop(0)))
+    _expect(tokens, ")")
+    return pa.decimal128(*numbers)
+
+
+def _expect(tokens: list[str], wanted: str) -> None:
+    if not tokens or tokens.pop(0) != wanted:
+        raise TypeError(f"A type of Spark's lacks {wanted!r}")
+
+
+def _changes(has: pa.DataType, then: pa.DataType) -> Iterator[Change]:
+    if has == then:
+        return
+    if pa.types.is_struct(then):
+        known = {field.name: field.type for field in has}
+        for field in then:
+            if field.name in known:
+                yield from _changes(known[field.name], field.type)
+            else:
+                yield "add"
+    elif pa.types.is_list(then):
+        yield from _changes(has.value_type, then.value_type)
+    elif pa.types.is_map(then):
+        yield from _changes(has.item_type, then.item_type)
+    else:
+        yield "widen"
 
 
 def _stored_plain(given: pa.DataType) -> pa.DataType:
@@ -224,9 +330,10 @@ def _merged_structs(has: pa.DataType, given: pa.DataType) -> pa.DataType | None:
 def _check_names(table: str, path: str, fields: Iterable[pa.Field]) -> None:
     seen: dict[str, str] = {}
     for field in fields:
-        before = seen.setdefault(field.name.lower(), field.name)
-        if before is not field.name:
+        before = seen.get(field.name.lower())
+        if before is not None:
             raise SchemaConflict(table, path + before, has=path + before, given=path + field.name)
+        seen[field.name.lower()] = field.name
         _check_type_names(table, f"{path}{field.name}.", field.type)
 
 
@@ -269,11 +376,11 @@ def _conformed_array(values: pa.Array, kind: pa.DataType) -> pa.Array:
         return _conformed_struct(values, kind)
     if pa.types.is_list(kind):
         element = _conformed_array(values.values, kind.value_type)
-        offsets = values.offsets
-        return pa.ListArray.from_arrays(offsets, element, type=kind, mask=_mask(values))
+        return _same_shape(values, kind, element)
     if pa.types.is_map(kind):
         items = _conformed_array(values.items, kind.item_type)
-        return pa.MapArray.from_arrays(values.offsets, values.keys, items, type=kind, mask=_mask(values))
+        fields = [kind.key_field, kind.item_field]
+        return _same_shape(values, kind, pa.StructArray.from_arrays([values.keys, items], fields=fields))
     return values.cast(kind)
 
 
@@ -284,6 +391,11 @@ def _conformed_struct(values: pa.Array, kind: pa.DataType) -> pa.Array:
         known = values.field(index) if index >= 0 else pa.nulls(len(values), pa.null())
         children.append(_conformed_array(known, field.type))
     return pa.StructArray.from_arrays(children, fields=list(kind), mask=_mask(values))
+
+
+def _same_shape(values: pa.Array, kind: pa.DataType, child: pa.Array) -> pa.Array:
+    """A list or map with other elements: what is null and where each begins stays, slices included."""
+    return pa.Array.from_buffers(kind, len(values), values.buffers()[:2], offset=values.offset, children=[child])
 
 
 def _mask(values: pa.Array) -> pa.Array | None:
