@@ -21,14 +21,22 @@ from connect.runtime.counters import TaskCounters
 from connect.runtime.failures.error_policy import ErrorPolicy, Failure, Stage, ToleranceExceeded
 from connect.runtime.failures.letter import Burial, Letter, LetterForm
 from connect.runtime.failures.redrive_topic import redrive_topic
+from connect.runtime.models import TaskId
 from connect.runtime.stopping import Stopping
 from connect.runtime.tasks.conversion import ConverterChoice, class_name_of, conversion_of, converter_choices
 from connect.runtime.tasks.sink_pipeline import SinkPipeline
-from connect.runtime.tasks.steps import Steps
+from connect.runtime.tasks.steps import Steps, steps_of
 from connect.settings import ConnectSettings
 from core_broker.client.records import IncomingRecord, OutgoingRecord
 
-__all__ = ["PATIENCE_SECONDS", "ConverterChoice", "RemotePipeline", "ToleranceExceeded", "merged_counters"]
+__all__ = [
+    "PATIENCE_SECONDS",
+    "ConverterChoice",
+    "RemotePipeline",
+    "ToleranceExceeded",
+    "merged_counters",
+    "steps_text",
+]
 
 PATIENCE_SECONDS: Final = 60.0
 
@@ -125,6 +133,16 @@ class RemotePipeline:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def steps_text(connector: str, config: Mapping[str, str], *, worker: Mapping[str, str] | None = None) -> str:
+    """The steps of a configuration without placeholders, where no worker makes them: for tools and tests.
+
+    `worker` are settings of a worker, as far as they are about converters.
+    """
+    settings = ConnectSettings.parse(worker or {})
+    given = {"name": connector, **config}
+    return steps_of(TaskId(connector, 0), settings, resolved=given, secrets={}).text()
 
 
 def merged_counters(counted: Iterable[Mapping[str, float]]) -> dict[str, float]:

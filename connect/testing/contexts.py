@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from connect.api.data import Value
+from connect.api.engine import TopicChoice
 from connect.api.record import SinkRecord, SourceRecord
 from connect.api.sink import Place
 from connect.api.source import SourceOffset, SourcePartition
@@ -149,6 +150,59 @@ class FakeSinkContext(_Waiting):
         if not self._tolerates_errors:
             raise error
         self.reported.append((record, error))
+
+
+class FakeEngineContext(_Waiting):
+    """A worker for the task of a sink whose records another engine carries, and what it knows without the task."""
+
+    def __init__(
+        self,
+        *,
+        steps: str = "",
+        topics: TopicChoice | None = None,
+        clients: Mapping[str, str] | None = None,
+        engine_properties: Mapping[str, str] | None = None,
+        dead_letter_topic: str | None = None,
+        connector: str = "suite",
+    ) -> None:
+        """`clients` are the properties of all Kafka clients; `steps` is made by
+        `connect.remote.pipeline.steps_text`."""
+        super().__init__()
+        self.connector = connector
+        self.task = 0
+        self.group = f"connect-{connector}"
+        self.steps = steps
+        self.topics = topics or TopicChoice(names=(connector,), redriven=f"connect-redrive-{connector}")
+        self.consumer_properties = self.producer_properties = self.admin_properties = dict(clients or {})
+        self.engine_properties = dict(engine_properties or {})
+        self.dead_letter_topic = dead_letter_topic
+        self.is_cancelled = False
+        self.counted: dict[str, float] = {}
+        self.used_topics: set[str] = set()
+        self.ensured = 0
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stopping.is_set()
+
+    def cancel(self) -> None:
+        """Tell the task that another one has its work."""
+        self.is_cancelled = True
+        self.stop()
+
+    def ensure_dead_letter_topic(self) -> None:
+        """Count it."""
+        self.ensured += 1
+
+    def count(self, changes: Mapping[str, float]) -> None:
+        """Add them up; gauges, too."""
+        for name, change in changes.items():
+            self.counted[name] = self.counted.get(name, 0) + change
+
+    def used(self, topics: Iterable[str]) -> None:
+        """Keep them."""
+        self.used_topics.update(topics)
 
 
 def _text(offsets: Mapping[str, Value]) -> str:
