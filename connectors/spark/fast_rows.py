@@ -9,7 +9,6 @@ from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
-from streams.spark.decoding.opening import open_decoder
 
 from connect.api.errors import DataError
 from connect.remote.pipeline import ConverterChoice, RemotePipeline
@@ -20,6 +19,7 @@ from connectors.spark.raw_records import headers_of
 from connectors.spark.record_rows import key_columns, value_key_columns
 from connectors.spark.rows import DELETED, Columns, Rows, flat, merged
 from streams.spark.decoding.decoder import Decoded, Decoder, Part
+from streams.spark.decoding.opening import open_decoder
 from streams.spark.decoding.spec import DecoderSpec, Format
 from streams.spark.topics.fetching import RawBatch
 

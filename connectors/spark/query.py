@@ -4,6 +4,7 @@ import logging
 import shutil
 import threading
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -13,9 +14,9 @@ from connectors.spark.commits import Commits
 from connectors.spark.entries import unpacked
 from connectors.spark.failures import SinkFailure, Told, is_passing, told_in
 from connectors.spark.letter_box import LetterBox
-from connectors.spark.manifest import Replaced, flat
+from connectors.spark.manifest import Place, Replaced, flat
 from connectors.spark.progress import lag_of
-from connectors.spark.source import sink_source
+from connectors.spark.source import SinkStreamReader, sink_source
 from connectors.spark.spec import SinkFolders, SinkSpec
 from connectors.spark.starting import first_positions
 from streams.errors import StreamsError
@@ -97,12 +98,7 @@ class SinkQuery(Job):
         self._commits.begin(positions)
         # The manifest knows all: what Spark remembers of a query is for the time between two starts of it.
         shutil.rmtree(self._checkpoint, ignore_errors=True)
-        session, source = (
-            self.place.session,
-            sink_source(
-                self._sink, self._folders, positions, parallelism=self.place.session.sparkContext.defaultParallelism
-            ),
-        )
+        session, source = self.place.session, sink_source(self._reader(positions), self._sink.connector)
         session.dataSource.register(source)
         self._query = (
             session.readStream.format(source.name())
@@ -113,6 +109,11 @@ class SinkQuery(Job):
             .foreachBatch(self._commit)
             .start()
         )
+
+    def _reader(self, positions: Mapping[Place, int]) -> SinkStreamReader:
+        """Who reads for the query."""
+        parallelism = self.place.session.sparkContext.defaultParallelism
+        return SinkStreamReader(self._sink, self._folders, positions, parallelism=parallelism)
 
     def _begin_again(self) -> None:
         try:

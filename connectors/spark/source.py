@@ -33,11 +33,9 @@ _LOOK_SECONDS: Final = 5.0
 _ISOLATION: Final = "isolation.level"
 
 
-def sink_source(
-    spec: SinkSpec, folders: SinkFolders, positions: Mapping[Place, int], *, parallelism: int
-) -> type[DataSource]:
-    """A source of one query. It is a class of its own, as options of sources can be seen, and the spec has secrets."""
-    digest = hashlib.blake2s(spec.connector.encode(), digest_size=8).hexdigest()
+def sink_source(reader: "SinkStreamReader", connector: str) -> type[DataSource]:
+    """A source of one query. It is a class of its own, as options of sources can be seen, and a reader has secrets."""
+    digest = hashlib.blake2s(connector.encode(), digest_size=8).hexdigest()
 
     class SinkSource(DataSource):
         @classmethod
@@ -51,7 +49,7 @@ def sink_source(
 
         @override
         def streamReader(self, schema: Any) -> DataSourceStreamReader:
-            return SinkStreamReader(spec, folders, positions, parallelism=parallelism)
+            return reader
 
     return SinkSource
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks import connect, machine, proxy, registry, requests, scale, throughput
+from tests.benchmarks import connect, machine, proxy, registry, requests, scale, spark, throughput
 from tests.benchmarks.measure import AS_DELIVERED, FULL, GB, TINY, Row, Sizes
 from tests.support.broker import BrokerProcess
 
@@ -34,7 +34,13 @@ def _broker(directory: Path, sizes: Sizes) -> Iterator[Row]:
     yield from scale.many_partitions(directory, sizes)
 
 
-PARTS = {"broker": _broker, "registry": registry.registry, "rest-proxy": proxy.proxy, "connect": connect.connect}
+PARTS = {
+    "broker": _broker,
+    "registry": registry.registry,
+    "rest-proxy": proxy.proxy,
+    "connect": connect.connect,
+    "spark": spark.spark,
+}
 
 
 def run_all(sizes: Sizes, directory: Path, parts: Iterable[str] = PARTS) -> Iterator[Row]:

@@ -58,6 +58,9 @@ class Sizes:
     """Records that each task of Connect carries."""
     connect_connectors: int
     """Connectors that a worker holds while its REST API is measured."""
+    spark_rows: int
+    """Rows that each Spark sink writes."""
+    spark_latency_seconds: float
 
 
 FULL: Final = Sizes(
@@ -75,6 +78,8 @@ FULL: Final = Sizes(
     proxy_records=500_000,
     connect_records=500_000,
     connect_connectors=500,
+    spark_rows=2_000_000,
+    spark_latency_seconds=20.0,
 )
 TINY: Final = Sizes(
     stream_bytes=8 * MB,
@@ -91,6 +96,8 @@ TINY: Final = Sizes(
     proxy_records=2_000,
     connect_records=2_000,
     connect_connectors=5,
+    spark_rows=5_000,
+    spark_latency_seconds=3.0,
 )
 
 
