@@ -1,0 +1,135 @@
+"""Data of one Avro schema as columns: many records at once, and with care those that this does not work for.
+
+As Kafka's own deserialisers and Connect's converter do, bytes behind the end of a record are not looked at.
+"""
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyruhvro
+
+from schema_registry.formats.avro import AvroSchema
+from schema_registry.formats.avro_types import Primitive
+from schema_registry.serdes.avro import AvroCodec
+from schema_registry.serdes.errors import InvalidData
+from streams.spark.decoding.avro_columns import Column, Columns
+from streams.spark.decoding.moments import Doubt
+from streams.spark.decoding.pieces import read_in_pieces
+from streams.spark.decoding.reading import Bad, Read, SchemaReader, all_rows, array_of, bodies_list, merged
+
+log = logging.getLogger(__name__)
+
+_REFUSED: Final = (ValueError, OverflowError, Doubt)
+"""What the fast way raises about data; ArrowInvalid is a ValueError."""
+_MOST_DIFFERENCES: Final = 0.5
+"""If more than this share of many good records needs care, the fast way is none."""
+_FEW: Final = 1000
+
+
+def avro_reader(schema: AvroSchema) -> SchemaReader:
+    """What reads data of a schema; raises UnusableSchema."""
+    column = Columns().of(schema.root)
+    if isinstance(schema.root, Primitive) and schema.root.kind == "bytes" and column.value is None:
+        return _PlainBytes()
+    return AvroReader(column, is_bytes=isinstance(schema.root, Primitive) and schema.root.kind == "bytes")
+
+
+class _PlainBytes:
+    """Data of the schema `bytes`: it is written without a length."""
+
+    type: pa.DataType = pa.binary()
+
+    def read(self, bodies: pa.Array) -> Read:
+        """The data as it is."""
+        return Read(bodies.cast(pa.binary()), all_rows(len(bodies)), [])
+
+
+class AvroReader:
+    """Reads data of one schema."""
+
+    def __init__(self, column: Column, *, is_bytes: bool = False) -> None:
+        self.type = column.type
+        self._column = column
+        careful = Primitive("bytes") if is_bytes else column.careful
+        self._codec = AvroCodec(AvroSchema(careful, {}))
+        # A record around any type takes no bytes; it makes a column of what is no record.
+        around = {"type": "record", "name": "r", "fields": [{"name": "f", "type": column.fast}]}
+        is_record = isinstance(column.fast, dict) and column.fast["type"] == "record"
+        self._is_inside = not (is_record and pa.types.is_struct(column.type))
+        self._fast = None if column.fast is None else json.dumps(around if self._is_inside else column.fast)
+        self._seen = self._needed_care = 0
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether many records are read at once."""
+        return self._fast is not None
+
+    def read(self, bodies: pa.Array) -> Read:
+        """Read records."""
+        records = bodies_list(bodies)
+        if self._fast is None:
+            return self._careful(records, range(len(records)))
+        try:
+            return Read(self._columns(self._decoded(records)), all_rows(len(records)), [])
+        except _REFUSED:
+            return self._mixed(records)
+
+    def _decoded(self, records: Sequence[bytes]) -> pa.RecordBatch:
+        return pyruhvro.deserialize_array(records, self._fast)
+
+    def _columns(self, batch: pa.RecordBatch) -> pa.Array:
+        change = self._column.change
+        found = batch.column(0) if self._is_inside else batch.to_struct_array()
+        return found if change is None else change(found)
+
+    def _mixed(self, records: list[bytes]) -> Read:
+        """Some are bad, or merely unusual."""
+        pieces = read_in_pieces(records, self._decoded, _REFUSED)
+        batches: list[Any] = pieces.good
+        try:
+            arrays = [self._columns(batch) for batch in _joined(batches)]
+        except _REFUSED:  # A value is out of its range: it takes both steps to find it.
+            pieces = read_in_pieces(records, lambda some: self._columns(self._decoded(some)), _REFUSED)
+            arrays = list(pieces.good)
+        rest = self._careful([records[row] for row in pieces.left], pieces.left)
+        self._judge(len(records), [records[row] for row in rest.rows])
+        rows = np.fromiter((row for span in pieces.rows for row in span), np.int64)
+        data = pa.concat_arrays(arrays) if arrays else pa.array([], type=self.type)
+        return merged(Read(data, rows, []), rest)
+
+    def _careful(self, records: Sequence[bytes], rows: Sequence[int]) -> Read:
+        """Read one by one."""
+        values: list[Any] = []
+        good: list[int] = []
+        bad: Bad = []
+        decode, change = self._codec.decode, self._column.value
+        for row, record in zip(rows, records, strict=True):
+            try:
+                value = decode(record)
+                values.append(value if change is None else change(value))
+            except InvalidData as error:
+                bad.append((row, error))
+            else:
+                good.append(row)
+        found = array_of(values, self.type, good)
+        return Read(found.data, found.rows, bad + found.bad)
+
+    def _judge(self, count: int, good: list[bytes]) -> None:
+        """Do without the fast way where it hardly ever works; records next to a bad one say nothing about that."""
+        self._seen += count
+        try:
+            self._columns(self._decoded(good))
+        except _REFUSED:
+            self._needed_care += len(good)
+        if self._seen >= _FEW and self._needed_care > self._seen * _MOST_DIFFERENCES:
+            log.warning("records of an Avro schema can only be read one by one", extra={"type": str(self.type)[:200]})
+            self._fast = None
+
+
+def _joined(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """All in one, so that columns are made once."""
+    return [pa.concat_batches(batches)] if batches else []

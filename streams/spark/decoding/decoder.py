@@ -1,0 +1,60 @@
+"""What all decoders are: bytes of many records in, typed columns out."""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Rows: TypeAlias = npt.NDArray[np.int64]
+"""Places in what was given."""
+NO_SCHEMA_ID = -1
+"""Of data that names no schema, or one that has no number."""
+
+
+class Part(NamedTuple):
+    """Records of one type."""
+
+    schema_id: int
+    rows: Rows
+    """Where they were, in ascending order."""
+    data: pa.Array
+    """As many values: structs for records, otherwise of the plain type."""
+
+
+class LeftOver(NamedTuple):
+    """Records that may well be good, but whose schema has no columns here: Connect's converters decide."""
+
+    schema_id: int
+    rows: Rows
+    reason: Exception
+
+
+class Decoded(NamedTuple):
+    """What became of many records; each is in exactly one of these."""
+
+    parts: list[Part]
+    bad: list[tuple[int, Exception]]
+    nulls: Rows
+    left_over: list[LeftOver]
+
+
+class Decoder(ABC):
+    """Decodes keys or values of any topic. For one thread; raises ClientError when a registry does not answer."""
+
+    @abstractmethod
+    def decode(self, values: pa.Array, topic: str, headers: pa.Array | None = None) -> Decoded:
+        """Decode binary values, which may be null; `headers` (list<struct<key, value>>) may name schemas, too."""
+
+    @abstractmethod
+    def type_of(self, schema_id: int) -> pa.DataType:
+        """What values of a schema become; of Protobuf, those of its first message. Raises SerdeError."""
+
+    @abstractmethod
+    def latest_type(self, topic: str) -> tuple[int, pa.DataType]:
+        """The latest schema of a topic, by the name of its subject, and what its values become."""
+
+    @abstractmethod
+    def can_decode(self, schema_id: int) -> bool:
+        """Whether values of a schema become columns here."""

@@ -1,0 +1,150 @@
+"""Which schema each of many values names, told without looking at them one by one."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schema_registry.serdes.errors import NotFramed
+from schema_registry.serdes.framing import header_name, read_frame
+from streams.spark.decoding.decoder import Rows
+from streams.spark.decoding.reading import Bad
+
+_ID_BYTES = 5
+_WEIGHTS = np.array([1 << 24, 1 << 16, 1 << 8, 1], dtype=np.int64)
+
+
+class Group(NamedTuple):
+    """Values that name the same schema."""
+
+    schema: int | str
+    """Its id, or its guid."""
+    rows: Rows
+    bodies: pa.Array
+    """What follows the name."""
+    tail: bytes = b""
+    """What follows the name in a header: message indexes of Protobuf."""
+    is_in_header: bool = False
+
+
+class Grouped(NamedTuple):
+    """Values by what they name."""
+
+    groups: list[Group]
+    nulls: Rows
+    bad: Bad
+
+
+def grouped(values: pa.Array, headers: pa.Array | None = None, *, is_key: bool = False) -> Grouped:
+    """Group values by their schemas; those that name none are bad. A header counts more than what is in the value."""
+    rows = np.arange(len(values), dtype=np.int64)
+    nulls = rows[:0]
+    if values.null_count:
+        is_null = values.is_null().to_numpy(zero_copy_only=False)
+        nulls, rows = rows[is_null], rows[~is_null]
+    by_header = _named_in_headers(values, headers, header_name(is_key=is_key)) if headers is not None else {}
+    if by_header:
+        rows = rows[~np.isin(rows, np.fromiter(by_header, dtype=np.int64))]
+    found = Grouped([], nulls, [])
+    _group_by_prefix(values, rows, found)
+    _group_by_header(values, by_header, found)
+    return found
+
+
+def _group_by_prefix(values: pa.Array, rows: Rows, found: Grouped) -> None:
+    is_framed, ids = _ids(values, rows)
+    others = rows[~is_framed]
+    if len(others):
+        rows, ids = rows[is_framed], ids[is_framed]
+        _group_others(values, others, found)
+    if not len(rows):
+        return
+    if (ids == ids[0]).all():
+        found.groups.append(Group(int(ids[0]), rows, without(taken(values, rows), _ID_BYTES)))
+        return
+    for schema_id in np.unique(ids):
+        those = rows[ids == schema_id]
+        found.groups.append(Group(int(schema_id), those, without(taken(values, those), _ID_BYTES)))
+
+
+def _ids(values: pa.Array, rows: Rows) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Whether each begins with a 0 and an id, and the ids."""
+    data, starts, lengths = places(values)
+    starts, lengths = starts[rows], lengths[rows]
+    is_framed = lengths >= _ID_BYTES
+    ids = np.zeros(len(rows), dtype=np.int64)
+    if is_framed.any():
+        windows = np.lib.stride_tricks.sliding_window_view(data, _ID_BYTES)[starts[is_framed]]
+        ids[is_framed] = windows[:, 1:] @ _WEIGHTS
+        is_framed[is_framed] = windows[:, 0] == 0
+    return is_framed, ids
+
+
+def places(values: pa.Array) -> tuple[npt.NDArray[np.uint8], Rows, Rows]:
+    """All bytes of binary values, where each begins, and how long it is."""
+    _, offsets, data = values.buffers()
+    kind = np.int64 if pa.types.is_large_binary(values.type) else np.int32
+    if len(values) == 0 or offsets is None:
+        return np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64)
+    ends = np.frombuffer(offsets, kind)[values.offset : values.offset + len(values) + 1].astype(np.int64)
+    return np.frombuffer(data or b"", np.uint8), ends[:-1], np.diff(ends)
+
+
+def taken(values: pa.Array, rows: Rows) -> pa.Array:
+    """Some of the values, which is mostly all of them."""
+    return values if len(rows) == len(values) else values.take(pa.array(rows))
+
+
+def without(values: pa.Array, count: int) -> pa.Array:
+    """Values without so many bytes at their beginning."""
+    return pc.binary_replace_slice(values, 0, count, b"") if count else values
+
+
+def _group_others(values: pa.Array, rows: Rows, found: Grouped) -> None:
+    """Values that begin with a guid, which hardly anybody writes, or with nothing that names a schema."""
+    by_guid: dict[str, tuple[list[int], list[bytes]]] = {}
+    for row in rows.tolist():
+        data = values[row].as_py()
+        try:
+            frame = read_frame(data)
+        except NotFramed as error:
+            found.bad.append((row, error))
+        else:
+            some, bodies = by_guid.setdefault(str(frame.schema), ([], []))
+            some.append(row)
+            bodies.append(data[frame.start :])
+    for guid, (some, bodies) in by_guid.items():
+        found.groups.append(Group(guid, np.array(some, dtype=np.int64), pa.array(bodies, type=values.type)))
+
+
+def _named_in_headers(values: pa.Array, headers: pa.Array, name: str) -> dict[int, bytes]:
+    """The header that names the schema, by row."""
+    entries = headers.flatten()
+    if not len(entries):
+        return {}
+    lengths = pc.fill_null(pc.list_value_length(headers), 0).to_numpy()
+    rows = np.repeat(np.arange(len(headers)), lengths)
+    is_name = pc.fill_null(pc.equal(entries.field("key"), name), False).to_numpy(zero_copy_only=False)
+    found: dict[int, bytes] = {}
+    for entry in np.flatnonzero(is_name).tolist():
+        row, content = int(rows[entry]), entries.field("value")[entry].as_py()
+        if content is not None and values[row].is_valid:
+            found.setdefault(row, content)
+    return found
+
+
+def _group_by_header(values: pa.Array, by_header: dict[int, bytes], found: Grouped) -> None:
+    same: dict[bytes, list[int]] = {}
+    for row, header in by_header.items():
+        same.setdefault(header, []).append(row)
+    for header, rows in same.items():
+        try:
+            frame = read_frame(b"", header)
+        except NotFramed as error:
+            found.bad.extend((row, error) for row in rows)
+            continue
+        those = np.array(rows, dtype=np.int64)
+        tail = header[frame.start :]
+        found.groups.append(Group(frame.schema, those, taken(values, those), tail, is_in_header=True))

@@ -1,0 +1,68 @@
+"""Documents of one JSON Schema as columns; they are not checked against it, as Connect does not by default."""
+
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from schema_registry.formats.json_schema import JsonSchema
+from schema_registry.serdes.errors import InvalidData
+from streams.spark.decoding.extraction import extracted
+from streams.spark.decoding.json_schema_columns import Column, columns, or_default
+from streams.spark.decoding.reading import Bad, Read, SchemaReader, array_of, bodies_list, merged
+
+_FAULTS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def json_schema_reader(schema: JsonSchema) -> SchemaReader:
+    """What reads documents of a schema; raises UnusableSchema."""
+    return _JsonSchemaReader(columns(schema))
+
+
+class _JsonSchemaReader:
+    def __init__(self, column: Column) -> None:
+        self.type = column.type
+        self._extract = column.extract
+        self._decode = msgspec.json.Decoder(column.exact).decode
+        self._change = or_default(column)
+
+    def read(self, bodies: pa.Array) -> Read:
+        """Read documents."""
+        records = bodies_list(bodies)
+        try:
+            return extracted(list(map(self._decode, records)), range(len(records)), self._extract)
+        except _FAULTS:
+            return self._mixed(records)
+
+    def _mixed(self, records: list[bytes]) -> Read:
+        """Some documents are no JSON, or not of exactly the types that the schema says."""
+        documents: list[Any] = []
+        rows: list[int] = []
+        others: list[int] = []
+        for row, record in enumerate(records):
+            try:
+                documents.append(self._decode(record))
+                rows.append(row)
+            except _FAULTS:
+                others.append(row)
+        return merged(extracted(documents, rows, self._extract), self._careful(records, others))
+
+    def _careful(self, records: list[bytes], rows: list[int]) -> Read:
+        values: list[Any] = []
+        good: list[int] = []
+        bad: Bad = []
+        for row in rows:
+            try:
+                values.append(self._change(_document(records[row])))
+                good.append(row)
+            except InvalidData as error:
+                bad.append((row, error))
+        read = array_of(values, self.type, good)
+        return read._replace(bad=bad + read.bad)
+
+
+def _document(record: bytes) -> Any:
+    try:
+        return msgspec.json.decode(record)
+    except _FAULTS as error:
+        raise InvalidData(f"the data is no JSON: {error}") from error

@@ -1,0 +1,120 @@
+"""The types of JSON documents, found by looking at them, and columns of these types."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from streams.spark.decoding import extraction
+from streams.spark.decoding.extraction import Extract, FieldExtract, Values
+
+Shape: TypeAlias = "str | ListShape | ObjectShape | None"
+"""One of the plain words, or what lists and objects hold; None says nothing."""
+
+_PLAIN: Final[Mapping[str, pa.DataType]] = {
+    "bool": pa.bool_(),
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "str": pa.string(),
+}
+
+
+class Contradiction(Exception):
+    """No type holds both."""
+
+
+class ListShape:
+    """A list of values."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: Shape) -> None:
+        self.items = items
+
+
+class ObjectShape:
+    """An object with fields, in the order in which they were first met."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, fields: dict[str, Shape]) -> None:
+        self.fields = fields
+
+
+def shape_of_all(values: Values) -> Shape:
+    """What holds all of many values, found a field of all of them at a time; raises Contradiction."""
+    kinds = set(map(type, values))
+    kinds.discard(type(None))
+    if not kinds:
+        return None
+    if kinds == {int, float}:
+        return "float"
+    if len(kinds) > 1:
+        raise Contradiction
+    kind = kinds.pop()
+    if kind is dict:
+        return _object_of_all([value for value in values if value is not None] if None in values else values)
+    if kind is list:
+        return ListShape(shape_of_all(list(chain.from_iterable(value for value in values if value is not None))))
+    return str(kind.__name__)
+
+
+def _object_of_all(values: Sequence[dict[str, Any]]) -> Shape:
+    names = dict.fromkeys(chain.from_iterable(values))
+    return ObjectShape({name: shape_of_all([value.get(name) for value in values]) for name in names})
+
+
+def shape_of(value: Any) -> Shape:
+    """What holds a value; raises Contradiction where a list holds what no type holds together."""
+    return shape_of_all([value])
+
+
+def merged_shape(first: Shape, second: Shape) -> Shape:
+    """What holds values of both; raises Contradiction."""
+    if first is None or second is None:
+        return first if second is None else second
+    if isinstance(first, str) or isinstance(second, str):
+        if first == second:
+            return first
+        if {first, second} == {"int", "float"}:
+            return "float"
+        raise Contradiction
+    if isinstance(first, ListShape) and isinstance(second, ListShape):
+        return ListShape(merged_shape(first.items, second.items))
+    if isinstance(first, ObjectShape) and isinstance(second, ObjectShape):
+        names = dict.fromkeys([*first.fields, *second.fields])
+        return ObjectShape({name: merged_shape(first.fields.get(name), second.fields.get(name)) for name in names})
+    raise Contradiction
+
+
+def array_of_shape(values: Values, shape: Shape) -> pa.Array:
+    """Values as an array; of what says nothing about its type, an array of structs without fields."""
+    type_, extract = _column(shape) or (pa.struct([]), None)
+    if extract is None:
+        return pa.array([{}] * len(values), type=type_)
+    return extract(values)
+
+
+def _column(shape: Shape) -> tuple[pa.DataType, Extract] | None:
+    if shape is None:
+        return None
+    if isinstance(shape, str):
+        type_ = _PLAIN[shape]
+        return type_, extraction.plain(type_)
+    if isinstance(shape, ListShape):
+        item = _column(shape.items)
+        if item is None:
+            return None
+        made = pa.list_(item[0])
+        return made, extraction.lists(made, item[1])
+    parts = {name: column for name, part in shape.fields.items() if (column := _column(part))}
+    if not parts:
+        return None
+    made = pa.struct([(name, column[0]) for name, column in parts.items()])
+    fields = [FieldExtract(_values(name), column[1]) for name, column in parts.items()]
+    return made, extraction.structs(made, fields)
+
+
+def _values(name: str) -> Callable[[Values], Values]:
+    return lambda values: [value.get(name) for value in values]
