@@ -5,6 +5,7 @@ StreamsError
 │   └── JavaMissing     there is no Java that Spark can run on
 ├── EngineError         something that the engine was asked to do failed
 ├── SchemaConflict      rows of this shape do not fit into a table
+├── DataLoss            records are gone that should have been read
 └── WrongOption         an option cannot work: key, value and what is allowed
 """
 
@@ -38,6 +39,10 @@ class SchemaConflict(StreamsError):
         self.column = column
         self.has = has
         self.given = given
+
+
+class DataLoss(StreamsError):
+    """Records are gone that should have been read, and nobody said that they may be."""
 
 
 class WrongOption(StreamsError):

@@ -23,7 +23,7 @@ _DEFAULTS: Final = {
 }
 _NEEDED: Final = {"auto.offset.reset": "error", "enable.partition.eof": "true"}
 # Trouble that the library repairs by itself, and that of groups, which concerns no reader.
-_PASSING: Final = (
+PASSING: Final = (
     KafkaError._TRANSPORT,
     KafkaError._ALL_BROKERS_DOWN,
     KafkaError._RESOLVE,
@@ -148,7 +148,7 @@ class Reader(Consumer):
             self.positions[place] = max(self.positions.get(place, 0), message.offset() or 0)
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise OffsetOutOfRange(place, message.offset() or 0)
-        elif error.code() not in _PASSING:
+        elif error.code() not in PASSING:
             raise from_kafka(error)
 
     def _pass(self, record: IncomingRecord) -> None:

@@ -1,0 +1,113 @@
+"""Sends records that stand in columns, with as few calls for each as there can be: Spark writes millions."""
+
+import time
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from typing import Final
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException, Message
+
+from core_broker.client.errors import ClientError, Unreachable, from_kafka, mapped
+from core_broker.client.records import Header
+from core_broker.client.settings import ClientSettings, Configuration
+
+ANY_PARTITION: Final = -1
+_FULL_SECONDS: Final = 0.05
+_POLLED_EVERY: Final = 500
+_DEFAULTS: Final[Configuration] = {
+    "enable.idempotence": True,
+    "acks": "all",
+    "linger.ms": 5,
+    "message.timeout.ms": 120_000,
+    # Java's choice of partitions, so that a key goes where it has always gone.
+    "partitioner": "murmur2_random",
+    "queue.buffering.max.kbytes": 65_536,
+    "queue.buffering.max.messages": 500_000,
+}
+
+
+class NotSent(ClientError):
+    """A record could not be written; `topic` is its topic."""
+
+    def __init__(self, topic: str, reason: ClientError) -> None:
+        super().__init__(f"A record could not be written to topic {topic}: {reason}", code=reason.code)
+        self.topic = topic
+        self.reason = reason
+
+
+class ColumnProducer:
+    """A producer for one thread: idempotent, at least once. After NotSent what is on its way is given up."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self._failure: NotSent | None = None
+        self._timeout = settings.timeout_seconds
+        # Who sends millions wants to hear of those only that did not arrive.
+        needed = {"delivery.report.only.error": True, "on_delivery": self._told}
+        with mapped():
+            self._producer = confluent_kafka.Producer({**settings.configuration(_DEFAULTS), **needed})
+
+    def send(
+        self,
+        topics: str | Iterable[str],
+        values: Sequence[bytes | None],
+        *,
+        keys: Iterable[bytes | None] | None = None,
+        partitions: Iterable[int] | None = None,
+        headers: Iterable[Sequence[Header] | None] | None = None,
+    ) -> None:
+        """Queue one record for each value; waits while the queue is full. Raises NotSent for this or earlier ones."""
+        rows = zip(
+            repeat(topics) if isinstance(topics, str) else topics,
+            values,
+            repeat(None) if keys is None else keys,
+            repeat(ANY_PARTITION) if partitions is None else partitions,
+            repeat(None) if headers is None else headers,
+            strict=False,  # What is repeated has no end.
+        )
+        for index, row in enumerate(rows):
+            self._queue(*row)
+            if not index % _POLLED_EVERY:
+                self._producer.poll(0)
+                self._check()
+
+    def _queue(
+        self, topic: str, value: bytes | None, key: bytes | None, partition: int, headers: Sequence[Header] | None
+    ) -> None:
+        deadline = 0.0
+        while True:
+            try:
+                self._producer.produce(topic, value, key, partition, headers=list(headers) if headers else None)
+                return
+            except BufferError:
+                deadline = deadline or time.monotonic() + self._timeout
+                if time.monotonic() > deadline:
+                    raise NotSent(topic, Unreachable("the queue of unsent records stayed full")) from None
+                self._producer.poll(_FULL_SECONDS)
+                self._check()
+            except KafkaException as exception:
+                raise NotSent(topic, from_kafka(exception.args[0])) from exception
+
+    def flush(self) -> None:
+        """Wait until all that was sent is written; raises NotSent."""
+        deadline = time.monotonic() + self._timeout
+        while left := self._producer.flush(_FULL_SECONDS * 10):
+            self._check()
+            if time.monotonic() > deadline:
+                raise Unreachable(f"{left} records were not acknowledged in time")
+        self._check()
+
+    def close(self) -> None:
+        """Give up what is on its way."""
+        with mapped():
+            self._producer.purge()
+            self._producer.flush(1.0)
+
+    def _told(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None and self._failure is None:
+            self._failure = NotSent(message.topic() or "", from_kafka(error))
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure

@@ -1,0 +1,241 @@
+"""Reads ranges of offsets by columns, with as few calls for each record as there can be: Spark reads millions.
+
+What was fetched behind a range is kept: when the next range begins where the last one ended, nothing is fetched twice.
+"""
+
+import gc
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain
+from typing import Final, NamedTuple
+
+import confluent_kafka
+from confluent_kafka import KafkaError, Message, TopicPartition
+
+from core_broker.client.consumer import Place, incoming
+from core_broker.client.errors import NotFound, Unreachable, from_kafka, mapped
+from core_broker.client.reader import PASSING, OffsetOutOfRange
+from core_broker.client.records import Header
+from core_broker.client.settings import ClientSettings
+
+_DEFAULTS: Final = {
+    # What is fetched ahead waits in memory: about this much, and one more answer of a broker.
+    "queued.max.messages.kbytes": "16384",
+    "fetch.message.max.bytes": "4194304",
+    # The library's default is a pause of a whole second whenever enough is fetched.
+    "fetch.queue.backoff.ms": "2",
+    "fetch.error.backoff.ms": "100",
+    "topic.metadata.propagation.max.ms": "500",
+    "reconnect.backoff.max.ms": "1000",
+    "group.id": "caudal-reader",
+}
+_NEEDED: Final = {
+    "auto.offset.reset": "error",
+    "enable.partition.eof": "true",
+    "enable.auto.commit": "false",
+    "enable.auto.offset.store": "false",
+}
+_ROWS_FIRST: Final = 500
+"""How many records are taken before it is known how large they are."""
+_POLL_SECONDS: Final = 0.5
+_TYPES: Final = {confluent_kafka.TIMESTAMP_CREATE_TIME: 0, confluent_kafka.TIMESTAMP_LOG_APPEND_TIME: 1}
+_NO_TYPE: Final = -1
+_UNKNOWN: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
+
+_key, _value, _offset = Message.key, Message.value, Message.offset
+_timestamp, _headers, _error = Message.timestamp, Message.headers, Message.error
+
+
+class RecordColumns(NamedTuple):
+    """Records of one partition in the order of their offsets: one list for each field."""
+
+    keys: list[bytes | None]
+    values: list[bytes | None]
+    offsets: list[int]
+    timestamps_ms: Sequence[int]
+    timestamp_types: Sequence[int]
+    """As the protocol numbers them: 0 of the record's creation, 1 of its append, -1 without."""
+    headers: list[Sequence[Header] | None] | None
+    """None when no record has any."""
+
+
+class RangeReader:
+    """Reads one range after the other, each of any partition. For one thread at a time."""
+
+    def __init__(self, settings: ClientSettings, *, isolation_level: str) -> None:
+        properties = {**_DEFAULTS, **settings.properties, **_NEEDED, "isolation.level": isolation_level}
+        with mapped():
+            self._consumer = confluent_kafka.Consumer(replace(settings, properties=properties).configuration())
+        self._place: Place | None = None
+        self._read_until = 0
+        """All before this offset was given; what comes next, and waits in `_unread`, is at this offset or behind it."""
+        self._seen_until = 0
+        """There is nothing before this offset that has not come yet."""
+        self._unread: list[Message] = []
+        self._row_bytes = 0.0
+
+    def read(
+        self, place: Place, start: int, end: int, *, rows_max: int, bytes_max: int, timeout_ms: int
+    ) -> Iterator[RecordColumns]:
+        """The records of a partition from one offset until before another, about as many at once as is allowed.
+
+        Raises OffsetOutOfRange when the first are not there any more, NotFound when the partition is not, and
+        Unreachable when nothing has come for `timeout_ms`. It ends also where nothing but gaps is left.
+        """
+        if end <= start:
+            return
+        self._begin(place, start)
+        while self._read_until < end:
+            with _uncollected():
+                messages = self._gathered(end, rows_max=rows_max, bytes_max=bytes_max, timeout_ms=timeout_ms)
+                columns = _columns(messages) if messages else None
+                messages.clear()
+            if columns:
+                yield columns
+
+    def close(self) -> None:
+        """Leave nothing open."""
+        self._unread.clear()
+        self._place = None
+        with mapped():
+            self._consumer.close()
+
+    def _begin(self, place: Place, start: int) -> None:
+        if self._place == place and self._read_until == start:
+            return
+        self._unread.clear()
+        self._place, self._read_until, self._seen_until = None, start, start
+        with mapped():
+            self._consumer.assign([TopicPartition(*place, start)])
+        self._place = place
+
+    def _gathered(self, end: int, *, rows_max: int, bytes_max: int, timeout_ms: int) -> list[Message]:
+        """As many messages of the range as are allowed; fewer, or none, only when they are the last."""
+        found: list[Message] = []
+        deadline = time.monotonic() + timeout_ms / 1000
+        size = 0
+        while len(found) < rows_max and size < bytes_max and self._read_until < end:
+            fresh = self._next(min(rows_max - len(found), end - self._read_until, self._fitting(bytes_max - size)), end)
+            if fresh:
+                found += fresh
+                size += self._weighed(fresh)
+                deadline = time.monotonic() + timeout_ms / 1000
+            elif self._read_until < end and time.monotonic() > deadline:
+                raise self._stuck(end, timeout_ms)
+        return found
+
+    def _next(self, count: int, end: int) -> list[Message]:
+        """Messages of the range that are there, or that come first; none when it is over, or nothing came."""
+        messages = self._unread or self._fetched(count)
+        self._unread = []
+        if any(map(_error, messages)):
+            messages = self._without_errors(messages)
+        if messages:
+            last = _offset(messages[-1]) or 0
+            self._seen_until = max(self._seen_until, last + 1)
+            if last >= end:
+                cut = next(index for index, message in enumerate(messages) if (_offset(message) or 0) >= end)
+                self._unread, messages = messages[cut:] + self._unread, messages[:cut]
+        self._read_until = min(self._seen_until, end)
+        return messages
+
+    def _fetched(self, count: int) -> list[Message]:
+        # `consume` waits until all that it may give is there: it is asked for what there is, `poll` for what comes.
+        if self._seen_until > self._read_until:
+            return []  # Only the end of the partition was seen since, and it lies in the range.
+        with mapped():
+            messages = self._consumer.consume(count, 0)
+            if messages:
+                return messages
+            first = self._consumer.poll(_POLL_SECONDS)
+            return [first, *self._consumer.consume(count - 1, 0)] if first is not None and count > 1 else _given(first)
+
+    def _without_errors(self, messages: list[Message]) -> list[Message]:
+        """The records alone; what came before trouble is given first, and the trouble by the next call."""
+        records: list[Message] = []
+        for index, message in enumerate(messages):
+            error = _error(message)
+            if error is None:
+                records.append(message)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self._seen_until = max(self._seen_until, _offset(message) or 0)
+            elif error.code() not in PASSING:
+                if records:
+                    self._unread = messages[index:]
+                    return records
+                self._raise(error)
+        return records
+
+    def _raise(self, error: KafkaError) -> None:
+        place, self._place = self._place, None  # It is not known where one stands: the next range begins anew.
+        assert place is not None, "only what is assigned has messages"
+        if error.code() == KafkaError._AUTO_OFFSET_RESET:
+            raise OffsetOutOfRange(place, self._read_until)
+        if error.code() in _UNKNOWN:
+            raise NotFound(f"partition {place[1]} of topic {place[0]} does not exist", code=error.code())
+        raise from_kafka(error)
+
+    def _stuck(self, end: int, timeout_ms: int) -> Unreachable:
+        assert self._place is not None, "a range is being read"
+        (topic, partition), at, self._place = self._place, self._read_until, None
+        return Unreachable(
+            f"nothing of partition {partition} of topic {topic} came within {timeout_ms} ms"
+            f" where offsets {at} to {end - 1} should be"
+        )
+
+    def _fitting(self, size: int) -> int:
+        return max(1, int(size / self._row_bytes)) if self._row_bytes else _ROWS_FIRST
+
+    def _weighed(self, messages: list[Message]) -> int:
+        size = sum(map(len, messages))
+        self._row_bytes = size / len(messages)
+        return size
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the collector, which would look for cycles among thousands of new messages again and again.
+
+    That costs more than all the rest, and there are none.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _given(message: Message | None) -> list[Message]:
+    return [] if message is None else [message]
+
+
+def _columns(messages: list[Message]) -> RecordColumns:
+    stamps = list(chain.from_iterable(map(_timestamp, messages)))
+    return RecordColumns(
+        list(map(_key, messages)),
+        list(map(_value, messages)),
+        list(map(_offset, messages)),  # type: ignore[arg-type]  # only errors have no offset
+        stamps[1::2],
+        _types_of(stamps[0::2]),
+        _headers_of(messages),
+    )
+
+
+def _types_of(kinds: list[int]) -> list[int]:
+    first = _TYPES.get(kinds[0], _NO_TYPE)
+    if kinds.count(kinds[0]) == len(kinds):
+        return [first] * len(kinds)
+    return [_TYPES.get(kind, _NO_TYPE) for kind in kinds]
+
+
+def _headers_of(messages: list[Message]) -> list[Sequence[Header] | None] | None:
+    try:
+        if not any(map(_headers, messages)):
+            return None
+    except SystemError:
+        pass  # A name that is not in UTF-8: only that record goes without.
+    return [incoming(message).headers or None for message in messages]

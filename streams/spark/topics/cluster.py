@@ -1,0 +1,33 @@
+"""Which cluster topics are read from and written to; executors get it with each task."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from core_broker.client.settings import ClientSettings
+
+READ_COMMITTED: Final = "read_committed"
+READ_UNCOMMITTED: Final = "read_uncommitted"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Kafka cluster and how a client reaches it; `properties` are in librdkafka's names."""
+
+    bootstrap_servers: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    isolation: str = READ_COMMITTED
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells it from others."""
+        return self.bootstrap_servers, self.isolation, tuple(sorted(self.properties.items()))
+
+    def settings(self, *, timeout_ms: int = 30_000) -> ClientSettings:
+        """As clients take it."""
+        return ClientSettings(
+            bootstrap_servers=self.bootstrap_servers,
+            client_id="caudal-spark",
+            timeout_ms=timeout_ms,
+            properties=dict(self.properties),
+        )
