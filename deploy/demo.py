@@ -1,4 +1,4 @@
-"""`make run`: starts broker, registry, REST proxy and Connect, and shows records on their way through them.
+"""`make run`: starts broker, registry, REST proxy, Connect and Spark, and shows records on their way through them.
 
 On a terminal they keep running until Ctrl-C; with ONCE=1, or when stdin is no terminal, they stop after the round
 trips. Data goes to ./caudal-data/demo, or to a passing folder when the demo ends by itself.
@@ -26,9 +26,10 @@ from core_broker.client.producer import Producer
 from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import ClientSettings
 from core_broker.service.clock import SystemClock
-from deploy import demo_connect
+from deploy import demo_connect, demo_spark
 from deploy.output import done, err, failure, note
 from deploy.record_text import formatter
+from streams.settings import SparkSettings
 
 TOPIC = "greetings"
 GREETINGS = {"pt": "olá, rio", "en": "hello, river", "es": "hola, río", "fr": "bonjour, rivière", "de": "hallo, Fluss"}
@@ -41,6 +42,7 @@ ORDER = {
 }
 _AVRO = "application/vnd.kafka.avro.v2+json"
 _BROKER_PORT, _REGISTRY_PORT, _PROXY_PORT, _CONNECT_PORT = 9092, 8081, 8082, 8083
+_SPARK_PORT = 15002
 _STOP_SECONDS = 15
 _ADDRESS = re.compile(r"listeners=\w+://\S*?:(\d+)")
 
@@ -49,19 +51,23 @@ def main() -> int:
     """Run the demo."""
     once = bool(os.environ.get("ONCE")) or not sys.stdin.isatty()
     err.print(
-        "\n[bold]Caudal[/]  [dim]a broker, a schema registry, a REST proxy, Connect, and records through them[/]\n"
+        "\n[bold]Caudal[/]  [dim]a broker, a schema registry, a REST proxy, Connect, Spark, and records through them[/]\n"
     )
     try:
         with _data_folder(passing=once) as folder, ExitStack() as running:
-            places = _start_all(folder, running)
+            spark = _spark(folder)
+            places = _start_all(folder, running, spark)
             settings = ClientSettings(bootstrap_servers=places.bootstrap, properties={"log_level": "0"})
             _round_trip(settings)
             _round_trip_over_http(places)
             demo_connect.show(
                 worker=places.connect, registry=places.registry, settings=settings, folder=folder, count=len(ORDERS)
             )
+            demo_spark.show(
+                worker=places.connect, registry=places.registry, settings=SparkSettings.parse(spark), count=len(ORDERS)
+            )
             if not once:
-                _stay(places)
+                _stay(places, spark["spark.caudal.data.dir"])
     except (ClientError, RuntimeError, httpx2.HTTPError) as error:
         failure(str(error))
         return 1
@@ -78,7 +84,7 @@ class Places(NamedTuple):
     connect: str
 
 
-def _start_all(folder: Path, running: ExitStack) -> Places:
+def _start_all(folder: Path, running: ExitStack, spark: Mapping[str, str]) -> Places:
     def start(service: str, port: int, settings: Mapping[str, str]) -> int:
         return running.enter_context(_running(service, folder, {"logging.format": "text", **settings}, port=port))
 
@@ -95,8 +101,16 @@ def _start_all(folder: Path, running: ExitStack) -> Places:
         "state.dir": str(folder / "rest-proxy"),
     }
     proxy_url = f"http://localhost:{start('rest-proxy', _PROXY_PORT, proxy)}"
-    connect = {"listeners": f"http://:{_free(_CONNECT_PORT)}", "bootstrap.servers": bootstrap}
+    connect = {"listeners": f"http://:{_free(_CONNECT_PORT)}", "bootstrap.servers": bootstrap, **spark}
     return Places(bootstrap, registry_url, proxy_url, f"http://localhost:{start('connect', _CONNECT_PORT, connect)}")
+
+
+def _spark(folder: Path) -> dict[str, str]:
+    """Settings of Spark, the same for Connect and for whoever asks it."""
+    return {
+        "spark.caudal.data.dir": str(folder.resolve() / "spark"),
+        "spark.caudal.connect.port": str(_free(_SPARK_PORT)),
+    }
 
 
 def _round_trip(settings: ClientSettings) -> None:
@@ -166,7 +180,7 @@ def _round_trip_over_http(places: Places) -> None:
         done("and read back over HTTP\n")
 
 
-def _stay(places: Places) -> None:
+def _stay(places: Places, spark: str) -> None:
     err.print("They keep running; Ctrl-C stops them. In another terminal:\n")
     option = "" if places.bootstrap.endswith(f":{_BROKER_PORT}") else f" -b {places.bootstrap}"
     for command in (
@@ -177,6 +191,7 @@ def _stay(places: Places) -> None:
         f"curl -N {places.proxy}/topics/orders/records -H 'Accept: application/x-ndjson'",
         f".venv/bin/caudal connector status {demo_connect.NAME} --connect {places.connect}",
         f".venv/bin/caudal dlq list {demo_connect.NAME} --connect {places.connect}",
+        f".venv/bin/caudal spark sql 'SELECT * FROM {demo_spark.TABLE}' --set spark.caudal.data.dir={spark}",
     ):
         note(f"    {command}")
     err.print(f"\nTheir HTTP APIs, to read and to try: {places.proxy}/docs and {places.connect}/docs\n")

@@ -112,7 +112,7 @@ class SparkSinkConfig(Config):
     """How often what has come is written. Shorter: seen sooner, in more and smaller files. 0: at once."""
     batch_max_records: int = option(INT, default=1_000_000, check=at_least(1), group=_PACE)
     """Most records that are written at once."""
-    task_max_records: int = option(INT, default=100_000, check=at_least(1000), group=_PACE)
+    task_max_records: int = option(INT, default=250_000, check=at_least(1000), group=_PACE)
     """From how many records on the reading of a partition is shared by several tasks of Spark."""
 
     @property
