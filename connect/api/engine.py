@@ -78,6 +78,10 @@ class EngineContext(EngineFacts, Protocol):
         """The number of this task, from 0."""
 
     @property
+    def run(self) -> tuple[int, int]:
+        """Grows with every run of this task, wherever it is: of two that run at once, the one with less has lost it."""
+
+    @property
     def steps(self) -> str:
         """For `RemotePipeline.open`, wherever that is called. It holds secrets: never log or show it."""
 

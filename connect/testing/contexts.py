@@ -170,6 +170,7 @@ class FakeEngineContext(_Waiting):
         super().__init__()
         self.connector = connector
         self.task = 0
+        self.run = (1, 0)
         self.group = f"connect-{connector}"
         self.steps = steps
         self.topics = topics or TopicChoice(names=(connector,), redriven=f"connect-redrive-{connector}")

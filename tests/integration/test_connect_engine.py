@@ -154,7 +154,7 @@ def test_records_arrive_and_all_that_is_told_of_other_sinks_is_told(sink: Sink) 
 
 def test_the_engine_is_told_what_the_operator_says_about_it(sink: Sink) -> None:
     sink.create()
-    assert sink.calls("start") == [{"call": "start", "spark.master": "local[1]"}]
+    assert [call["spark.master"] for call in sink.calls("start")] == ["local[1]"]
 
 
 def test_topics_that_a_pattern_matches_are_read_when_they_come(sink: Sink) -> None:
@@ -229,6 +229,8 @@ def test_a_restart_makes_a_new_task_that_goes_on(sink: Sink) -> None:
     eventually(sink.offset, partial(eq, 1))
     sink.ask("POST", "/restart?includeTasks=true")
     eventually(lambda: [call["call"] for call in sink.calls("start", "stop")], partial(eq, ["start", "stop", "start"]))
+    first, second = (call["run"] for call in sink.calls("start"))
+    assert first < second
     sink.send("b")
     sink.arrive("a", "b")
 
@@ -259,6 +261,22 @@ def test_an_engine_that_is_away_is_waited_for(sink: Sink, is_running: bool) -> N
     sink.send("a")
     sink.arrive("a")
     assert len(sink.calls("start")) == 1
+
+
+def test_an_engine_that_is_away_is_paused_when_it_is_back(sink: Sink) -> None:
+    sink.create()
+    sink.trouble("away")
+    sink.worker.wait_for(sink.name, "RESTARTING")
+    sink.ask("PUT", "/pause")
+    sink.worker.wait_for(sink.name, "PAUSED")
+    assert sink.calls("rest") == []
+    sink.trouble("")
+    eventually(lambda: sink.calls("rest"))
+    sink.ask("PUT", "/resume")
+    sink.worker.wait_for(sink.name, "RUNNING")
+    sink.send("a")
+    sink.arrive("a")
+    assert [call["call"] for call in sink.calls("rest", "resume")] == ["rest", "resume"]
 
 
 def test_a_deleted_connector_cleans_up_in_its_engine(sink: Sink) -> None:
@@ -367,6 +385,6 @@ def test_celery_workers_run_them_too(
             sink.create()
             sink.send("a", b"no json")
             sink.arrive("a")
-            assert sink.calls("start") == [{"call": "start", "spark.master": "local[2]"}]
+            assert [call["spark.master"] for call in sink.calls("start")] == ["local[2]"]
         finally:
             celery.kill()

@@ -133,7 +133,7 @@ class LineEngineTask(EngineTask):
     @override
     def start(self) -> None:
         self._check_trouble()
-        note(self.config, "start", **self.context.engine_properties)
+        note(self.config, "start", run=self.context.run, **self.context.engine_properties)
         self._engine = LineEngine(self.context, Path(self.config.file))
         self._engine.start()
 
@@ -151,12 +151,14 @@ class LineEngineTask(EngineTask):
 
     @override
     def rest(self) -> None:
+        self._check_trouble()
         self._running.is_paused.set()
         assert self._running.rests.wait(10)
         note(self.config, "rest")
 
     @override
     def resume(self) -> None:
+        self._check_trouble()
         note(self.config, "resume")
         self._running.rests.clear()
         self._running.is_paused.clear()

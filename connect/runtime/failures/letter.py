@@ -1,6 +1,5 @@
 """What a dead letter looks like: the record as it was read, with the reason in its headers."""
 
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
@@ -10,6 +9,7 @@ from connect.api.errors import java_name_of
 from connect.runtime.configuration.connector_config import ConnectorConfig
 from connect.runtime.counters import TaskCounters
 from connect.runtime.failures.error_policy import Failure
+from connect.runtime.failures.traces import stack_trace
 from connect.runtime.models import TaskId
 from core_broker.client.records import Header, OutgoingRecord
 
@@ -75,8 +75,3 @@ class LetterForm:
             "exception.stacktrace": self._conceal(stack_trace(error))[:_STACK_TRACE_MAX],
         }
         return [(PREFIX + key, None if text is None else text.encode(errors="replace")) for key, text in told.items()]
-
-
-def stack_trace(error: BaseException) -> str:
-    """Where an error comes from, with its causes. The first line, which is what tools show, is Kafka Connect's."""
-    return f"{java_name_of(error)}: {error}\n" + "".join(traceback.format_exception(error))

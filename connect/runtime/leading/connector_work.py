@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from connect.api.engine import EngineSinkConnector
 from connect.api.errors import ConnectError
-from connect.runtime.failures.letter import stack_trace
+from connect.runtime.failures.traces import stack_trace
 from connect.runtime.leading.connector_host import ConnectorHost, made_apart
 from connect.runtime.leading.office import Office, Understood
 from connect.runtime.leading.planning import planned

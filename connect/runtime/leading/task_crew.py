@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from connect.runtime.failures.letter import stack_trace
+from connect.runtime.failures.traces import stack_trace
 from connect.runtime.leading.fencing import fence
 from connect.runtime.leading.lanes import Lanes
 from connect.runtime.leading.office import Office, Understood

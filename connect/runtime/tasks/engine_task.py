@@ -82,6 +82,11 @@ class TaskEngineContext(SinkFacts, EngineContext):
 
     @property
     @override
+    def run(self) -> tuple[int, int]:
+        return self._ground.plan.generation, self._ground.plan.epoch
+
+    @property
+    @override
     def steps(self) -> str:
         world, plan = self._ground.world, self._ground.plan
         secrets = world.providers.secrets(plan.connector_config)

@@ -11,7 +11,7 @@ from connect.api.sink import SinkConnector
 from connect.runtime.configuration.config_providers import concealed
 from connect.runtime.configuration.connector_config import SourceConnectorConfig
 from connect.runtime.counters import TaskCounters
-from connect.runtime.failures.letter import stack_trace
+from connect.runtime.failures.traces import stack_trace
 from connect.runtime.models import State, Target, TaskPlan
 from connect.runtime.stopping import Stopped, Stopping
 from connect.runtime.tasks.engine_task import EngineWork
@@ -25,6 +25,7 @@ from connect.settings import ConnectSettings
 log = logging.getLogger(__name__)
 
 _START_SECONDS, _START_SECONDS_MAX = 0.5, 10.0
+_ENGINE_SECONDS_MAX = 5.0
 
 
 class RunningTask:
@@ -159,7 +160,7 @@ class RunningTask:
         if self.state is not State.RESTARTING:
             self._tell(State.RESTARTING, self._trace(error))
             log.warning("an engine does not answer", extra={"task": str(self.plan.id), "error": str(error)})
-        self._stopping.wait(min(_START_SECONDS * 2 ** min(self._outages, 10), _START_SECONDS_MAX))
+        self._stopping.wait(min(_START_SECONDS * 2 ** min(self._outages, 10), _ENGINE_SECONDS_MAX))
         self._outages += 1
 
     def _fail(self, error: BaseException) -> None:
