@@ -51,7 +51,7 @@ def main() -> int:
     """Run the demo."""
     once = bool(os.environ.get("ONCE")) or not sys.stdin.isatty()
     err.print(
-        "\n[bold]Caudal[/]  [dim]a broker, a schema registry, a REST proxy, Connect, Spark, and records through them[/]\n"
+        "\n[bold]Caudal[/]  [dim]broker, schema registry, REST proxy, Connect, Spark, and records through them[/]\n"
     )
     try:
         with _data_folder(passing=once) as folder, ExitStack() as running:

@@ -120,6 +120,12 @@ def _record(raw: RawBatch, one: OffsetRange, index: int) -> IncomingRecord:
     return record_at(raw, index, topic=one.topic, partition=one.partition)
 
 
+def close_opened() -> None:
+    """Close what is kept for the next batch."""
+    while _pipelines:
+        _pipelines.popitem()[1].close()
+
+
 def _opened(steps: str) -> RemotePipeline:
     """Opened once per process: Spark uses its Python processes again and again."""
     pipeline = _pipelines.get(steps)

@@ -1,7 +1,9 @@
 """What an executor of the Spark sink writes, without Spark: the fast way and the slow one write the same."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,10 @@ from connect.runtime.tasks.steps import steps_of
 from connect.settings import ConnectSettings
 from connectors.spark.entries import Counted, Entry, WrittenLetters, WrittenRange, WrittenRows
 from connectors.spark.letters import read
-from connectors.spark.range_writer import RangeWriter
+from connectors.spark.range_writer import RangeWriter, close_opened
 from connectors.spark.spec import SinkFolders, SinkSpec
 from streams.spark.topics.cluster import Cluster
+from streams.spark.topics.fetching import close_kept
 from streams.spark.topics.ranges import OffsetRange
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
@@ -44,6 +47,14 @@ TEXT = "org.apache.kafka.connect.storage.StringConverter"
 DEAD = {"errors.tolerance": "all", "errors.deadletterqueue.topic.name": "letters"}
 
 
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    """What executors keep open for the next batch is closed."""
+    yield
+    close_opened()
+    close_kept()
+
+
 def sent(broker: BrokerProcess, topic: str, records: Sequence[tuple[bytes | None, bytes | None]]) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for key, value in records:
@@ -52,15 +63,13 @@ def sent(broker: BrokerProcess, topic: str, records: Sequence[tuple[bytes | None
 
 
 def avro(registry: RegistryProcess, topic: str, values: Sequence[dict[str, Any]]) -> list[bytes]:
-    serializer = AvroSerializer(SchemaRegistryClient({"url": registry.url}), ORDER)
-    context = SerializationContext(topic, MessageField.VALUE)
-    return [bytes(serializer(value, context) or b"") for value in values]
+    with SchemaRegistryClient({"url": registry.url}) as client:
+        serializer = AvroSerializer(client, ORDER)
+        context = SerializationContext(topic, MessageField.VALUE)
+        return [bytes(serializer(value, context) or b"") for value in values]
 
 
 def order(number: int) -> dict[str, Any]:
-    from datetime import UTC, datetime
-    from decimal import Decimal
-
     return {
         "id": number,
         "name": None if number % 3 == 0 else f"order {number}",
