@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from connectors.spark.entries import Counted, Entry, WrittenLetters, WrittenRange, WrittenRows
 from connectors.spark.letter_box import LetterBox
-from connectors.spark.manifest import Decided, Manifest, ManifestStore, settled
+from connectors.spark.manifest import Decided, Manifest, ManifestStore, Reload, settled
 from connectors.spark.refusals import Refusal, Refusals
 from connectors.spark.rows import DELETED
 from connectors.spark.spec import SinkFolders, SinkSpec
@@ -76,6 +77,18 @@ class Commits:
             for letters in manifest.letters:
                 self._files.delete(letters.path)
 
+    def reload(self, again: Reload, written: Written) -> int:
+        """Replace the rows of a range by what is written now; how many those are."""
+        manifest = self.manifest
+        assert manifest is not None, "begin comes first"
+        decided = self._decide(written)
+        tables = {again.tables[0], *(member.table for member in decided.rows)}
+        self._store.write(manifest := decided.replacing(manifest, replace(again, tables=tuple(sorted(tables)))))
+        self._apply(manifest)
+        self._store.write(settled(manifest))
+        self.manifest = settled(manifest)
+        return sum(member.file.rows for member in decided.rows)
+
     def _decide(self, written: Written) -> Decided:
         """What is in a batch, once no row of it is refused by its table any more."""
         for _ in range(_ROUNDS_MAX):
@@ -121,6 +134,8 @@ class Commits:
 
     def _apply(self, manifest: Manifest) -> None:
         config = self._spec.config
+        if manifest.reload is not None:
+            self._remove(manifest, manifest.reload)
         for name, members in _by_table(manifest.rows).items():
             table = self._spec.table(name)
             self._tables.evolve(table, [_stored(member) for member in members])
@@ -137,6 +152,13 @@ class Commits:
                 )
             else:
                 self._tables.append(table, files, writer=self._spec.connector, batch=manifest.number)
+
+    def _remove(self, manifest: Manifest, again: Reload) -> None:
+        """Remove the rows of a range. Written down when it is done: rows that came since must stay."""
+        for table in again.tables:
+            if self._tables.schema(table) is not None:
+                self._tables.remove_range(table, again.topic, again.partition, first=again.start, last=again.end - 1)
+        self._store.write(replace(manifest, reload=None))
 
     def _count(self, entries: Iterable[Entry]) -> None:
         for entry in entries:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from connectors.spark.entries import WrittenLetters, WrittenRows
 from connectors.spark.spec import SinkFolders
@@ -21,26 +22,40 @@ Positions = dict[str, dict[int, int]]
 _RUN_SPAN: Final = 1_000_000_000
 
 
+class Reload(msgspec.Struct, frozen=True, kw_only=True):
+    """A range of a partition whose rows are replaced by what was read of it again."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    tables: tuple[str, ...]
+
+
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What was decided last."""
 
     run: int
     """Which start of the sink decided it; an older one must not decide any more."""
     batch: int = -1
-    """Which batch of that run; -1 before its first."""
+    """Which batch of that run it was; -1 before its first."""
+    step: int = 0
+    """How many decisions of that run there were: batches, and reloads between them."""
     positions: Positions = {}
     """How far everything was read, with this batch."""
     ends: Positions = {}
     """Those of the partitions that this batch has records of."""
     rows: tuple[WrittenRows, ...] = ()
     letters: tuple[WrittenLetters, ...] = ()
+    reload: Reload | None = None
+    """Whose rows go, before the new ones come."""
     is_settled: bool = False
     """Whether all of it is known to be done."""
 
     @property
     def number(self) -> int:
-        """A number that grows with every batch of every run."""
-        return self.run * _RUN_SPAN + self.batch + 1
+        """A number that grows with every decision of every run."""
+        return self.run * _RUN_SPAN + self.step
 
 
 class Replaced(EngineError):
@@ -91,10 +106,17 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
         return Manifest(
             run=manifest.run,
             batch=batch,
+            step=manifest.step + 1,
             positions=nested({**flat(manifest.positions), **self.ends}),
             ends=nested(self.ends),
             rows=self.rows,
             letters=self.letters,
+        )
+
+    def replacing(self, manifest: Manifest, reload: Reload) -> Manifest:
+        """The next manifest, when a range was read again. Its bad records are dead letters already."""
+        return replace(
+            manifest, step=manifest.step + 1, ends={}, rows=self.rows, letters=(), reload=reload, is_settled=False
         )
 
 
@@ -113,4 +135,4 @@ def flat(positions: Positions) -> dict[Place, int]:
 
 def settled(manifest: Manifest) -> Manifest:
     """The same, done."""
-    return msgspec.structs.replace(manifest, rows=(), letters=(), is_settled=True)
+    return replace(manifest, rows=(), letters=(), reload=None, is_settled=True)

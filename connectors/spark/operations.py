@@ -5,8 +5,10 @@ from typing import Any
 from connectors.spark.commits import Commits
 from connectors.spark.letter_box import LetterBox
 from connectors.spark.manifest import Place, flat
+from connectors.spark.query import RUNNING
 from connectors.spark.spec import SinkFolders, SinkSpec
 from connectors.spark.starting import first_positions
+from streams.errors import EngineError, WrongOption
 from streams.spark.engine.job import EnginePlace
 
 
@@ -25,6 +27,20 @@ def alter_offsets(place: EnginePlace, arguments: dict[str, Any]) -> None:
         commits.begin({} if arguments.get("forget") else _changed(positions, arguments["offsets"]))
     finally:
         box.close()
+
+
+def reload(_: EnginePlace, arguments: dict[str, Any]) -> dict[str, int]:
+    """Read a range of a topic once more and replace its rows: `connector`, `topic`, `partition`, `start`, `end`."""
+    connector = str(arguments["connector"])
+    query = RUNNING.get(connector)
+    if query is None:
+        there = ", ".join(sorted(RUNNING)) or "none"
+        raise EngineError("NotRunning", f"Sink {connector} does not run in this engine; there run: {there}")
+    topic, partition = str(arguments["topic"]), int(arguments["partition"])
+    start, end = int(arguments["start"]), int(arguments["end"])
+    if not 0 <= start < end:
+        raise WrongOption("range", f"{start}-{end}", "must begin at 0 or later, and before its end")
+    return {"rows": query.reload(topic, partition, start=start, end=end)}
 
 
 def _changed(positions: dict[Place, int], changes: list[tuple[str, int, int | None]]) -> dict[Place, int]:

@@ -14,14 +14,15 @@ from connectors.spark.commits import Commits
 from connectors.spark.entries import unpacked
 from connectors.spark.failures import SinkFailure, Told, is_passing, told_in
 from connectors.spark.letter_box import LetterBox
-from connectors.spark.manifest import Place, Replaced, flat
+from connectors.spark.manifest import Place, Reload, Replaced, flat
 from connectors.spark.progress import lag_of
 from connectors.spark.source import SinkStreamReader, sink_source
 from connectors.spark.spec import SinkFolders, SinkSpec
 from connectors.spark.starting import first_positions
-from streams.errors import StreamsError
+from streams.errors import EngineError, StreamsError
 from streams.spark.engine.job import EnginePlace, Job
 from streams.spark.engine.messages import JSON
+from streams.spark.topics.offsets import as_checkpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,6 +34,8 @@ _UNEXPLAINED_MAX: Final = 5
 """So many failures in a row that nobody can explain are the end: a human looks."""
 _DELAY_SECONDS, _DELAY_SECONDS_MAX = 0.5, 10.0
 _END_SECONDS: Final = 25.0
+RUNNING: Final[dict[str, "SinkQuery"]] = {}
+"""The sinks that run in this engine, by the names of their connectors."""
 
 
 class SinkQuery(Job):
@@ -54,6 +57,7 @@ class SinkQuery(Job):
     @override
     def start(self) -> None:
         self._begin()
+        RUNNING[self._sink.connector] = self
 
     @override
     def check(self) -> None:
@@ -81,9 +85,27 @@ class SinkQuery(Job):
     @override
     def stop(self) -> None:
         self._is_stopping = True
+        if RUNNING.get(self._sink.connector) is self:
+            del RUNNING[self._sink.connector]
         self._halt()
         self._box.close()
         shutil.rmtree(self._checkpoint, ignore_errors=True)
+
+    def reload(self, topic: str, partition: int, *, start: int, end: int) -> int:
+        """Read a range once more, and replace its rows; how many there are now."""
+        table = self._sink.names.of(topic)
+        again = Reload(topic=topic, partition=partition, start=start, end=end, tables=(table,))
+        with self._committing:
+            if self._is_stopping or self._query is None:
+                raise EngineError("NotRunning", f"Sink {self.name} does not run now: try again when it does")
+            reader = self._reader({})
+            parts = reader.partitions(
+                as_checkpoint({(topic, partition): start}), as_checkpoint({(topic, partition): end})
+            )
+            context = self.place.session.sparkContext
+            tasks = context.parallelize(parts, max(1, len(parts)))
+            told = tasks.flatMap(lambda part: [text for batch in reader.read(part) for text in batch[0].to_pylist()])
+            return self._commits.reload(again, lambda: [unpacked(text) for text in told.collect()])
 
     # --- the query ---
 

@@ -14,7 +14,7 @@ from deploy import settings_docs
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DOCUMENTS = sorted([ROOT / "ARCHITECTURE.md", ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("*/README.md")])
-PACKAGES = ("core_broker", "schema_registry", "rest_proxy", "connect", "connectors", "deploy")
+PACKAGES = ("core_broker", "schema_registry", "rest_proxy", "connect", "streams", "connectors", "deploy")
 _PATH = re.compile(rf"`((?:{'|'.join(PACKAGES)}|tests|\.ci)/[\w./*<>-]*|[A-Z]+\.md|Makefile|pyproject\.toml)`")
 
 
