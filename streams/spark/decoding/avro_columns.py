@@ -229,7 +229,7 @@ class Columns:
         if kind == "int":
             type_ = _SMALL_INTEGERS.get(str(primitive.properties.get(CONNECT + "type")), pa.int32())
             return Column(type_, plain, None, "long", lambda array: array.cast(type_))
-        return Column(_PRIMITIVES[kind], plain, None, kind)
+        return Column(_PRIMITIVES[kind], plain, None, kind, _checked if kind == "string" else None)
 
 
 def _logical_column(logical: Logical, plain: Primitive) -> Column:
@@ -356,8 +356,15 @@ def _map_change(type_: pa.DataType, change: Change | None) -> Change:
     return change_map
 
 
+def _checked(array: pa.Array) -> pa.Array:
+    """Texts, which pyruhvro takes for UTF-8 without looking."""
+    array.validate(full=True)
+    return array
+
+
 def _check_keys(array: pa.Array) -> None:
     """Keys that are there twice: the last counts, which only the careful way knows."""
+    _checked(array.keys)
     codes = array.keys.dictionary_encode()
     if len(codes.dictionary) == len(codes):
         return
