@@ -333,6 +333,16 @@ def test_offsets_that_make_no_sense_to_the_engine_change_nothing(sink: Sink) -> 
     assert sink.ask("GET", "/offsets") == {"offsets": []}
 
 
+def test_offsets_that_the_engine_cannot_be_told_of_now_change_nothing(sink: Sink) -> None:
+    sink.create()
+    sink.stop()
+    sink.trouble("away")
+    entry = {"partition": {"kafka_topic": sink.topic, "kafka_partition": 0}, "offset": {"kafka_offset": 1}}
+    answer = sink.worker.ask("PATCH", f"/connectors/{sink.name}/offsets", {"offsets": [entry]})
+    assert (answer.status_code, "The engine is away" in answer.text) == (500, True)
+    assert sink.ask("GET", "/offsets") == {"offsets": []}
+
+
 # --- before it is created ---
 
 
@@ -377,6 +387,7 @@ def test_celery_workers_run_them_too(
     plugin: None, broker: BrokerProcess, redis_server: RedisServer, tmp_path: Path, name: str
 ) -> None:
     settings = {"executor": "celery", "celery.broker.url": redis_server.url, "celery.queue": name}
+    settings["celery.lease.ms"] = "2000"
     with ConnectProcess(tmp_path / "connect", bootstrap=broker.bootstrap, group=name, settings=settings) as worker:
         celery = CeleryWorkers(tmp_path, {**worker.settings, "spark.master": "local[2]"})
         celery.start()

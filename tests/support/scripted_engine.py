@@ -132,7 +132,7 @@ class LineEngineTask(EngineTask):
 
     @override
     def start(self) -> None:
-        self._check_trouble()
+        check_trouble(self.config)
         note(self.config, "start", run=self.context.run, **self.context.engine_properties)
         self._engine = LineEngine(self.context, Path(self.config.file))
         self._engine.start()
@@ -141,7 +141,7 @@ class LineEngineTask(EngineTask):
     def turn(self) -> None:
         engine = self._running
         self.context.wait(0.1)
-        self._check_trouble()
+        check_trouble(self.config)
         if engine.error is not None:
             raise ConnectError("The engine has failed") from engine.error
         counted = dict(engine.counted)
@@ -151,14 +151,14 @@ class LineEngineTask(EngineTask):
 
     @override
     def rest(self) -> None:
-        self._check_trouble()
+        check_trouble(self.config)
         self._running.is_paused.set()
         assert self._running.rests.wait(10)
         note(self.config, "rest")
 
     @override
     def resume(self) -> None:
-        self._check_trouble()
+        check_trouble(self.config)
         note(self.config, "resume")
         self._running.rests.clear()
         self._running.is_paused.clear()
@@ -174,16 +174,6 @@ class LineEngineTask(EngineTask):
         assert self._engine is not None, "start comes first"
         return self._engine
 
-    def _check_trouble(self) -> None:
-        trouble = Path(f"{self.config.file}.trouble")
-        match trouble.read_text() if trouble.exists() else "":
-            case "fail":
-                raise ConnectError("The engine is broken")
-            case "away":
-                raise RetriableError("The engine is away")
-            case _:
-                pass
-
 
 class LineEngineSinkConnector(EngineSinkConnector):
     config_class: ClassVar[type[Config]] = LineConfig
@@ -195,6 +185,7 @@ class LineEngineSinkConnector(EngineSinkConnector):
     def alter_engine_offsets(self, facts: EngineFacts, offsets: Mapping[Place, int | None]) -> bool:
         if any(partition > 0 for _, partition in offsets):
             raise ConnectError("there is one partition alone")
+        check_trouble(self.config)
         told = {f"{topic}-{partition}": offset for (topic, partition), offset in offsets.items()}
         note(self.config, "alter", group=facts.group, offsets=told, **facts.engine_properties)
         return True
@@ -202,6 +193,18 @@ class LineEngineSinkConnector(EngineSinkConnector):
     @override
     def removed(self, facts: EngineFacts) -> None:
         note(self.config, "removed", connector=facts.connector)
+
+
+def check_trouble(config: LineConfig) -> None:
+    """Fail as the test wants it."""
+    trouble = Path(f"{config.file}.trouble")
+    match trouble.read_text() if trouble.exists() else "":
+        case "fail":
+            raise ConnectError("The engine is broken")
+        case "away":
+            raise RetriableError("The engine is away")
+        case _:
+            pass
 
 
 def note(config: LineConfig, what: str, **more: object) -> None:
