@@ -34,10 +34,11 @@ def _run_tool(given: list[str]) -> int:
     from deploy.failures import explain
     from deploy.output import err, failure
     from schema_registry.client.errors import ClientError as RegistryClientError
+    from streams.errors import StreamsError
 
     try:
         application()(given, prog_name="caudal")
-    except (ClientError, RegistryClientError, ConnectCallError) as error:
+    except (ClientError, RegistryClientError, ConnectCallError, StreamsError) as error:
         failure(*explain(error))
         return 1
     except SettingsError as error:
@@ -73,6 +74,9 @@ def application() -> "typer.Typer":
         schema_views,
         schemas,
         service_help,
+        spark,
+        spark_engine,
+        spark_upkeep,
         topics,
     )
 
@@ -106,11 +110,18 @@ def application() -> "typer.Typer":
     connectors.app.command(name="restart", epilog=connector_states.RESTART_EPILOG)(connector_states.restart)
     connectors.app.command(name="delete", epilog=connector_states.DELETE_EPILOG)(connector_states.delete)
     connectors.app.add_typer(connector_offsets.app, name="offsets")
+    spark.app.command(name="compact", epilog=spark_upkeep.COMPACT_EPILOG)(spark_upkeep.compact)
+    spark.app.command(name="expire", epilog=spark_upkeep.EXPIRE_EPILOG)(spark_upkeep.expire)
+    spark.app.command(name="reload", epilog=spark_upkeep.RELOAD_EPILOG)(spark_upkeep.reload)
+    spark.app.command(name="status", epilog=spark_engine.STATUS_EPILOG)(spark_engine.status)
+    spark.app.command(name="stop", epilog=spark_engine.STOP_EPILOG)(spark_engine.stop)
+    spark.app.command(name="engine", epilog=spark_engine.ENGINE_EPILOG)(spark_engine.engine)
     app.add_typer(topics.app, name="topic", rich_help_panel="Tools")
     app.add_typer(groups.app, name="group", rich_help_panel="Tools")
     app.add_typer(schemas.app, name="schema", rich_help_panel="Tools")
     app.add_typer(connectors.app, name="connector", rich_help_panel="Tools")
     app.add_typer(dead_letters.app, name="dlq", rich_help_panel="Tools")
+    app.add_typer(spark.app, name="spark", rich_help_panel="Tools")
     app.add_typer(cluster.app, name="cluster", rich_help_panel="Tools")
     return app
 

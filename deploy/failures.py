@@ -13,10 +13,11 @@ from core_broker.client.errors import (
 from core_broker.errors import ErrorCode
 from deploy import connect_errors
 from schema_registry.client import errors as registry_errors
+from streams.errors import EngineError, EngineUnavailable, JavaMissing, StreamsError
 
 
 def explain(
-    error: ClientError | registry_errors.ClientError | connect_errors.ConnectCallError,
+    error: ClientError | registry_errors.ClientError | connect_errors.ConnectCallError | StreamsError,
 ) -> tuple[str, list[str]]:
     """The line and the next steps for an error of a client."""
     match error:
@@ -24,6 +25,8 @@ def explain(
             return _of_cluster(error)
         case connect_errors.ConnectCallError():
             return _of_connect(error)
+        case StreamsError():
+            return _of_spark(error)
         case _:
             return _of_registry(error)
 
@@ -95,3 +98,26 @@ def _of_connect(error: connect_errors.ConnectCallError) -> tuple[str, list[str]]
             ]
         case _:
             return str(error), []
+
+
+def _of_spark(error: StreamsError) -> tuple[str, list[str]]:
+    match error:
+        case JavaMissing():
+            return str(error), []
+        case EngineUnavailable():
+            return str(error), [
+                "see whether it runs:  [bold]caudal spark status[/]",
+                "or run it here, and watch it:  [bold]caudal spark engine[/]",
+            ]
+        case EngineError() if "TABLE_OR_VIEW_NOT_FOUND" in str(error):
+            return _first_line(error), [
+                "see what there is:  [bold]caudal spark tables[/]",
+                "if it is another engine's, name its folder:  [bold]--set spark.caudal.data.dir=...[/]",
+                "or the properties of the Connect worker that fills it:  [bold]--config FILE[/]",
+            ]
+        case _:
+            return str(error), []
+
+
+def _first_line(error: StreamsError) -> str:
+    return str(error).partition("\n")[0]

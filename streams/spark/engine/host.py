@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+import msgspec
+
 from core_broker.service import logs
 from core_broker.service.lifecycle import announce
 from streams.errors import EngineUnavailable
@@ -27,7 +29,7 @@ from streams.spark.engine.registry import Registry
 from streams.spark.engine.server import Server
 from streams.spark.engine.session import PACKAGE_ROOT, Spark, open_notebook_sessions, start_spark
 from streams.spark.engine.versions import digest_of, own_version
-from streams.spark.engine.watchdog import keep_watch
+from streams.spark.engine.watchdog import family_memory, keep_watch
 from streams.spark.java import find_java
 
 log = logging.getLogger(__name__)
@@ -72,14 +74,14 @@ class Host:
         self._folder = folder
         self._told = told
         self._is_dead = False
-        self._registry = Registry(OPERATIONS)
+        self._registry = Registry({**OPERATIONS, "info": self._told_info})
         self._jobs = Jobs()
-        started = time.monotonic()
+        self._began = time.monotonic()
         self._spark = self._started()
         self.info = self._own_info()
         self._socket = folder.choose_socket()
         self._server = Server(self._socket, self)
-        seconds = round(time.monotonic() - started, 1)
+        seconds = round(time.monotonic() - self._began, 1)
         log.info("engine ready", extra={**self.endpoints(), "pid": os.getpid(), "seconds": seconds})
 
     def endpoints(self) -> dict[str, str]:
@@ -153,8 +155,21 @@ class Host:
             settings=digest_of(self._settings),
         )
 
+    def _told_info(self, _: EnginePlace, __: dict[str, JSON]) -> JSON:
+        """The operation `info`: what runs here, and how much it takes."""
+        memory, processes = family_memory()
+        return {
+            **msgspec.structs.asdict(self.info),
+            "uptime_seconds": time.monotonic() - self._began,
+            "memory_bytes": memory,
+            "processes": processes,
+            "connections": self._server.connections(),
+            "notebooks": 0 if self.info.connect_url is None else open_notebook_sessions(self._spark.session),
+            "jobs": {name: msgspec.structs.asdict(status) for name, status in self._jobs.statuses().items()},
+        }
+
     def _is_used(self) -> bool:
-        if self._server.is_used():
+        if self._server.connections():
             return True
         try:
             return self._spark.connect_port is not None and open_notebook_sessions(self._spark.session) > 0

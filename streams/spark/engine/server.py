@@ -86,10 +86,10 @@ class Server:
         self._socket = _listening(path)
         threading.Thread(target=self._accept, name="accept", daemon=True).start()
 
-    def is_used(self) -> bool:
-        """Whether somebody is connected."""
+    def connections(self) -> int:
+        """How many are connected."""
         with self._changed:
-            return bool(self._connections)
+            return len(self._connections)
 
     def close(self) -> None:
         """Take no more connections, and end those that are."""

@@ -154,7 +154,5 @@ def _connect_port(session: "SparkSession") -> int:
 def _connect_service(session: "SparkSession") -> Any:
     """Java's object of the endpoint: no Python API tells its port or its sessions."""
     java: Any = session._jvm  # noqa: SLF001
-    field = java.java.lang.Class.forName("org.apache.spark.sql.connect.service.SparkConnectService$").getField(
-        "MODULE$"
-    )
+    service = java.java.lang.Class.forName("org.apache.spark.sql.connect.service.SparkConnectService$")
     return getattr(service.getField("MODULE$"), "get")(None)  # noqa: B009 - plain `get` is a method of py4j's own

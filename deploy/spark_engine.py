@@ -1,0 +1,121 @@
+"""`caudal spark status`, `stop`, `engine`: the process that runs Spark."""
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from deploy.options import Output, OutputOption
+from deploy.spark_options import SparkConfigOption, SparkSetOption, spark_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STATUS_EPILOG = "Examples:\n\ncaudal spark status\n\ncaudal spark status -o json"
+STOP_EPILOG = (
+    "Examples:\n\ncaudal spark stop\n\nWhoever still needs it starts another one at once, with its own settings: "
+    "connectors go on where they were."
+)
+ENGINE_EPILOG = (
+    "Examples:\n\ncaudal spark engine\n\n"
+    "caudal spark engine --set spark.caudal.data.dir=/var/lib/caudal/spark --set spark.driver.memory=4g\n\n"
+    "CAUDAL_SPARK_MASTER=spark://host:7077 caudal spark engine --config connect-distributed.properties\n\n"
+    "A notebook attaches to it with\n\n"
+    "from pyspark.sql import SparkSession\n\n"
+    'spark = SparkSession.builder.remote("sc://127.0.0.1:15002").getOrCreate()\n\n'
+    "All settings, with their meaning: streams/README.md"
+)
+_PAUSE_S: Final = 0.1
+
+
+def status(
+    *, output: OutputOption = Output.TABLE, config: SparkConfigOption = None, settings: SparkSetOption = None
+) -> None:
+    """Show whether the engine runs, where, and what runs in it; it is not started for this. 1 when it does not run."""
+    from deploy.output import facts, note, print_json, table
+    from streams.spark.engine.client import Engine
+
+    chosen = spark_settings(config, settings)
+    engine = Engine.running(chosen)
+    if engine is None:
+        if output is Output.JSON:
+            print_json({"running": False, "data_dir": str(chosen.data_dir)})
+        else:
+            note(f"no engine runs in {chosen.data_dir}; it starts when it is needed, or with  caudal spark engine")
+        raise typer.Exit(1)
+    with engine:
+        found: dict[str, Any] = {"running": True, "data_dir": str(chosen.data_dir), **engine.call("info")}
+    if output is Output.JSON:
+        print_json(found)
+        return
+    facts(f"Engine in {chosen.data_dir}", _facts(found))
+    if found["jobs"]:
+        table("", ["Job", "State", "Counters"], list(_jobs(found["jobs"])))
+
+
+def stop(
+    *,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long it may take to end.")
+    ] = 30.0,
+    config: SparkConfigOption = None,
+    settings: SparkSetOption = None,
+) -> None:
+    """End the engine, in order: jobs first."""
+    from deploy.output import done, failure, note, waiting
+    from streams.spark.engine.client import Engine
+    from streams.spark.engine.folder import EngineFolder
+
+    chosen = spark_settings(config, settings)
+    engine = Engine.running(chosen)
+    if engine is None:
+        note(f"no engine runs in {chosen.data_dir}")
+        return
+    with engine:
+        pid = engine.info.pid
+        engine.quit()
+    deadline = time.monotonic() + timeout
+    with waiting("waiting for its end"):
+        while _is_held_by(EngineFolder(chosen.data_dir).lock, pid) and time.monotonic() < deadline:
+            time.sleep(_PAUSE_S)
+    if _is_held_by(EngineFolder(chosen.data_dir).lock, pid):
+        failure(f"the engine (process {pid}) has not ended within {timeout:g} s", [f"kill it:  [bold]kill -9 {pid}[/]"])
+        raise typer.Exit(1)
+    done(f"engine in {chosen.data_dir} ended")
+
+
+def engine(*, config: SparkConfigOption = None, settings: SparkSetOption = None) -> None:
+    """Run the engine here until Ctrl-C or SIGTERM, instead of in the background when somebody needs it."""
+    from core_broker.service import logs
+    from streams.spark.engine.host import run
+
+    logs.configure()
+    raise typer.Exit(run(spark_settings(config, settings), is_background=False))
+
+
+def _facts(found: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    from deploy.spark_views import size
+
+    yield "Process", f"{found['pid']}, for {found['uptime_seconds']:.0f} s"
+    yield "Spark", f"{found['spark_version']} on {found['master']}"
+    yield "Memory", f"{size(found['memory_bytes'])} in {found['processes']} processes"
+    yield "Notebooks", f"{found['connect_url']} ({found['notebooks']} open)" if found["connect_url"] else "no endpoint"
+    yield "Connections", found["connections"]
+    yield "Warehouse", found["warehouse"]
+    yield "Log", found["log"]
+
+
+def _jobs(jobs: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    for name, job in sorted(jobs.items()):
+        yield name, job["state"], " ".join(f"{key}={value:g}" for key, value in sorted(job["counters"].items()))
+
+
+def _is_held_by(lock: "Path", pid: int) -> bool:
+    """Whether that engine still has the folder; another one may have it by now."""
+    from streams.spark.engine.folder import EngineFolder
+
+    try:
+        return EngineFolder(lock.parent).is_locked() and lock.read_text(encoding="utf-8").strip() == str(pid)
+    except FileNotFoundError:
+        return False

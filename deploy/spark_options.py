@@ -1,0 +1,70 @@
+"""Options that every tool for Spark's tables has: which engine, how the answer looks."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from streams.settings import SparkSettings
+    from streams.spark.engine.client import Engine
+
+
+class SqlOutput(StrEnum):
+    """How the rows of a statement are written."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+SparkConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="FILE",
+        help="Properties file with spark.* settings, such as that of the Connect worker whose tables these are.",
+        show_default=False,
+        rich_help_panel="Engine",
+    ),
+]
+SparkSetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A setting, e.g. spark.caudal.data.dir=/var/lib/caudal/spark; wins over file and environment.",
+        rich_help_panel="Engine",
+    ),
+]
+TableArgument = Annotated[
+    str, typer.Argument(metavar="TABLE", help="Name of the table: `table` or `database.table`.", show_default=False)
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and do nothing.")]
+
+
+def spark_settings(config: Path | None, assignments: list[str] | None) -> "SparkSettings":
+    """The options of a command as settings: --set, then CAUDAL_SPARK_... variables, then the file."""
+    from streams.settings import SparkSettings
+
+    return SparkSettings.read(file=config, environment=os.environ, assignments=assignments or ())
+
+
+@contextmanager
+def connected(settings: "SparkSettings") -> Iterator["Engine"]:
+    """A connection to the engine, which is started on first need; on a terminal one sees how it comes up."""
+    from rich.markup import escape
+
+    from deploy.output import note, waiting
+    from streams.spark.engine.client import Engine
+
+    with waiting("connecting to Spark") as shown:
+        told = getattr(shown, "update", note)
+        engine = Engine.connect(settings, told=lambda line: told(escape(line)))
+    with engine:
+        yield engine

@@ -1,0 +1,404 @@
+"""The engine as its clients, notebooks and operators meet it."""
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import psutil
+import pytest
+
+from streams.errors import EngineError, EngineUnavailable, JavaMissing
+from streams.settings import SparkSettings
+from streams.spark.engine.client import Engine
+from streams.spark.engine.messages import Answer, JobStatus
+from streams.spark.engine.wire import Channel
+from tests.support.admin import eventually
+from tests.support.service import REPOSITORY
+from tests.support.spark_engine import (
+    QUICK,
+    end_engine,
+    engine_settings,
+    family_of,
+    java_of,
+    plugins_for_tests,
+    running_engine,
+    wait_until_gone,
+)
+from tests.support.spark_java import needs_java
+
+pytestmark = needs_java
+
+_OWNER: Final = """
+import sys
+from tests.support.spark_engine import engine_settings
+from streams.spark.engine.client import Engine
+from pathlib import Path
+engine = Engine.connect(engine_settings(Path(sys.argv[1])))
+engine.run(sys.argv[2], "ticking", {"file": sys.argv[3]})
+print("runs", flush=True)
+sys.stdin.read()
+"""
+_NOTEBOOK: Final = """
+import sys, time
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+spark.sql("CREATE TABLE notes (a INT) USING parquet").collect()
+spark.sql("INSERT INTO notes VALUES (1)").collect()
+print(spark.table("notes").count(), flush=True)
+sys.stdin.readline()
+deadline = time.monotonic() + 20
+while (seen := spark.table("notes").count()) < 3 and time.monotonic() < deadline:
+    time.sleep(0.1)
+print(seen, flush=True)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plugins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with plugins_for_tests(tmp_path_factory.mktemp("plugins")):
+        yield
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> SparkSettings:
+    return engine_settings(tmp_path_factory.mktemp("engine"))
+
+
+@pytest.fixture(scope="module")
+def engines(settings: SparkSettings) -> Iterator[list[Engine]]:
+    """Two clients that found no engine at the same moment."""
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(Engine.connect, [settings, settings]))
+    yield found
+    for engine in found:
+        engine.close()
+    end_engine(settings)
+
+
+@pytest.fixture(scope="module")
+def engine(engines: list[Engine]) -> Engine:
+    return engines[0]
+
+
+# --- one engine for all ---
+
+
+def test_clients_that_come_at_the_same_time_share_one_engine(engines: list[Engine], settings: SparkSettings) -> None:
+    running = Engine.running(settings)
+    assert running is not None
+    with running:
+        assert {running.info.pid, engines[0].info.pid, engines[1].info.pid} == {engines[0].info.pid}
+
+
+def test_an_engine_is_for_its_owner_alone(engine: Engine, settings: SparkSettings) -> None:
+    assert (settings.data_dir / "engine.sock").stat().st_mode & 0o077 == 0
+    assert (settings.data_dir / "spark.properties").stat().st_mode & 0o077 == 0
+
+
+def test_statements_are_answered_with_columns_types_and_rows(engine: Engine) -> None:
+    answer = engine.call("sql", statement="SELECT id, DATE'2026-01-02' AS day FROM range(5) ORDER BY id;", limit=2)
+    assert answer == {
+        "columns": [{"name": "id", "type": "bigint"}, {"name": "day", "type": "date"}],
+        "rows": [[0, "2026-01-02"], [1, "2026-01-02"]],
+        "truncated": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind", "said"),
+    [
+        ("SELECT * FROM nowhere", "AnalysisException", "[TABLE_OR_VIEW_NOT_FOUND]"),
+        ("SELEC 1", "ParseException", "[PARSE_SYNTAX_ERROR] Syntax error at or near 'SELEC'"),
+        ("SELECT id / (id - id) FROM range(1)", "ArithmeticException", "[DIVIDE_BY_ZERO] Division by zero"),
+        ("SELECT nothing FROM range(1)", "AnalysisException", "[UNRESOLVED_COLUMN"),
+        ("", "WrongOption", "statement"),
+    ],
+)
+def test_what_is_wrong_with_a_statement_is_told_without_java(
+    engine: Engine, statement: str, kind: str, said: str
+) -> None:
+    with pytest.raises(EngineError) as refusal:
+        engine.call("sql", statement=statement)
+    assert refusal.value.kind == kind
+    assert said in str(refusal.value)
+    assert not [word for word in ("org.apache", "Traceback", "SQLSTATE", "+- ") if word in str(refusal.value)]
+
+
+def test_an_error_in_a_python_worker_is_told_by_its_own_last_line(engine: Engine) -> None:
+    with pytest.raises(EngineError, match="^ValueError: this row is bad$"):
+        engine.call("fail-in-worker")
+
+
+def test_nothing_but_known_operations_and_jobs_can_be_asked_for(engine: Engine) -> None:
+    with pytest.raises(EngineError, match="there is no operation 'os.system'; there are: .*busy-worker.*sql"):
+        engine.call("os.system")
+    with pytest.raises(EngineError, match="there is no job 'subprocess'; there are: .*ticking"):
+        engine.run("x", "subprocess", {})
+
+
+def test_tables_and_what_is_in_them_are_listed(engine: Engine) -> None:
+    engine.call(
+        "sql",
+        statement="CREATE TABLE sales (amount DECIMAL(9,2), at TIMESTAMP, country STRING) "
+        "USING parquet PARTITIONED BY (country)",
+    )
+    engine.call("sql", statement="INSERT INTO sales VALUES (1.5, NULL, 'de'), (2.5, NULL, 'es'), (3, NULL, 'es')")
+    (listed,) = [table for table in engine.call("tables") if table["name"] == "sales"]
+    assert {key: listed[key] for key in ("format", "rows", "files", "partitions", "partition_columns")} == {
+        "format": "parquet",
+        "rows": 3,
+        "files": 2,
+        "partitions": 2,
+        "partition_columns": ["country"],
+    }
+    described = engine.call("describe", table="sales")
+    assert [(column["name"], column["type"]) for column in described["columns"]] == [
+        ("amount", "decimal(9,2)"),
+        ("at", "timestamp"),
+        ("country", "string"),
+    ]
+
+
+def test_a_notebook_shares_the_catalog_and_sees_what_comes_after_its_first_look(engine: Engine, tmp_path: Path) -> None:
+    url = engine.info.connect_url
+    assert url is not None
+    command = [sys.executable, "-W", "ignore", "-c", _NOTEBOOK, url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as notebook:
+        assert notebook.stdin is not None
+        assert notebook.stdout is not None
+        assert notebook.stdout.readline() == "1\n"
+        assert engine.call("sql", statement="SELECT * FROM notes")["rows"] == [[1]]
+        engine.call("sql", statement="INSERT INTO notes VALUES (2), (3)")
+        notebook.stdin.write("\n")
+        notebook.stdin.flush()
+        assert notebook.stdout.readline() == "3\n"
+        assert notebook.wait(30) == 0
+
+
+def test_what_a_client_sets_in_sql_is_its_own(engines: list[Engine]) -> None:
+    first, second = engines
+    first.call("sql", statement="CREATE TEMPORARY VIEW mine AS SELECT 1 AS a")
+    assert first.call("sql", statement="SELECT a FROM mine")["rows"] == [[1]]
+    with pytest.raises(EngineError, match="TABLE_OR_VIEW_NOT_FOUND"):
+        second.call("sql", statement="SELECT a FROM mine")
+
+
+# --- calls and jobs belong to connections ---
+
+
+def test_a_statement_is_cancelled_when_its_client_goes_away(engine: Engine, settings: SparkSettings) -> None:
+    client = Engine.connect(settings)
+    asked = threading.Thread(target=_ignore_end, args=[client], daemon=True)
+    asked.start()
+    eventually(lambda: engine.call("active-jobs"))
+    client.close()
+    eventually(lambda: engine.call("active-jobs"), lambda jobs: not jobs)
+    asked.join(10)
+    assert not asked.is_alive()
+
+
+def _ignore_end(client: Engine) -> None:
+    with pytest.raises(EngineUnavailable):
+        client.call("sql", statement="SELECT sum(sin(a.id * b.id)) FROM range(1000000) a CROSS JOIN range(1000000) b")
+
+
+def test_a_job_counts_and_ends_when_it_is_stopped(engine: Engine, tmp_path: Path, name: str) -> None:
+    notes = tmp_path / "notes"
+    engine.run(name, "ticking", {"file": str(notes)})
+    eventually(lambda: engine.status(name).counters.get("ticks", 0) > 1)
+    assert engine.status(name).state == "running"
+    engine.stop(name, timeout_seconds=10)
+    assert engine.status(name).state == "ended"
+    assert notes.read_text() == "started\nstopped\n"
+
+
+def test_a_job_that_is_done_ends_by_itself(engine: Engine, tmp_path: Path, name: str) -> None:
+    engine.run(name, "ticking", {"file": str(tmp_path / "notes"), "done_after": 2})
+    status = eventually(lambda: engine.status(name), lambda status: status.state == "ended")
+    assert status.counters == {"ticks": 2}
+
+
+def test_a_job_that_fails_keeps_its_error_and_is_stopped(engine: Engine, tmp_path: Path, name: str) -> None:
+    notes = tmp_path / "notes"
+    engine.run(name, "ticking", {"file": str(notes), "fails_after": 1})
+    status = eventually(lambda: engine.status(name), lambda status: status.state == "failed")
+    assert status.error_kind == "ArithmeticError"
+    assert "it was told to fail" in (status.error or "")
+    eventually(lambda: notes.read_text() == "started\nstopped\n")
+
+
+def test_a_job_of_another_connection_is_stopped_before_one_of_its_name_starts(
+    engines: list[Engine], tmp_path: Path, name: str
+) -> None:
+    old, new = engines
+    notes = tmp_path / "notes"
+    old.run(name, "ticking", {"file": str(notes), "who": "old "})
+    eventually(lambda: old.status(name).state == "running")
+    new.run(name, "ticking", {"file": str(notes), "who": "new "})
+    eventually(lambda: new.status(name).state == "running")
+    assert notes.read_text() == "old started\nold stopped\nnew started\n"
+    assert _fenced(old.status(name))
+    old.stop(name, timeout_seconds=10)
+    assert new.status(name).state == "running"
+    new.stop(name, timeout_seconds=10)
+
+
+def _fenced(status: JobStatus) -> bool:
+    return status.state == "failed" and status.error_kind == "Fenced"
+
+
+def test_jobs_of_a_killed_client_are_stopped_at_once(
+    engine: Engine, settings: SparkSettings, tmp_path: Path, name: str
+) -> None:
+    notes = tmp_path / "notes"
+    command = [sys.executable, "-c", _OWNER, str(settings.data_dir), name, str(notes)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "runs\n"
+        eventually(lambda: notes.exists() and notes.read_text() == "started\n")
+        owner.kill()
+    eventually(lambda: notes.read_text() == "started\nstopped\n")
+
+
+def test_a_job_of_somebody_else_is_unknown(engine: Engine) -> None:
+    with pytest.raises(EngineError, match="this connection has started no job elsewhere") as refusal:
+        engine.status("elsewhere")
+    assert refusal.value.kind == "UnknownJob"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        struct.pack(">I", 2**31) + b"x",
+        struct.pack(">I", 2) + b"{}",
+        b"",
+    ],
+)
+def test_a_peer_that_does_not_keep_to_the_protocol_is_hung_up_on(
+    engine: Engine, settings: SparkSettings, said: bytes
+) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+        peer.settimeout(10)
+        peer.connect(str(settings.data_dir / "engine.sock"))
+        peer.sendall(said)
+        peer.shutdown(socket.SHUT_WR)
+        assert _heard(peer) == b""
+    assert engine.call("sql", statement="SELECT 1")["rows"] == [[1]]
+
+
+def _heard(peer: socket.socket) -> bytes:
+    try:
+        return peer.recv(100)
+    except ConnectionResetError:
+        return b""  # hung up before all was read
+
+
+def test_a_client_of_another_version_is_told_so(engine: Engine, settings: SparkSettings) -> None:
+    body = b'{"number":0,"action":{"type":"hello","protocol":999,"version":"9"}}'
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+        peer.settimeout(10)
+        peer.connect(str(settings.data_dir / "engine.sock"))
+        peer.sendall(struct.pack(">I", len(body)) + body)
+        answer = Channel(peer).receive(Answer)
+    assert answer is not None
+    assert answer.failure is not None
+    assert "speaks version 1 of its protocol, the client 999" in answer.failure.message
+
+
+# --- life and death ---
+
+
+def test_an_engine_ends_with_its_java_and_says_so(tmp_path: Path) -> None:
+    with running_engine(tmp_path, QUICK) as engine:
+        family = family_of(psutil.Process(engine.info.pid))
+        java_of(engine).kill()
+        wait_until_gone(family)
+        with pytest.raises(EngineUnavailable, match="is gone"):
+            engine.call("sql", statement="SELECT 1")
+    said = (tmp_path / "engine.log").read_text()
+    assert '"message": "Java is gone, and the engine with it", "reason": "it ended with signal 9"' in said
+
+
+def test_an_engine_in_the_foreground_stays_until_it_is_told_to_end(tmp_path: Path) -> None:
+    settings = engine_settings(tmp_path / "engine", QUICK)
+    notes = tmp_path / "notes"
+    command = [sys.executable, "-m", "streams.spark.engine"]
+    for key, value in settings.as_text().items():
+        command += ["--set", f"{key}={value}"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stdout.readline().startswith("caudal spark engine ready: ")
+            with Engine.connect(settings) as engine:
+                assert engine.info.pid == process.pid
+                family = family_of(psutil.Process(process.pid))
+                engine.run("ticks", "ticking", {"file": str(notes)})
+                eventually(notes.exists)
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(30) == 0
+            wait_until_gone(family)
+            assert notes.read_text() == "started\nstopped\n"
+            assert [line for line in process.stderr.read().splitlines() if not line.startswith("{")] == []
+        finally:
+            process.kill()
+
+
+def test_an_engine_that_cannot_start_says_why(tmp_path: Path) -> None:
+    told: list[str] = []
+    settings = engine_settings(tmp_path, {**QUICK, "spark.driver.extraJavaOptions": "-Xnonsense"})
+    with pytest.raises(EngineUnavailable, match="Java ended while Spark started") as refusal:
+        Engine.connect(settings, told=told.append)
+    assert str(tmp_path / "engine.log") in str(refusal.value)
+    assert told[0] == f"starting Spark (local[2], 512m of memory) in {tmp_path}"
+
+
+def test_a_missing_java_is_told_before_anything_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(JavaMissing, match="apt-get install openjdk-17-jre-headless"):
+        Engine.connect(engine_settings(tmp_path / "engine"))
+    assert not (tmp_path / "engine" / "engine.log").exists()
+    assert os.environ["PATH"] == str(tmp_path)
+
+
+def test_nothing_outlives_a_killed_engine_and_the_next_one_takes_its_place(
+    engine: Engine, settings: SparkSettings, tmp_path: Path
+) -> None:
+    """The last test that needs the engine of this file; afterwards there is another one in its folder."""
+    busy = tmp_path / "busy"
+    asked = threading.Thread(target=_keep_busy, args=[engine, busy], daemon=True)
+    asked.start()
+    eventually(busy.exists)
+    family = family_of(psutil.Process(engine.info.pid))
+    assert sum("java" in process.name() for process in family) == 1
+    assert sum("pyspark" in " ".join(process.cmdline()) for process in family) >= 2
+    family[0].kill()
+    wait_until_gone(family)
+    asked.join(10)
+    with pytest.raises(EngineUnavailable, match="is gone"):
+        engine.status("any")
+
+    idle = engine_settings(settings.data_dir, {**QUICK, "spark.caudal.idle.timeout.ms": "1000"})
+    with Engine.connect(idle) as again:
+        assert again.call("sql", statement="SELECT 1")["rows"] == [[1]]
+        family = family_of(psutil.Process(again.info.pid))
+    wait_until_gone(family)
+    assert Engine.running(settings) is None
+    assert "nobody needs the engine any more" in (settings.data_dir / "engine.log").read_text()
+
+
+def _keep_busy(engine: Engine, told: Path) -> None:
+    with pytest.raises(EngineUnavailable):
+        engine.call("busy-worker", file=str(told))
