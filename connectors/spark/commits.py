@@ -20,9 +20,11 @@ from connectors.spark.spec import SinkFolders, SinkSpec
 from streams.errors import SchemaConflict, StreamsError
 from streams.spark.files import Files
 from streams.spark.tables import Tables
+from streams.spark.types import Change
 
 log = logging.getLogger(__name__)
 
+ALL_CHANGES: Final[tuple[Change, ...]] = ("add", "widen")
 _ROUNDS_MAX: Final = 20
 Written = Callable[[], Sequence[Entry]]
 """Lets executors write a batch, and tells what they wrote."""
@@ -37,6 +39,7 @@ class Commits:
         self._files = files
         self._tables = tables
         self._box = box
+        self._allowed = frozenset(change for change in ALL_CHANGES if change in spec.config.schema_evolution)
         self._store = ManifestStore(files, folders, connector=spec.connector)
         self._refusals = Refusals(files, folders)
         self.manifest: Manifest | None = None
@@ -65,17 +68,25 @@ class Commits:
         manifest = self.manifest
         assert manifest is not None, "begin comes first"
         if batch > manifest.batch:
-            manifest = self._decide(written).after(manifest, batch)
+            before, manifest = manifest, self._decide(written).after(manifest, batch)
             self._store.write(manifest)
             self.manifest = manifest
+            self._forget(before)
         self._apply(manifest)
         self._box.send(manifest)
         if manifest.letters:
             # The group's offsets tell whether letters were sent, until somebody changes them by hand.
             self.manifest = settled(manifest)
             self._store.write(self.manifest)
-            for letters in manifest.letters:
-                self._files.delete(letters.path)
+            self._forget(manifest)
+
+    def _forget(self, manifest: Manifest) -> None:
+        """Delete what nobody needs any more: a merge copies its rows, and letters were sent."""
+        for letters in manifest.letters:
+            self._files.delete(letters.path)
+        if self._spec.config.write_mode == "upsert":
+            for member in manifest.rows:
+                self._files.delete(member.file.path)
 
     def reload(self, again: Reload, written: Written) -> int:
         """Replace the rows of a range by what is written now; how many those are."""
@@ -113,24 +124,10 @@ class Commits:
         for table, members in _by_table(rows).items():
             shapes = {member.fingerprint: member for member in members}
             stored = [_stored(member) for member in shapes.values()]
-            plans = self._tables.plan(self._spec.table(table), stored)
+            plans = self._tables.plan(self._spec.table(table), stored, allowed=self._allowed)
             for member, conflict in zip(shapes.values(), plans, strict=True):
-                if conflict := conflict or self._forbidden(table, member) or _other_key(table, member, members[0]):
+                if conflict := conflict or _other_key(table, member, members[0]):
                     yield Refusal(table=table, fingerprint=member.fingerprint, reason=str(conflict))
-
-    def _forbidden(self, table: str, member: WrittenRows) -> SchemaConflict | None:
-        """A change that the table could take and the operator does not want."""
-        allowed = set(self._spec.config.schema_evolution)
-        schema = None if {"add", "widen"} <= allowed else self._tables.schema(table)
-        if schema is None:
-            return None
-        for field in _stored(member):
-            known = schema.field(field.name) if field.name in schema.names else None
-            if known is None and "add" not in allowed:
-                return SchemaConflict(table, field.name, has="missing", given=str(field.type))
-            if known is not None and known.type != field.type and "widen" not in allowed:
-                return SchemaConflict(table, field.name, has=str(known.type), given=str(field.type))
-        return None
 
     def _apply(self, manifest: Manifest) -> None:
         config = self._spec.config
@@ -157,7 +154,9 @@ class Commits:
         """Remove the rows of a range. Written down when it is done: rows that came since must stay."""
         for table in again.tables:
             if self._tables.schema(table) is not None:
-                self._tables.remove_range(table, again.topic, again.partition, first=again.start, last=again.end - 1)
+                self._tables.remove_range(
+                    table, again.topic, partition=again.partition, first=again.start, last=again.end - 1
+                )
         self._store.write(replace(manifest, reload=None))
 
     def _count(self, entries: Iterable[Entry]) -> None:

@@ -16,12 +16,11 @@ from connectors.spark.fast_rows import FastRows
 from connectors.spark.letters import staged
 from connectors.spark.raw_records import record_at
 from connectors.spark.record_rows import RecordRows
-from connectors.spark.refusals import Refusals
+from connectors.spark.refusals import refused_in
 from connectors.spark.rows import Rows, fingerprint
 from connectors.spark.spec import SinkFolders, SinkSpec
 from connectors.spark.staging import Staging
 from core_broker.client.records import IncomingRecord, OutgoingRecord
-from streams.spark.files import Files
 from streams.spark.topics.cluster import Cluster
 from streams.spark.topics.fetching import RawBatch, fetched
 from streams.spark.topics.ranges import OffsetRange
@@ -53,7 +52,7 @@ class RangeWriter:
         self._fast = FastRows.of(self._pipeline, spec.config, spec.names)
         self._slow = RecordRows(spec.config, spec.names, has_transforms=self._pipeline.has_transforms)
         self._staging = Staging(folders.staging, spec.config)
-        self._refused = Refusals(Files(), folders).read()
+        self._refused = refused_in(folders)
         self._letters: list[OutgoingRecord] = []
         self._entries: list[Entry] = []
         self._rows = 0

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from connectors.spark.spec import SinkFolders
+from connectors.spark.staging import opened_for_reading
 from streams.spark.files import Files
 
 
@@ -16,8 +17,17 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+def refused_in(folders: SinkFolders) -> dict[tuple[str, str], str]:
+    """The reasons by table and shape, as an executor reads them."""
+    try:
+        with opened_for_reading(folders.refused) as stream:
+            return _reasons(stream.read())
+    except FileNotFoundError:
+        return {}
+
+
 class Refusals:
-    """What is refused during one run; a table may be another one when the next begins."""
+    """What is refused during one run; a table may be another one when the next begins. For the driver."""
 
     def __init__(self, files: Files, folders: SinkFolders) -> None:
         self._files = files
@@ -27,8 +37,7 @@ class Refusals:
         """The reasons, by table and shape."""
         if not self._files.exists(self._path):
             return {}
-        refused = msgspec.json.decode(self._files.read(self._path), type=list[Refusal])
-        return {(refusal.table, refusal.fingerprint): refusal.reason for refusal in refused}
+        return _reasons(self._files.read(self._path))
 
     def add(self, refused: Iterable[Refusal]) -> None:
         """Refuse more."""
@@ -39,3 +48,8 @@ class Refusals:
     def clear(self) -> None:
         """Refuse nothing any more."""
         self._files.delete(self._path)
+
+
+def _reasons(data: bytes) -> dict[tuple[str, str], str]:
+    refused = msgspec.json.decode(data, type=list[Refusal])
+    return {(refusal.table, refusal.fingerprint): refusal.reason for refusal in refused}
