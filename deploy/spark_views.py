@@ -21,9 +21,8 @@ def print_rows(answer: Facts) -> None:
     """The rows of a statement as a table, numbers to the right."""
     from deploy.output import table
 
-    table(
-        "", [_head(column) for column in answer["columns"]], [[_cell(value) for value in row] for row in answer["rows"]]
-    )
+    rows = [[_cell(value) for value in row] for row in answer["rows"]]
+    table("", [_head(column) for column in answer["columns"]], rows)
 
 
 def rows_as_objects(answer: Facts) -> list[dict[str, Any]]:
@@ -75,10 +74,8 @@ def print_table(found: Facts, *, now_ms: int) -> None:
         ("Created", found.get("created") or "–"),
         ("Location", found["location"] or "–"),
     ]
-    facts(
-        f"Table {found['name']}",
-        [(name, printable(value) if isinstance(value, str) else value) for name, value in shown],
-    )
+    told = [(name, printable(value) if isinstance(value, str) else value) for name, value in shown]
+    facts(f"Table {printable(found['name'])}", told)
     out.print()
     names = set(found["partition_columns"])
     rows = [(column["name"], column["type"], "yes" if column["name"] in names else "") for column in found["columns"]]
@@ -105,12 +102,10 @@ def ago(moment_ms: int | None, *, now_ms: int) -> str:
 
 
 def _head(column: Facts) -> str:
-    name = printable(column["name"])
-    return (
-        f"{name}#"
-        if column["type"].startswith(_NUMBERS)
-        else name.removesuffix("#") + ("" if name[-1:] != "#" else " ")
-    )
+    from rich.markup import escape
+
+    name = escape(printable(column["name"]))
+    return f"{name}#" if column["type"].startswith(_NUMBERS) else f"{name} "
 
 
 def _cell(value: object) -> "str | Text":

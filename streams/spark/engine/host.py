@@ -123,7 +123,7 @@ class Host:
 
     def _started(self) -> Spark:
         java = find_java(os.environ)
-        log.info("starting Spark", extra={"master": self._settings.spark_master, "java": java.version})
+        log.info("starting Java", extra={"master": self._settings.spark_master, "java": java.version})
         spark = start_spark(self._settings, self._folder)
         threading.Thread(target=self._watch_java, args=[spark], name="java", daemon=True).start()
         if not self._settings.is_local:
