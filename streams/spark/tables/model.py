@@ -61,3 +61,15 @@ class TableInfo(msgspec.Struct, frozen=True, kw_only=True):
     rows: int | None
     """None where counting them would mean reading the table."""
     changed_ms: int | None
+
+
+class UpkeepResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What upkeep has done to a table, or would do."""
+
+    table: str
+    dry_run: bool = False
+    files_removed: int = 0
+    files_added: int = 0
+    rows_removed: int = 0
+    bytes_removed: int = 0
+    partitions_dropped: int = 0

@@ -1,0 +1,284 @@
+"""Delta tables through delta-rs: their log is written from here, and Spark reads them by our data source or its own.
+
+A batch is one commit that carries the writer's name and the batch's number (an app transaction of Delta's protocol):
+the log itself says what was written, so that a batch that comes again is skipped.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError
+from deltalake.transaction import AddAction, RemoveAction
+
+from core_broker.service.clock import SystemClock
+from streams.errors import WrongOption
+from streams.spark.files import Files, joined, local_path
+from streams.spark.tables.catalog import Catalog, CatalogEntry
+from streams.spark.tables.delta_rows import last_rows, staged_rows
+from streams.spark.tables.delta_stats import stats
+from streams.spark.tables.fitting import fitting_path, is_readable
+from streams.spark.tables.layout import file_name, partition_path, safe_writer
+from streams.spark.tables.model import StagedFile, TableSpec
+from streams.spark.tables.parquet_files import conformed_batches, opened, write_batches
+from streams.spark.types import changes, conformed, stored_schema, stored_type
+
+log = logging.getLogger(__name__)
+
+NATIVE_CLASS: Final = "io.delta.sql.DeltaSparkSessionExtension"
+_ATTEMPTS: Final = 10
+_SAFE_FOLDER: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_=.-/")
+_Result = TypeVar("_Result")
+
+
+class DeltaTables:
+    """What is peculiar to tables in the format `delta`; its callers hold the table's lock."""
+
+    def __init__(self, catalog: Catalog, files: Files) -> None:
+        self._catalog = catalog
+        self._files = files
+        self._handles: dict[str, DeltaTable] = {}
+        self._is_native: bool | None = None
+
+    @property
+    def is_native(self) -> bool:
+        """Does the session have Delta's own jars, so that Spark itself knows the tables?"""
+        if self._is_native is None:
+            self._is_native = self._catalog.has_class(NATIVE_CLASS)
+        return self._is_native
+
+    def handle(self, location: str) -> DeltaTable:
+        """The table as it is now; None of its older states is kept. TableNotFoundError when there is no log."""
+        table = self._handles.get(location)
+        if table is None:
+            table = self._handles[location] = DeltaTable(delta_uri(location))
+        else:
+            table.update_incremental()
+        return table
+
+    def fresh(self, location: str) -> DeltaTable:
+        """The table as it is now, for work that takes its time beside that of writers."""
+        return DeltaTable(delta_uri(location))
+
+    def schema(self, entry: CatalogEntry) -> pa.Schema | None:
+        """The table's columns; None when a crash has left it without a log."""
+        if not DeltaTable.is_deltatable(delta_uri(entry.location)):
+            self._handles.pop(entry.location, None)
+            return None
+        return arrow_schema(self.handle(entry.location))
+
+    def partition_by(self, entry: CatalogEntry) -> tuple[str, ...]:
+        """The columns that files are apart by."""
+        return tuple(self.handle(entry.location).metadata().partition_columns)
+
+    def create(self, spec: TableSpec, schema: pa.Schema) -> None:
+        """Add a table to the catalog and begin its log, or what is missing of both."""
+        location = spec.location
+        if location is None and DeltaTable.is_deltatable(delta_uri(self._catalog.warehouse_location(spec.name))):
+            location = self._catalog.warehouse_location(spec.name)
+        partition_by = spec.partition_by if self.is_native else ()
+        self._catalog.create(spec, schema, partition_by=partition_by, location=location)
+        entry = self._catalog.find(spec.name)
+        if entry is None:
+            raise WrongOption("table", spec.name, "the name of a table, not of a view")
+        DeltaTable.create(
+            delta_uri(entry.location), delta_schema(schema), mode="ignore", partition_by=list(spec.partition_by)
+        )
+        self.renew_entry(entry)
+
+    def change(self, entry: CatalogEntry, schema: pa.Schema) -> None:
+        """Add columns; where types grow the table is rewritten in one commit, since delta-rs cannot in place."""
+        retried(lambda: self._change(entry, schema))
+        self.renew_entry(entry)
+
+    def renew_entry(self, entry: CatalogEntry) -> None:
+        """Let the catalog say what the log says."""
+        schema = self.schema(entry)
+        if schema is None or self.is_native:
+            return
+        if entry.source_location != entry.location or entry.schema != schema:
+            self._catalog.set_columns(entry.name, schema, source_location=entry.location)
+
+    def append(self, entry: CatalogEntry, files: Sequence[StagedFile], *, writer: str, batch: int) -> None:
+        """Move files into the table's folder and commit them, once."""
+        kept = [(index, file) for index, file in enumerate(files) if file.rows]
+        if not kept or is_done(self.handle(entry.location), writer, batch):
+            return
+        schema = arrow_schema(self.handle(entry.location))
+        partition_by = self.partition_by(entry)
+        actions: list[AddAction | RemoveAction] = [
+            self._placed(entry, file, partition_by, name=file_name(writer, batch, index), schema=schema)
+            for index, file in kept
+        ]
+        properties = commit_properties(writer, batch)
+
+        def commit() -> None:
+            table = self.handle(entry.location)
+            if not is_done(table, writer, batch):
+                table.create_write_transaction(
+                    actions, "append", table.schema(), list(partition_by), commit_properties=properties
+                )
+
+        retried(commit)
+
+    def merge(
+        self,
+        entry: CatalogEntry,
+        files: Sequence[StagedFile],
+        *,
+        keys: Sequence[str],
+        deleted: str,
+        order: Sequence[str],
+        writer: str,
+        batch: int,
+    ) -> None:
+        """Make the last row of every key the table's row of that key, or remove it, once."""
+        table = self.handle(entry.location)
+        if is_done(table, writer, batch) or not any(file.rows for file in files):
+            return
+        rows = staged_rows(self._files, files, arrow_schema(table), extra=(deleted, *order))
+        rows = last_rows(rows, keys, order)
+        retried(lambda: self._merge(entry, rows, keys=keys, deleted=deleted, writer=writer, batch=batch))
+
+    def _merge(
+        self, entry: CatalogEntry, rows: pa.Table, *, keys: Sequence[str], deleted: str, writer: str, batch: int
+    ) -> None:
+        table = self.handle(entry.location)
+        if is_done(table, writer, batch):
+            return
+        columns = [field for field in arrow_schema(table) if field.name != deleted]
+        marked = rows.column(deleted).cast(pa.bool_()).fill_null(False)
+        source = conformed(rows, pa.schema(columns)).append_column(deleted, marked)
+        flag = f"source.{identifier(deleted)}"
+        merging = table.merge(
+            source,
+            " AND ".join(_matching(rows, key) for key in keys),
+            source_alias="source",
+            target_alias="target",
+            streamed_exec=False,
+            commit_properties=commit_properties(writer, batch),
+        )
+        (
+            merging.when_matched_delete(flag)
+            .when_matched_update_all(except_cols=[deleted])
+            .when_not_matched_insert_all(f"NOT {flag}", except_cols=[deleted])
+            .execute()
+        )
+
+    def _change(self, entry: CatalogEntry, schema: pa.Schema) -> None:
+        table = self.handle(entry.location)
+        has = arrow_schema(table)
+        if has == schema:
+            return
+        if changes(has, schema) == {"add"} and not _grows_inside_lists(has, schema):
+            changed = [field for field in schema if field.name not in has.names or has.field(field.name) != field]
+            table.alter.add_columns(delta_schema(pa.schema(changed)).fields)
+            return
+        log.info("table is rewritten for wider types", extra={"table": entry.name})
+        partition_by = list(table.metadata().partition_columns)
+        rows = (
+            part
+            for batch in pa.RecordBatchReader.from_stream(table.scan())
+            for part in conformed(pa.Table.from_batches([batch]), schema).to_batches()
+        )
+        write_deltalake(
+            table,
+            pa.RecordBatchReader.from_batches(schema, rows),
+            mode="overwrite",
+            schema_mode="overwrite",
+            partition_by=partition_by or None,
+        )
+
+    def _placed(
+        self, entry: CatalogEntry, file: StagedFile, partition_by: Sequence[str], *, name: str, schema: pa.Schema
+    ) -> AddAction:
+        """The file at its place in the table's folder, with types as the table's: Delta wants them exactly."""
+        folder = partition_path(partition_by, file.partition)
+        relative = joined(folder, name) if folder and set(folder) <= _SAFE_FOLDER else name
+        target = joined(entry.location, relative)
+        columns = pa.schema([field for field in schema if field.name in file.schema.names])
+        if not _same_columns(file.schema, columns) and self._files.exists(file.path):
+            fitting = fitting_path(file.path)
+            rows = conformed_batches(self._files, [file.path], columns)
+            write_batches(self._files, fitting, columns, batches=rows)
+            self._files.move(fitting, target)
+            self._files.delete(file.path)
+        else:
+            self._files.move(file.path, target)
+        with opened(self._files, target) as content:
+            size = self._files.info(target)
+            return AddAction(
+                path=relative,
+                size=size.size if size is not None else file.size,
+                partition_values={column: file.partition.get(column) or None for column in partition_by},
+                modification_time=SystemClock().now_ms(),
+                data_change=True,
+                stats=stats(content.metadata, content.schema_arrow),
+            )
+
+
+def retried(action: Callable[[], _Result]) -> _Result:
+    """Do it again when another writer was faster; each attempt looks at the table anew."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return action()
+        except CommitFailedError as error:
+            log.info("commit is tried again", extra={"reason": str(error)})
+    return action()
+
+
+def is_done(table: DeltaTable, writer: str, batch: int) -> bool:
+    """Does the log say that this batch was written?"""
+    last = table.transaction_version(safe_writer(writer))
+    return last is not None and last >= batch
+
+
+def commit_properties(writer: str, batch: int) -> CommitProperties:
+    """What marks a commit as this batch's."""
+    return CommitProperties(app_transactions=[Transaction(safe_writer(writer), batch)])
+
+
+def delta_uri(location: str) -> str:
+    """A table's folder as delta-rs wants it named."""
+    if location.startswith("file:"):
+        return str(local_path(location))
+    if location.startswith("hdfs:"):
+        raise WrongOption("location", location, "a folder, or one of an object store: delta-rs does not write to HDFS")
+    return location.replace("s3a://", "s3://", 1)
+
+
+def arrow_schema(table: DeltaTable) -> pa.Schema:
+    """The table's columns as tables of ours name types."""
+    return stored_schema(pa.schema(table.schema().to_arrow()))
+
+
+def delta_schema(schema: pa.Schema) -> Schema:
+    """Columns as delta-rs wants them."""
+    return Schema.from_arrow(schema)
+
+
+def identifier(name: str) -> str:
+    """A column's name in a predicate."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _matching(rows: pa.Table, key: str) -> str:
+    sides = [f"target.{identifier(key)}", f"source.{identifier(key)}"]
+    # Two nulls are the same key; asking so costs, and is needed only when there is one.
+    return " IS NOT DISTINCT FROM ".join(sides) if rows.column(key).null_count else " = ".join(sides)
+
+
+def _same_columns(has: pa.Schema, wanted: pa.Schema) -> bool:
+    """Are the types those of the table, but for what may be null?"""
+    return set(has.names) == set(wanted.names) and all(
+        is_readable(field.type) and stored_type(field.type) == wanted.field(field.name).type for field in has
+    )
+
+
+def _grows_inside_lists(has: pa.Schema, then: pa.Schema) -> bool:
+    return any(
+        field.name in has.names and has.field(field.name).type != field.type and not pa.types.is_struct(field.type)
+        for field in then
+    )

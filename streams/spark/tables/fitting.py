@@ -1,0 +1,92 @@
+"""Whether staged files fit into a table as they are."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import pyarrow as pa
+
+from streams.errors import SchemaConflict
+from streams.spark.tables.model import StagedFile
+from streams.spark.types import Change, changes, check_names, merged_schema, stored_schema, stored_type, without_nulls
+
+
+def planned(
+    table: str, has: pa.Schema | None, schemas: Sequence[pa.Schema], *, allowed: frozenset[Change]
+) -> tuple[pa.Schema, list[SchemaConflict | None]]:
+    """The columns that a table would have with rows of all the schemas that fit, and for each whether it does."""
+    columns = pa.schema([]) if has is None else has
+    verdicts: list[SchemaConflict | None] = []
+    for schema in schemas:
+        try:
+            grown = merged_schema(table, columns, _stored(table, schema))
+            if has is not None:
+                _check_allowed(table, has, grown, allowed)
+        except SchemaConflict as conflict:
+            verdicts.append(conflict)
+        else:
+            columns = grown
+            verdicts.append(None)
+    return without_nulls(columns), verdicts
+
+
+def check_fits(table: str, has: pa.Schema, files: Sequence[StagedFile]) -> None:
+    """SchemaConflict when a file has columns or types that the table has not grown to."""
+    packed = has.serialize().to_pybytes()
+    for schema in {file.schema_bytes for file in files}:
+        _check_fits(table, packed, schema)
+
+
+@lru_cache(maxsize=256)
+def must_be_rewritten(schema_bytes: bytes) -> bool:
+    """Does a file have types that readers do not know, or know as something else?"""
+    schema = pa.ipc.read_schema(pa.py_buffer(schema_bytes))
+    return any(not is_readable(field.type) for field in schema)
+
+
+def is_readable(kind: pa.DataType) -> bool:
+    """Do all readers find a stored type's values in a parquet file of this Arrow type?"""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return is_readable(kind.value_type)
+    if pa.types.is_map(kind):
+        return is_readable(kind.item_type)
+    if pa.types.is_struct(kind):
+        return all(is_readable(field.type) for field in kind)
+    if pa.types.is_null(kind):
+        return False
+    return bool(stored_type(kind) == kind or pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
+
+
+def fitting_path(path: str) -> str:
+    """Where a file is rewritten to, beside it."""
+    return f"{path}.fitting"
+
+
+@lru_cache(maxsize=256)
+def _check_fits(table: str, has_bytes: bytes, schema_bytes: bytes) -> None:
+    has = pa.ipc.read_schema(pa.py_buffer(has_bytes))
+    given = without_nulls(_stored(table, pa.ipc.read_schema(pa.py_buffer(schema_bytes))))
+    grown = merged_schema(table, has, given)
+    if grown != has:
+        wanted = next(field for field in grown if has.get_field_index(field.name) < 0 or has.field(field.name) != field)
+        known = str(has.field(wanted.name).type) if wanted.name in has.names else "missing"
+        raise SchemaConflict(table, wanted.name, has=known, given=str(wanted.type))
+
+
+def _stored(table: str, schema: pa.Schema) -> pa.Schema:
+    for field in schema:
+        try:
+            stored_type(field.type)
+        except TypeError as error:
+            raise SchemaConflict(table, field.name, has="a table's", given=f"{field.type}: {error}") from error
+    stored = stored_schema(schema)
+    check_names(table, stored)
+    return stored
+
+
+def _check_allowed(table: str, has: pa.Schema, grown: pa.Schema, allowed: frozenset[Change]) -> None:
+    for field in grown:
+        before = has.field(field.name) if field.name in has.names else None
+        wanted = changes(pa.schema([] if before is None else [before]), pa.schema([field]))
+        if not wanted <= allowed and not pa.types.is_null(field.type):
+            known = "missing" if before is None else str(before.type)
+            raise SchemaConflict(table, field.name, has=known, given=str(field.type))
