@@ -27,6 +27,8 @@ _DEFAULTS: Final = {
     # The library's default is a pause of a whole second whenever enough is fetched.
     "fetch.queue.backoff.ms": "2",
     "fetch.error.backoff.ms": "100",
+    # Reading elsewhere begins only when the broker has answered what was asked last.
+    "fetch.wait.max.ms": "200",
     "topic.metadata.propagation.max.ms": "500",
     "reconnect.backoff.max.ms": "1000",
     "group.id": "caudal-reader",
@@ -40,6 +42,8 @@ _NEEDED: Final = {
 _ROWS_FIRST: Final = 500
 """How many records are taken before it is known how large they are."""
 _POLL_SECONDS: Final = 0.5
+_WAITS_BEFORE_LOOK: Final = 2
+_LOOK_SECONDS: Final = 10.0
 _TYPES: Final = {confluent_kafka.TIMESTAMP_CREATE_TIME: 0, confluent_kafka.TIMESTAMP_LOG_APPEND_TIME: 1}
 _NO_TYPE: Final = -1
 _UNKNOWN: Final = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
@@ -115,15 +119,19 @@ class RangeReader:
         """As many messages of the range as are allowed; fewer, or none, only when they are the last."""
         found: list[Message] = []
         deadline = time.monotonic() + timeout_ms / 1000
-        size = 0
+        size = waits = 0
         while len(found) < rows_max and size < bytes_max and self._read_until < end:
             fresh = self._next(min(rows_max - len(found), end - self._read_until, self._fitting(bytes_max - size)), end)
             if fresh:
                 found += fresh
                 size += self._weighed(fresh)
                 deadline = time.monotonic() + timeout_ms / 1000
-            elif self._read_until < end and time.monotonic() > deadline:
-                raise self._stuck(end, timeout_ms)
+            elif self._read_until < end:
+                waits += 1
+                if waits == _WAITS_BEFORE_LOOK:
+                    self._look()
+                if time.monotonic() > deadline:
+                    raise self._stuck(end, timeout_ms)
         return found
 
     def _next(self, count: int, end: int) -> list[Message]:
@@ -176,6 +184,15 @@ class RangeReader:
         if error.code() in _UNKNOWN:
             raise NotFound(f"partition {place[1]} of topic {place[0]} does not exist", code=error.code())
         raise from_kafka(error)
+
+    def _look(self) -> None:
+        """Raise NotFound when there is no such partition: the library waits for one to be made."""
+        assert self._place is not None, "a range is being read"
+        topic, partition = self._place
+        with mapped():
+            found = self._consumer.list_topics(topic, timeout=_LOOK_SECONDS).topics[topic]
+        if partition not in found.partitions and (found.error is None or found.error.code() in _UNKNOWN):
+            self._raise(KafkaError(KafkaError._UNKNOWN_PARTITION))
 
     def _stuck(self, end: int, timeout_ms: int) -> Unreachable:
         assert self._place is not None, "a range is being read"
