@@ -66,8 +66,10 @@ class Pipeline:
 
     def send(self, version: int) -> None:
         """Send records of a version to every topic, over every way."""
-        with RestSender(self.proxy.url) as rest:
-            sender = ConfluentSender(self.broker.bootstrap, self.registry.url)
+        with (
+            RestSender(self.proxy.url) as rest,
+            ConfluentSender(self.broker.bootstrap, self.registry.url) as sender,
+        ):
             for topic, (format_, spoilings) in _TOPICS.items():
                 making = Making(format=format_, version=version, spoilings=spoilings)
                 records = list(made(making, seed=7, first=version * 10_000, count=_EACH))

@@ -63,10 +63,10 @@ def sent(tmp_path: Path, registry: RegistryProcess) -> Oracle:
     oracle = Oracle()
     with BrokerProcess(tmp_path / "original") as broker:
         create_topic(broker, _TOPIC, partitions=2)
-        sender = ConfluentSender(broker.bootstrap, registry.url)
-        for version in VERSIONS:
-            making = Making(format="avro", version=version, spoilings=_SPOILED)
-            oracle.learn(sender.send(_TOPIC, made(making, seed=3, first=version * 1000, count=300)))
+        with ConfluentSender(broker.bootstrap, registry.url) as sender:
+            for version in VERSIONS:
+                making = Making(format="avro", version=version, spoilings=_SPOILED)
+                oracle.learn(sender.send(_TOPIC, made(making, seed=3, first=version * 1000, count=300)))
     return oracle
 
 

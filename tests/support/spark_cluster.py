@@ -11,7 +11,6 @@ import venv
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 import psutil
@@ -48,9 +47,7 @@ class SparkCluster:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def start(self) -> None:

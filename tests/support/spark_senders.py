@@ -4,7 +4,6 @@ import base64
 import json
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from types import TracebackType
 from typing import Any, Final, Self
 
 import httpx2
@@ -33,6 +32,10 @@ class Serializing:
         self._registry = SchemaRegistryClient({"url": registry})
         self._serializers: dict[tuple[Format, int], Callable[..., bytes]] = {}
         self._keys = AvroSerializer(self._registry, AVRO_KEY)
+
+    def close(self) -> None:
+        """Leave no connection open."""
+        self._registry.close()
 
     def key(self, record: OrderRecord, topic: str) -> bytes | None:
         """The bytes of a record's key."""
@@ -97,6 +100,12 @@ class ConfluentSender:
         )
         self._serializing = Serializing(registry)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._serializing.close()
+
     def send(self, topic: str, records: Iterable[OrderRecord]) -> list[Acknowledged]:
         """Send records and wait until all are acknowledged."""
         sent: list[Acknowledged] = []
@@ -135,9 +144,7 @@ class RestSender:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._http.close()
 
     def send_v2(self, topic: str, records: Sequence[OrderRecord]) -> list[Acknowledged]:
