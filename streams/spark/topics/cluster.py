@@ -29,5 +29,6 @@ class Cluster:
             bootstrap_servers=self.bootstrap_servers,
             client_id="caudal-spark",
             timeout_ms=timeout_ms,
-            properties=dict(self.properties),
+            # What goes wrong is raised; what the library repairs by itself is no news for the logs of executors.
+            properties={"log_level": "2", **self.properties},
         )

@@ -11,9 +11,15 @@ Send = Callable[..., None]
 
 
 @pytest.fixture
-def cluster(broker: BrokerProcess) -> Iterator[Cluster]:
+def cluster(broker: BrokerProcess) -> Cluster:
     """The running broker."""
-    yield Cluster(broker.bootstrap, {"log_level": "0"})
+    return Cluster(broker.bootstrap)
+
+
+@pytest.fixture(autouse=True)
+def closed_consumers() -> Iterator[None]:
+    """No consumer is kept from one test to the next."""
+    yield
     close_kept()
 
 

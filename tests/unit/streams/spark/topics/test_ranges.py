@@ -48,9 +48,7 @@ def test_shares_are_never_more_than_there_is_and_always_some_progress(sizes: lis
         ([], 4, None, []),
     ],
 )
-def test_ranges_are_divided(
-    sizes: list[int], parts_min: int | None, rows_max: int | None, expected: list[int]
-) -> None:
+def test_ranges_are_divided(sizes: list[int], parts_min: int | None, rows_max: int | None, expected: list[int]) -> None:
     ranges = [OffsetRange("t", number, 3, 3 + size) for number, size in enumerate(sizes)]
     assert [part.size for part in divided(ranges, parts_min=parts_min, rows_max=rows_max)] == expected
 
