@@ -1,0 +1,118 @@
+import multiprocessing
+import threading
+
+import pytest
+
+from core_broker.client.errors import NotFound
+from streams.spark.topics.cluster import Cluster
+from streams.spark.topics.fetching import _Kept, fetched
+from streams.spark.topics.ranges import OffsetRange
+from tests.support.admin import create_topic
+from tests.support.broker import BrokerProcess
+from tests.unit.streams.spark.topics.conftest import Send
+
+
+class Reader:
+    """Stands where a reader of ranges would."""
+
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def values(cluster: Cluster, topic: str, start: int, end: int) -> list[bytes]:
+    found = fetched(cluster, OffsetRange(topic, 0, start, end), timeout_ms=20_000)
+    return [value for batch in found for value in batch.values.to_pylist()]
+
+
+def test_a_range_is_given_as_arrow_columns(broker: BrokerProcess, cluster: Cluster, name: str, send: Send) -> None:
+    create_topic(broker, name)
+    send(name, [b"1", None], timestamp_ms=1000)
+    (batch,) = fetched(cluster, OffsetRange(name, 0, 0, 2))
+    columns = [batch.keys, batch.values, batch.offsets, batch.timestamps_ms, batch.timestamp_types]
+    assert [column.to_pylist() for column in columns] == [[None, None], [b"1", None], [0, 1], [1000, 1000], [0, 0]]
+    assert batch.headers is None
+
+
+def test_one_range_after_the_other_and_some_at_once(
+    broker: BrokerProcess, cluster: Cluster, name: str, send: Send
+) -> None:
+    create_topic(broker, name)
+    send(name, [b"%d" % number for number in range(100)])
+    assert values(cluster, name, 0, 50) + values(cluster, name, 50, 100) == [b"%d" % number for number in range(100)]
+    first, second = (fetched(cluster, OffsetRange(name, 0, 0, 100), rows_max=40) for _ in range(2))
+    for one, other in zip(first, second, strict=True):
+        assert one.offsets.equals(other.offsets)
+
+
+def test_a_reading_that_was_given_up_does_not_disturb_the_next(
+    broker: BrokerProcess, cluster: Cluster, name: str, send: Send
+) -> None:
+    create_topic(broker, name)
+    send(name, [b"%d" % number for number in range(100)])
+    given_up = fetched(cluster, OffsetRange(name, 0, 0, 100), rows_max=10)
+    next(given_up)
+    given_up.close()  # type: ignore[attr-defined]  # it is a generator
+    assert values(cluster, name, 10, 12) == [b"10", b"11"]
+
+
+def test_after_an_error_reading_goes_on(broker: BrokerProcess, cluster: Cluster, name: str, send: Send) -> None:
+    with pytest.raises(NotFound):
+        values(cluster, name, 0, 1)
+    create_topic(broker, name)
+    send(name, [b"1"])
+    assert values(cluster, name, 0, 1) == [b"1"]
+
+
+def _read_in_child(cluster: Cluster, topic: str, found: "multiprocessing.Queue[list[bytes]]") -> None:
+    found.put(values(cluster, topic, 2, 4))
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_has_consumers_of_its_own(broker: BrokerProcess, cluster: Cluster, name: str, send: Send) -> None:
+    create_topic(broker, name)
+    send(name, [b"%d" % number for number in range(6)])
+    assert values(cluster, name, 0, 2) == [b"0", b"1"]
+    context = multiprocessing.get_context("fork")
+    found: multiprocessing.Queue[list[bytes]] = context.Queue()  # type: ignore[assignment]  # of that context
+    child = context.Process(target=_read_in_child, args=(cluster, name, found))
+    child.start()
+    assert found.get(timeout=30) == [b"2", b"3"]
+    child.join(30)
+    assert values(cluster, name, 2, 6) == [b"2", b"3", b"4", b"5"]
+
+
+def test_a_few_consumers_are_kept_and_the_oldest_goes_first() -> None:
+    kept = _Kept(count_max=2)
+    readers = [Reader() for _ in range(3)]
+    for number, reader in enumerate(readers):
+        kept.give_back((number,), reader)  # type: ignore[arg-type]  # it closes, as one does
+    assert [reader.closed for reader in readers] == [True, False, False]
+    assert kept.taken((0,)) is None
+    assert kept.taken((1,)) is readers[1]
+    assert kept.taken((1,)) is None
+    kept.close()
+    assert readers[2].closed
+
+
+def test_consumers_that_nobody_uses_are_closed() -> None:
+    closed = threading.Event()
+
+    class Told(Reader):
+        def close(self) -> None:
+            closed.set()
+
+    kept = _Kept(idle_seconds=0.05)
+    kept.give_back(("one",), Told())  # type: ignore[arg-type]  # it closes, as one does
+    assert closed.wait(10)
+    assert kept.taken(("one",)) is None
+
+
+def test_what_a_parent_kept_is_not_used_in_a_fork() -> None:
+    kept, reader = _Kept(), Reader()
+    kept.give_back(("one",), reader)  # type: ignore[arg-type]  # it closes, as one does
+    kept.forget()
+    assert kept.taken(("one",)) is None
+    kept.close()
+    assert not reader.closed
