@@ -127,10 +127,12 @@ class Catalog:
         """Let this session list the table's files anew; other sessions do by themselves after a second."""
         self._java.sessionState().catalog().refreshTable(self._identifier(name))
 
-    def has_class(self, name: str) -> bool:
-        """Can the session load a class, as those of jars that were added to it?"""
+    def has_extension(self, name: str) -> bool:
+        """Does the session have an extension of Spark's SQL: named in its configuration, and in a jar?"""
         from py4j.protocol import Py4JJavaError
 
+        if name not in str(self._session.conf.get("spark.sql.extensions", "")):
+            return False
         try:
             self._jvm.org.apache.spark.util.Utils.classForName(name, True, False)
         except (Py4JJavaError, TypeError):

@@ -130,9 +130,7 @@ def _shares(table: Any, wanted: set[str] | None) -> list[list[tuple[str, dict[st
         if size and size + action["size_bytes"] > _BYTES_PER_TASK:
             shares.append([])
             size = 0
-        shares[-1].append(
-            (f"{table.table_uri.rstrip('/')}/{path}".removeprefix("file://"), action.get("partition") or {})
-        )
+        shares[-1].append((f"{folder}/{path}", action.get("partition") or {}))
         size += action["size_bytes"]
     return shares
 

@@ -39,24 +39,32 @@ class DeltaTables:
     def __init__(self, catalog: Catalog, files: Files) -> None:
         self._catalog = catalog
         self._files = files
-        self._handles: dict[str, DeltaTable] = {}
+        self._handles: dict[str, tuple[DeltaTable, int]] = {}
         self._is_native: bool | None = None
 
     @property
     def is_native(self) -> bool:
         """Does the session have Delta's own jars, so that Spark itself knows the tables?"""
         if self._is_native is None:
-            self._is_native = self._catalog.has_class(NATIVE_CLASS)
+            self._is_native = self._catalog.has_extension(NATIVE_CLASS)
         return self._is_native
 
     def handle(self, location: str) -> DeltaTable:
-        """The table as it is now; None of its older states is kept. TableNotFoundError when there is no log."""
-        table = self._handles.get(location)
-        if table is None:
-            table = self._handles[location] = DeltaTable(delta_uri(location))
+        """The table as it is now; TableNotFoundError when there is no log."""
+        begun = self._log_identity(location)
+        table, known = self._handles.get(location, (None, 0))
+        # Somebody may have dropped the table and made a new one of the same name: its log begins anew.
+        if table is None or begun != known or not begun:
+            table = DeltaTable(delta_uri(location))
+            self._handles[location] = table, begun
         else:
             table.update_incremental()
         return table
+
+    def _log_identity(self, location: str) -> int:
+        """A number that changes when a table's log is made anew; 0 where nobody can tell."""
+        folder = self._files.local(joined(location, "_delta_log"))
+        return folder.stat().st_ino if folder is not None and folder.exists() else 0
 
     def fresh(self, location: str) -> DeltaTable:
         """The table as it is now, for work that takes its time beside that of writers."""
@@ -93,12 +101,14 @@ class DeltaTables:
         retried(lambda: self._change(entry, schema))
         self.renew_entry(entry)
 
+    def is_stale(self, entry: CatalogEntry, schema: pa.Schema) -> bool:
+        """Does the catalog say something else than the log?"""
+        return not self.is_native and (entry.source_location != entry.location or entry.schema != schema)
+
     def renew_entry(self, entry: CatalogEntry) -> None:
         """Let the catalog say what the log says."""
         schema = self.schema(entry)
-        if schema is None or self.is_native:
-            return
-        if entry.source_location != entry.location or entry.schema != schema:
+        if schema is not None and self.is_stale(entry, schema):
             self._catalog.set_columns(entry.name, schema, source_location=entry.location)
 
     def append(self, entry: CatalogEntry, files: Sequence[StagedFile], *, writer: str, batch: int) -> None:

@@ -36,17 +36,27 @@ class ParquetTables:
 
     def change(self, entry: CatalogEntry, schema: pa.Schema) -> None:
         """Add columns and widen types. Old files stay: Spark's readers widen while they read."""
+        if schema == entry.schema:
+            return
         kept = [field for field in schema if field.name not in entry.partition_by]
         self._catalog.set_columns(entry.name, pa.schema(kept))
 
+    def is_stale(self, entry: CatalogEntry, schema: pa.Schema) -> bool:
+        """Does the catalog say something else than the table? It is the only one that says anything."""
+        return bool(entry.schema != schema)
+
     def append(self, entry: CatalogEntry, files: Sequence[StagedFile], *, writer: str, batch: int) -> None:
         """Move files into the table; those that are there already stay as they are."""
+        known = self._partitions.get(entry.name, set())
         folders: dict[str, None] = {}
         for index, file in enumerate(files):
             if not file.rows:
                 continue
             folder = partition_path(entry.partition_by, file.partition)
             folders[folder] = None
+            if folder in known and not self._files.exists(joined(entry.location, folder)):
+                # Somebody has dropped the partition.
+                known.discard(folder)
             names = [folder] if folder else []
             self._move(entry, file, joined(entry.location, *names, file_name(writer, batch, index)))
         if entry.partition_by:

@@ -95,14 +95,14 @@ class Tables:
     def evolve(self, spec: TableSpec, schemas: Sequence[pa.Schema]) -> None:
         """Create the table, or add columns and widen types, until rows of these schemas fit; SchemaConflict."""
         known = self._matching(spec)
-        if known is not None and self._grown(spec, known, schemas) == known.schema:
+        if known is not None and self._is_grown(spec, known, schemas):
             return
         with self._writing(spec.name):
             known = self._find(spec.name, fresh=True)
             grown = self._grown(spec, known, schemas)
             if known is None:
                 self._format(spec.format).create(spec, _with_partitions(grown, spec.partition_by))
-            elif grown != known.schema:
+            else:
                 self._format(spec.format).change(known.entry, grown)
             self._known.pop(spec.name, None)
 
@@ -226,6 +226,11 @@ class Tables:
         if known is None:
             raise StreamsError(f"Table {spec.name} could not be created")
         return known
+
+    def _is_grown(self, spec: TableSpec, known: _Known, schemas: Sequence[pa.Schema]) -> bool:
+        if self._format(spec.format).is_stale(known.entry, known.schema):
+            return False
+        return bool(self._grown(spec, known, schemas) == known.schema)
 
     def _grown(self, spec: TableSpec, known: _Known | None, schemas: Sequence[pa.Schema]) -> pa.Schema:
         has = None if known is None else known.schema

@@ -1,0 +1,28 @@
+"""Spark's JSON of columns."""
+
+import json
+
+import pyarrow as pa
+
+from streams.spark.tables.catalog_schema import json_of_schema, schema_of_json
+from streams.spark.types import TIMESTAMP, list_of, map_of
+
+
+def test_columns_survive_the_way_into_the_catalog_and_back() -> None:
+    schema = pa.schema(
+        [
+            ("i", pa.int8()),
+            ("l", pa.int64()),
+            ("d", pa.decimal128(12, 3)),
+            ("t", TIMESTAMP),
+            ("b", pa.binary()),
+            ("s", pa.struct([("odd name, `really`", list_of(map_of(pa.int16())))])),
+        ]
+    )
+    document = json.loads(json_of_schema(schema, {"where": "here"}))
+    assert schema_of_json(document["fields"]) == schema
+    assert [field["metadata"] for field in document["fields"]] == [{"where": "here"}, *[{}] * 5]
+
+
+def test_text_of_a_bounded_length_is_text() -> None:
+    assert schema_of_json([{"name": "a", "type": "varchar(10)"}]) == pa.schema([("a", pa.string())])
