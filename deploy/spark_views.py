@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from deploy.traces import printable
@@ -49,9 +49,9 @@ def print_tables(tables: Iterable[Facts], *, now_ms: int) -> None:
             printable(item["name"]),
             item["format"],
             _count(item["rows"]),
-            _count(item["files"], is_counted=item.get("is_counted", True)),
+            _count(item["files"]),
             size(item["bytes"]),
-            printable(", ".join(item["partition_columns"])) or "–",
+            printable(", ".join(item["partitioned_by"])) or "–",
             ago(item["changed_ms"], now_ms=now_ms),
         )
         for item in tables
@@ -63,23 +63,24 @@ def print_table(found: Facts, *, now_ms: int) -> None:
     """One table: what it is, then its columns."""
     from deploy.output import facts, out, table
 
-    partitioned = ", ".join(found["partition_columns"])
-    shown = [
-        ("Format", found["format"]),
-        ("Rows", "unknown: SELECT count(*) tells" if found["rows"] is None else found["rows"]),
-        ("Files", found["files"]),
-        ("Size", size(found["bytes"])),
-        ("Partitioned by", f"{partitioned} ({found['partitions']} partitions)" if partitioned else "–"),
-        ("Changed", ago(found["changed_ms"], now_ms=now_ms)),
-        ("Created", found.get("created") or "–"),
-        ("Location", found["location"] or "–"),
-    ]
-    told = [(name, printable(value) if isinstance(value, str) else value) for name, value in shown]
+    told = [(name, printable(value) if isinstance(value, str) else value) for name, value in _facts(found, now_ms)]
     facts(f"Table {printable(found['name'])}", told)
     out.print()
-    names = set(found["partition_columns"])
-    rows = [(column["name"], column["type"], "yes" if column["name"] in names else "") for column in found["columns"]]
+    partitions = found.get("partitioned_by", [])
+    rows = [(name, type_, "yes" if name in partitions else "") for name, type_ in found["columns"].items()]
     table("", ["Column", "Type", "Partition"], [[printable(cell) for cell in row] for row in rows])
+
+
+def _facts(found: Facts, now_ms: int) -> Iterator[tuple[str, object]]:
+    yield "Format", found["format"]
+    if "location" not in found:
+        return  # a view holds nothing
+    yield "Rows", "unknown; SELECT count(*) tells" if found["rows"] is None else found["rows"]
+    yield "Files", found["files"]
+    yield "Size", size(found["bytes"])
+    yield "Partitioned by", ", ".join(found["partitioned_by"]) or "–"
+    yield "Changed", ago(found["changed_ms"], now_ms=now_ms)
+    yield "Location", found["location"]
 
 
 def size(count: int) -> str:
@@ -131,7 +132,5 @@ def _plain(value: object) -> str:
             return str(value)
 
 
-def _count(value: int | None, *, is_counted: bool = True) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,}" if is_counted else f"> {value:,}"
+def _count(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"

@@ -75,6 +75,11 @@ def family_of(process: psutil.Process) -> list[psutil.Process]:
     return []
 
 
+def python_workers(family: list[psutil.Process]) -> list[psutil.Process]:
+    """Those of a family that run Python code for Spark."""
+    return [process for process in family if is_alive(process) and "pyspark" in " ".join(process.cmdline())]
+
+
 def wait_until_gone(family: list[psutil.Process]) -> None:
     """Wait until none of the processes is left."""
     eventually(lambda: [process for process in family if is_alive(process)], lambda left: not left, timeout_s=30)

@@ -1,4 +1,4 @@
-"""Operations that every engine has: `sql`, `tables`, `describe`."""
+"""Operations that every engine has: statements of SQL, a look at the tables, and their upkeep."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -7,6 +7,7 @@ from streams.spark.engine.inventory import described, inventory
 from streams.spark.engine.job import EnginePlace, Operation
 from streams.spark.engine.messages import JSON
 from streams.spark.engine.values import plain
+from streams.spark.tables import operations as upkeep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,7 +39,15 @@ def describe(place: EnginePlace, arguments: dict[str, Any]) -> JSON:
     return described(place, text_of(arguments, "table"))
 
 
-OPERATIONS: Final[dict[str, Operation]] = {"sql": sql, "tables": tables, "describe": describe}
+OPERATIONS: Final[dict[str, Operation]] = {
+    "compact": upkeep.compact,
+    "describe": describe,
+    "expire": upkeep.expire,
+    "recover": upkeep.recover,
+    "remove-range": upkeep.remove_range,
+    "sql": sql,
+    "tables": tables,
+}
 
 
 def text_of(arguments: dict[str, Any], key: str) -> str:
