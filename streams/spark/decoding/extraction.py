@@ -78,11 +78,14 @@ def _offsets(values: Values) -> tuple[pa.Array, pa.Array | None]:
 
 
 def _with_nulls(values: Values, extract: Extract) -> pa.Array:
-    missing = [value is None for value in values]
-    if not any(missing):
+    if None not in values:
         return extract(values)
-    found = extract([value for value in values if value is not None])
-    is_null = np.array(missing)
+    return spread(extract([value for value in values if value is not None]), values)
+
+
+def spread(found: pa.Array, values: Values) -> pa.Array:
+    """An array of those values that are not None as an array of all of them."""
+    is_null = np.fromiter((value is None for value in values), np.bool_, len(values))
     places = np.cumsum(~is_null) - 1
     return found.take(pa.array(places, mask=is_null))
 

@@ -6,8 +6,7 @@ keeps the table. A field that is null, or an empty list or object, in all docume
 left out.
 """
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -20,16 +19,15 @@ from streams.spark.decoding.decoder import NO_SCHEMA_ID, Decoded, Part, Rows
 from streams.spark.decoding.json_shapes import (
     Contradiction,
     Shape,
+    array_of_all,
     array_of_shape,
     merged_shape,
     shape_of,
-    shape_of_all,
 )
 from streams.spark.decoding.plain import SchemalessDecoder
-from streams.spark.decoding.reading import bodies_list
+from streams.spark.decoding.reading import Bad, bodies_list
 
 _BROKEN: Final = "Converting byte[] to Kafka Connect data failed due to serialization error: "
-_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
 _INT64: Final = 1 << 63
 _MOST_SHAPES: Final = 20
 """Types that one batch may have; records of yet another one are bad."""
@@ -42,40 +40,47 @@ class JsonDecoder(SchemalessDecoder):
     @override
     def _decode_present(self, values: pa.Array, rows: Rows, decoded: Decoded) -> Decoded:
         records = bodies_list(values)
-        places = rows.tolist()
         try:
-            if any(map(_LONG_NUMBER.search, records)) or not all(records):
-                raise InvalidData("each is looked at")
-            documents: list[Any] = list(map(_decode, records))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InvalidData):
-            documents, places = _one_by_one(records, places, decoded)
-        return _into_parts(documents, places, decoded)
+            data = array_of_all(list(map(_decode, records)))
+            if data is not None and not data.null_count:
+                decoded.parts.append(Part(NO_SCHEMA_ID, rows, data))
+                return decoded
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OverflowError, Contradiction):
+            pass  # Something is bad, or of another type: each is looked at.
+        documents, places = _one_by_one(records, rows.tolist(), decoded.bad)
+        try:
+            return _into_parts(documents, places, decoded)
+        except OverflowError:
+            documents, places = _without_long_numbers(documents, places, decoded.bad)
+            return _into_parts(documents, places, decoded)
 
 
-def _one_by_one(records: Sequence[bytes], rows: Sequence[int], decoded: Decoded) -> tuple[list[Any], list[int]]:
+def _one_by_one(records: Sequence[bytes], rows: Sequence[int], bad: Bad) -> tuple[list[Any], list[int]]:
     documents: list[Any] = []
     good: list[int] = []
     for row, record in zip(rows, records, strict=True):
         try:
-            documents.append(_document(record))
+            documents.append(_decode(record) if record else None)
             good.append(row)
-        except InvalidData as error:
-            decoded.bad.append((row, error))
+        except RecursionError:
+            bad.append((row, InvalidData(f"{_BROKEN}it is nested too deep")))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            bad.append((row, InvalidData(f"{_BROKEN}{error}")))
     return documents, good
 
 
-def _document(record: bytes) -> Any:
-    if not record:
-        return None
-    try:
-        document = _decode(record)
-    except RecursionError:
-        raise InvalidData(f"{_BROKEN}it is nested too deep") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidData(f"{_BROKEN}{error}") from None
-    if _LONG_NUMBER.search(record):
-        _refuse_long_numbers(document)
-    return document
+def _without_long_numbers(documents: list[Any], rows: list[int], bad: Bad) -> tuple[list[Any], list[int]]:
+    kept: list[Any] = []
+    good: list[int] = []
+    for row, document in zip(rows, documents, strict=True):
+        try:
+            _refuse_long_numbers(document)
+        except InvalidData as error:
+            bad.append((row, error))
+        else:
+            kept.append(document)
+            good.append(row)
+    return kept, good
 
 
 def _refuse_long_numbers(document: Any) -> None:
@@ -96,25 +101,28 @@ def _into_parts(documents: list[Any], rows: list[int], decoded: Decoded) -> Deco
         decoded = decoded._replace(nulls=np.sort(np.concatenate([decoded.nulls, np.array(nulls, dtype=np.int64)])))
     if not documents:
         return decoded
-    for shape, some in _same_shaped(documents, decoded, rows):
-        data = array_of_shape([documents[place] for place in some] if len(some) < len(documents) else documents, shape)
-        places = np.array([rows[place] for place in some], dtype=np.int64)
-        decoded.parts.append(Part(NO_SCHEMA_ID, places, data))
+    bad: Bad = []
+    try:
+        data = array_of_all(documents)
+        found = [(array_of_shape(documents, None) if data is None else data, rows)]
+    except Contradiction:
+        found = [
+            (array_of_shape([documents[place] for place in some], shape), [rows[place] for place in some])
+            for shape, some in _same_shaped(documents, rows, bad)
+        ]
+    decoded.bad.extend(bad)
+    decoded.parts.extend(Part(NO_SCHEMA_ID, np.array(some, dtype=np.int64), data) for data, some in found)
     return decoded
 
 
-def _same_shaped(documents: list[Any], decoded: Decoded, rows: list[int]) -> Iterable[tuple[Shape, Sequence[int]]]:
+def _same_shaped(documents: list[Any], rows: list[int], bad: Bad) -> list[tuple[Shape, list[int]]]:
     """Documents that one type can hold, the first one first."""
-    try:
-        return [(shape_of_all(documents), range(len(documents)))]
-    except Contradiction:
-        pass
     found: list[tuple[Shape, list[int]]] = []
     for place, document in enumerate(documents):
         try:
             own = shape_of(document)
         except Contradiction:
-            decoded.bad.append((rows[place], InvalidData("the document has a list of values of different types")))
+            bad.append((rows[place], InvalidData("the document has a list of values of different types")))
             continue
         for index, (shape, some) in enumerate(found):
             try:
@@ -128,5 +136,5 @@ def _same_shaped(documents: list[Any], decoded: Decoded, rows: list[int]) -> Ite
                 found.append((own, [place]))
             else:
                 error = InvalidData(f"the document contradicts {_MOST_SHAPES} others that contradict each other")
-                decoded.bad.append((rows[place], error))
+                bad.append((rows[place], error))
     return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -18,6 +19,9 @@ _PLAIN: Final[Mapping[str, pa.DataType]] = {
     "float": pa.float64(),
     "str": pa.string(),
 }
+
+
+_INT64: Final = 1 << 63
 
 
 class Contradiction(Exception):
@@ -65,6 +69,56 @@ def _object_of_all(values: Sequence[dict[str, Any]]) -> Shape:
     return ObjectShape({name: shape_of_all([value.get(name) for value in values]) for name in names})
 
 
+def array_of_all(values: Values) -> pa.Array | None:
+    """Values as an array of what holds all of them, None if that says nothing; raises Contradiction."""
+    kinds = set(map(type, values))
+    is_nullable = type(None) in kinds
+    kinds.discard(type(None))
+    if not kinds:
+        return None
+    if len(kinds) > 1:
+        if kinds != {int, float}:
+            raise Contradiction
+        return _numbers(values)
+    kind = kinds.pop()
+    if kind is dict:
+        return _with_nulls(values, _struct_of_all) if is_nullable else _struct_of_all(values)
+    if kind is list:
+        return _list_of_all(values)
+    return pa.array(values, type=_PLAIN[kind.__name__])
+
+
+def _struct_of_all(values: Sequence[dict[str, Any]]) -> pa.Array | None:
+    names = dict.fromkeys(chain.from_iterable(values))
+    is_same = sum(map(len, values)) == len(names) * len(values)
+    parts = {}
+    for name in names:
+        found = list(map(itemgetter(name), values)) if is_same else [value.get(name) for value in values]
+        part = array_of_all(found)
+        if part is not None:
+            parts[name] = part
+    return pa.StructArray.from_arrays(list(parts.values()), names=list(parts)) if parts else None
+
+
+def _with_nulls(values: Values, make: Callable[[Values], pa.Array | None]) -> pa.Array | None:
+    found = make([value for value in values if value is not None])
+    return None if found is None else extraction.spread(found, values)
+
+
+def _list_of_all(values: Values) -> pa.Array | None:
+    items = array_of_all(list(chain.from_iterable(value for value in values if value is not None)))
+    if items is None:
+        return None
+    return extraction.lists(pa.list_(items.type), lambda _: items)(values)
+
+
+def _numbers(values: Values) -> pa.Array:
+    """Whole numbers among others, even those that have more digits than a double."""
+    if any(type(value) is int and not -_INT64 <= value < _INT64 for value in values):
+        raise OverflowError
+    return pa.array([None if value is None else float(value) for value in values], type=pa.float64())
+
+
 def shape_of(value: Any) -> Shape:
     """What holds a value; raises Contradiction where a list holds what no type holds together."""
     return shape_of_all([value])
@@ -101,7 +155,7 @@ def _column(shape: Shape) -> tuple[pa.DataType, Extract] | None:
         return None
     if isinstance(shape, str):
         type_ = _PLAIN[shape]
-        return type_, extraction.plain(type_)
+        return type_, _numbers if shape == "float" else extraction.plain(type_)
     if isinstance(shape, ListShape):
         item = _column(shape.items)
         if item is None:

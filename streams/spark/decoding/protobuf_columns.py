@@ -190,8 +190,9 @@ def _is_map(field: FieldDescriptor) -> bool:
 
 def _parameters(field: FieldDescriptor) -> Mapping[str, str]:
     """What `(confluent.field_meta)` tells about a field."""
+    message: Any = field.containing_type
     try:
-        extension: Any = field.containing_type.file.pool.FindExtensionByName("confluent.field_meta")
+        extension: Any = message.file.pool.FindExtensionByName("confluent.field_meta")
     except KeyError:
         return {}
     # The options are of a class that does not know the extension, which is one of this schema's own pool.

@@ -1,0 +1,158 @@
+"""Where the fields of many Avro records are, found for all records at once, one field after the other.
+
+This tells which records end too soon or make no sense without reading any of them by itself, and where bytes are, which
+the fast way of reading cannot read. Lists and maps are gone through item by item, so long ones are not worth it.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from schema_registry.formats.avro_types import Array, Enum, Fixed, Map, Primitive, Record, Type, Union
+from streams.spark.decoding.decoder import Rows
+from streams.spark.decoding.frames import places
+
+_PADDING: Final = 16
+_MOST_ITEMS: Final = 64
+_MOST_SHIFT: Final = 63
+_WIDTHS: Final = {"float": 4, "double": 8, "boolean": 1}
+
+Bytes = npt.NDArray[np.uint8]
+
+
+class TooLong(Exception):
+    """A list or map has too many items to go through."""
+
+
+class Walk:
+    """Goes through records of one type; `slots` are numbers for types of bytes whose places are wanted, by `id`."""
+
+    def __init__(self, bodies: pa.Array, slots: Mapping[int, int] | None = None) -> None:
+        data, starts, lengths = places(bodies)
+        self._slots = slots or {}
+        self.data: Bytes = np.concatenate([data, np.zeros(_PADDING, np.uint8)])
+        self.starts = starts
+        self.ends = starts + lengths
+        self.is_bad = np.zeros(len(starts), dtype=np.bool_)
+        """Which records are not what they should be."""
+        self.contents: dict[int, tuple[Rows, Rows, Rows]] = {}
+        """By slot: where the length before the bytes is, where these begin, and where they end."""
+        self._at = starts.copy()
+
+    def through(self, root: Type) -> "Walk":
+        """Go through all records; raises TooLong."""
+        self._walk(root, np.arange(len(self.starts), dtype=np.int64))
+        return self
+
+    def _walk(self, type_: Type, rows: Rows) -> None:
+        if not len(rows):
+            return
+        match type_:
+            case Record():
+                for field in type_.fields:
+                    self._walk(field.type, rows)
+            case Union():
+                self._union(type_, rows)
+            case Array():
+                self._items(type_.items, rows, is_map=False)
+            case Map():
+                self._items(type_.values, rows, is_map=True)
+            case Fixed():
+                self._skip(rows, type_.size)
+            case Enum():
+                self._number(rows)
+            case Primitive():
+                self._primitive(type_, rows)
+
+    def _primitive(self, type_: Primitive, rows: Rows) -> None:
+        match type_.kind:
+            case "null":
+                pass
+            case "int" | "long":
+                self._number(rows)
+            case "string" | "bytes":
+                self._text(type_, rows)
+            case kind:
+                self._skip(rows, _WIDTHS[kind])
+
+    def _text(self, type_: Primitive, rows: Rows) -> None:
+        slot = self._slots.get(id(type_))
+        before = self._at[rows] if slot is not None else None
+        lengths = self._number(rows)
+        begin = self._at[rows] if slot is not None else None
+        self._skip(rows, lengths)
+        if slot is not None and before is not None and begin is not None:
+            count = len(self.starts)
+            told = self.contents.setdefault(slot, _nowhere(count))
+            for part, found in zip(told, (before, begin, self._at[rows]), strict=True):
+                part[rows] = found
+
+    def _union(self, union: Union, rows: Rows) -> None:
+        chosen = self._number(rows)
+        is_wrong = (chosen < 0) | (chosen >= len(union.branches))
+        if is_wrong.any():
+            self.is_bad[rows[is_wrong]] = True
+        for index, branch in enumerate(union.branches):
+            if branch.kind != "null":
+                self._walk(branch, rows[chosen == index])
+
+    def _items(self, item: Type, rows: Rows, *, is_map: bool) -> None:
+        text = Primitive("string")
+        while len(rows):
+            counts = self._number(rows)
+            with_size = rows[counts < 0]
+            if len(with_size):
+                self._number(with_size)
+            counts = np.abs(counts)
+            is_open = (counts != 0) & ~self.is_bad[rows]
+            rows, counts = rows[is_open], counts[is_open]
+            if len(counts) and counts.max() > _MOST_ITEMS:
+                raise TooLong
+            for number in range(int(counts.max()) if len(counts) else 0):
+                some = rows[counts > number]
+                if is_map:
+                    self._walk(text, some)
+                self._walk(item, some)
+            rows = rows[~self.is_bad[rows]]
+
+    def _number(self, rows: Rows) -> npt.NDArray[np.int64]:
+        """The number that comes next, and go behind it."""
+        at = self._at[rows]
+        byte = self.data[at]
+        raw = (byte & 0x7F).astype(np.uint64)
+        at += 1
+        more = np.flatnonzero(byte & 0x80)
+        shift = 7
+        while len(more):
+            if shift > _MOST_SHIFT:
+                self.is_bad[rows[more]] = True
+                break
+            here = np.minimum(at[more], len(self.data) - 1)
+            byte = self.data[here]
+            raw[more] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
+            at[more] += 1
+            more = more[byte >= 0x80]
+            shift += 7
+        self._go_to(rows, at)
+        return (raw >> np.uint64(1)).astype(np.int64) ^ -(raw & np.uint64(1)).astype(np.int64)
+
+    def _skip(self, rows: Rows, count: "int | npt.NDArray[np.int64]") -> None:
+        at = self._at[rows]
+        # A length may be any number of 64 bits; what lies beyond any record is bad all the same.
+        self._go_to(rows, at + np.clip(count, -1, len(self.data)), least=at)
+
+    def _go_to(self, rows: Rows, at: Rows, least: Rows | None = None) -> None:
+        is_beyond = at > self.ends[rows]
+        if least is not None:
+            is_beyond |= at < least
+        if is_beyond.any():
+            self.is_bad[rows[is_beyond]] = True
+            at = np.where(is_beyond, self.ends[rows], at)
+        self._at[rows] = at
+
+
+def _nowhere(count: int) -> tuple[Rows, Rows, Rows]:
+    return np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
