@@ -1,0 +1,78 @@
+import stat
+from pathlib import Path
+
+import pytest
+
+from streams.errors import JavaMissing
+from streams.spark.java import find_java
+
+
+def java(folder: Path, script: str) -> dict[str, str]:
+    """An environment whose Java is a script."""
+    path = folder / "bin" / "java"
+    path.parent.mkdir()
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return {"JAVA_HOME": str(folder)}
+
+
+@pytest.mark.parametrize(
+    ("told", "version"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('openjdk version "21" 2023-09-19', 21),
+        ('java version "25.0.1-ea" 2025-10-21 LTS', 25),
+    ],
+)
+def test_a_java_of_the_right_age_is_found(tmp_path: Path, told: str, version: int) -> None:
+    found = find_java(java(tmp_path, f"echo '{told}' >&2"))
+    assert (found.path, found.version) == (tmp_path / "bin" / "java", version)
+
+
+def test_without_java_home_it_is_looked_for_on_the_path(tmp_path: Path) -> None:
+    java(tmp_path, "echo 'openjdk version \"17.0.1\"' >&2")
+    found = find_java({"PATH": f"/nowhere:{tmp_path / 'bin'}"})
+    assert found.path == tmp_path / "bin" / "java"
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "is Java 11; Spark needs Java 17 or newer"),
+        (
+            'case "$1" in --add*) echo "Unrecognized option: $1" >&2; exit 1;; esac; echo \'java version "1.8.0_402"\' >&2',
+            "is Java 8; Spark needs Java 17 or newer",
+        ),
+        (
+            'case "$1" in --add*) echo "Module jdk.incubator.vector not found" >&2; exit 1;; esac; '
+            "echo 'openjdk version \"21.0.1\"' >&2",
+            "is Java 21, but Spark cannot run on it: it lacks the module jdk.incubator.vector",
+        ),
+        ("echo hello", "does not tell its version; it said: hello"),
+        ("exit 1", "does not tell its version; it said: nothing"),
+    ],
+)
+def test_a_java_that_spark_cannot_run_on_is_refused_with_how_to_install_one(
+    tmp_path: Path, script: str, reason: str
+) -> None:
+    with pytest.raises(JavaMissing) as refusal:
+        find_java(java(tmp_path, script))
+    assert reason in str(refusal.value)
+    assert "apt-get install openjdk-17-jre-headless" in str(refusal.value)
+
+
+def test_no_java_at_all_is_told_with_how_to_install_one(tmp_path: Path) -> None:
+    with pytest.raises(JavaMissing, match="there is no Java on this machine(.|\n)*brew install openjdk"):
+        find_java({"PATH": str(tmp_path)})
+
+
+def test_a_wrong_java_home_is_told_as_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(JavaMissing, match=f"JAVA_HOME is {tmp_path}, but there is no bin/java in it"):
+        find_java({"JAVA_HOME": str(tmp_path), "PATH": "/usr/bin"})
+
+
+def test_a_java_that_cannot_be_run_is_told(tmp_path: Path) -> None:
+    environment = java(tmp_path, "")
+    (tmp_path / "bin" / "java").chmod(0o600)
+    with pytest.raises(JavaMissing, match="cannot be run"):
+        find_java(environment)
