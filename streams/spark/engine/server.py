@@ -93,6 +93,8 @@ class Server:
 
     def close(self) -> None:
         """Take no more connections, and end those that are."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # closing alone would not wake the thread that accepts
         self._socket.close()
         with self._changed:
             connections = list(self._connections)

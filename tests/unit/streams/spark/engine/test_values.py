@@ -24,7 +24,7 @@ from streams.spark.engine.values import plain
         (Decimal("1E+3"), "1000"),
         (Decimal("0.10"), "0.10"),
         (dt.date(2026, 1, 2), "2026-01-02"),
-        (dt.datetime(2026, 1, 2, 3, 4, 5, 6), "2026-01-02T03:04:05.000006Z"),
+        (dt.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=dt.UTC).replace(tzinfo=None), "2026-01-02T03:04:05.000006Z"),
         (dt.datetime(2026, 1, 2, tzinfo=ZoneInfo("Europe/Madrid")), "2026-01-02T00:00:00+01:00"),
         ([1, None, [b"a"]], [1, None, ["61"]]),
         ({"a": Decimal(1), 2: "b", dt.date(2026, 1, 2): 3}, {"a": "1", "2": "b", "2026-01-02": 3}),

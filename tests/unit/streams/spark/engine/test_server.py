@@ -1,0 +1,262 @@
+"""Server and client on a real socket, with services that need no Spark."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typing_extensions import override
+
+from streams.errors import EngineError, EngineUnavailable
+from streams.settings import SparkSettings
+from streams.spark.engine.client import Engine
+from streams.spark.engine.job import EnginePlace, Job
+from streams.spark.engine.jobs import Jobs, RunningJob
+from streams.spark.engine.messages import MESSAGE_BYTES_MAX, PROTOCOL, EngineInfo
+from streams.spark.engine.server import Server
+from tests.support.admin import eventually
+
+
+class Stubborn(Job):
+    """Runs until it is stopped, and takes its time for that when it is told so."""
+
+    release = threading.Event()
+
+    @override
+    def start(self) -> None:
+        if self.spec == "no start":
+            raise OSError("cannot start")
+
+    @override
+    def check(self) -> None:
+        pass
+
+    @override
+    def stop(self) -> None:
+        if self.spec == "slow":
+            self.release.wait(30)
+        if self.spec == "no stop":
+            raise OSError("cannot stop")
+
+
+class Answers:
+    """Operations by their names."""
+
+    def __init__(self, cancelled: threading.Event) -> None:
+        self._cancelled = cancelled
+
+    def carry_out(self, operation: str, arguments: dict[str, Any]) -> Any:
+        match operation:
+            case "echo":
+                return arguments
+            case "large":
+                return "x" * (MESSAGE_BYTES_MAX + 1)
+            case "wait":
+                self._cancelled.wait(30)
+                return None
+            case "unsayable":
+                return object()
+            case _:
+                raise EngineError("UnknownOperation", operation)
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+
+
+class World:
+    """The services of an engine without Spark."""
+
+    def __init__(self) -> None:
+        self.jobs = Jobs()
+        self.has_quit = threading.Event()
+        self.cancelled = threading.Event()
+        self.info = EngineInfo(
+            protocol=PROTOCOL, version="1", pid=1, spark_version="4", master="local", connect_url=None,
+            warehouse="/w", log="/l", settings="s",
+        )  # fmt: skip
+
+    def calls(self) -> Answers:
+        return Answers(self.cancelled)
+
+    def run(self, name: str, job: str, spec: Any) -> RunningJob:
+        place: Any = None
+        return self.jobs.run(name, lambda: Stubborn(place, name, spec))
+
+    def quit(self) -> None:
+        self.has_quit.set()
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def connect(tmp_path: Path, world: World) -> Iterator[Callable[[], Engine]]:
+    settings = SparkSettings(spark_caudal_data_dir=str(tmp_path))
+    server = Server(tmp_path / "engine.sock", world)
+    engines: list[Engine] = []
+
+    def connected() -> Engine:
+        engines.append(Engine.connect(settings))
+        return engines[-1]
+
+    yield connected
+    for engine in engines:
+        engine.close()
+    server.close()
+
+
+Connect = Callable[[], Engine]
+
+
+def test_calls_are_answered(connect: Connect, world: World) -> None:
+    engine = connect()
+    assert engine.info == world.info
+    assert engine.call("echo", a=[1, {"b": None}]) == {"a": [1, {"b": None}]}
+
+
+def test_a_call_that_takes_long_does_not_keep_the_others_waiting(connect: Connect, world: World) -> None:
+    engine = connect()
+    slow = threading.Thread(target=engine.call, args=["wait"], daemon=True)
+    slow.start()
+    assert engine.call("echo", a=1) == {"a": 1}
+    assert slow.is_alive()
+    world.cancelled.set()
+    slow.join(10)
+    assert not slow.is_alive()
+
+
+def test_too_many_calls_at_once_are_refused(connect: Connect, world: World) -> None:
+    engine = connect()
+    slow = [threading.Thread(target=engine.call, args=["wait"], daemon=True) for _ in range(64)]
+    for thread in slow:
+        thread.start()
+
+    def refused() -> str:
+        try:
+            engine.run("x", "any", None)
+        except EngineError as error:
+            return error.kind
+        return ""
+
+    eventually(refused, lambda kind: kind == "Busy")
+    world.cancelled.set()
+    for thread in slow:
+        thread.join(10)
+
+
+def test_calls_are_cancelled_when_their_connection_ends(connect: Connect, world: World) -> None:
+    engine = connect()
+    ended: list[type] = []
+
+    def ask() -> None:
+        try:
+            engine.call("wait")
+        except EngineUnavailable as error:
+            ended.append(type(error))
+
+    asked = threading.Thread(target=ask, daemon=True)
+    asked.start()
+    engine.close()
+    assert world.cancelled.wait(10)
+    asked.join(10)
+    assert ended == [EngineUnavailable]
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind"), [("large", "AnswerTooLarge"), ("unsayable", "TypeError"), ("x", "UnknownOperation")]
+)
+def test_what_cannot_be_answered_is_told(connect: Connect, operation: str, kind: str) -> None:
+    engine = connect()
+    with pytest.raises(EngineError) as refusal:
+        engine.call(operation)
+    assert refusal.value.kind == kind
+    assert engine.call("echo") == {}
+
+
+def test_a_request_that_is_too_long_is_not_even_sent(connect: Connect) -> None:
+    engine = connect()
+    with pytest.raises(EngineError, match="too long"):
+        engine.call("echo", a="x" * MESSAGE_BYTES_MAX)
+    assert engine.call("echo") == {}
+
+
+@pytest.mark.parametrize(
+    ("spec", "state", "kind"),
+    [(None, "ended", None), ("no start", "failed", "OSError"), ("no stop", "failed", "OSError")],
+)
+def test_how_a_job_ended_is_known_to_its_owner(
+    connect: Connect, spec: str | None, state: str, kind: str | None
+) -> None:
+    engine = connect()
+    engine.run("job", "stubborn", spec)
+    engine.stop("job", timeout_seconds=10)
+    status = engine.status("job")
+    assert (status.state, status.error_kind) == (state, kind)
+
+
+def test_a_job_that_does_not_end_in_time_is_told(connect: Connect) -> None:
+    Stubborn.release.clear()
+    engine = connect()
+    engine.run("job", "stubborn", "slow")
+    eventually(lambda: engine.status("job").state == "running")
+    with pytest.raises(EngineError, match="has not ended in 0.1 s"):
+        engine.stop("job", timeout_seconds=0.1)
+    Stubborn.release.set()
+    engine.stop("job", timeout_seconds=10)
+    assert engine.status("job").state == "ended"
+
+
+def test_two_jobs_of_one_name_never_run_at_the_same_time(connect: Connect, world: World) -> None:
+    Stubborn.release.clear()
+    old, new = connect(), connect()
+    old.run("job", "stubborn", "slow")
+    eventually(lambda: old.status("job").state == "running")
+    taking = threading.Thread(target=new.run, args=["job", "stubborn", None], daemon=True)
+    taking.start()
+    eventually(lambda: old.status("job").error_kind == "Fenced")
+    assert taking.is_alive()
+    with pytest.raises(EngineError, match="has started no job"):
+        new.status("job")
+    Stubborn.release.set()
+    taking.join(10)
+    eventually(lambda: new.status("job").state == "running")
+    assert old.status("job").state == "failed"
+
+
+def test_jobs_end_with_their_connection(connect: Connect, world: World) -> None:
+    engine = connect()
+    engine.run("job", "stubborn", None)
+    assert "job" in world.jobs.statuses()
+    engine.close()
+    eventually(world.jobs.statuses, lambda left: not left)
+
+
+def test_an_engine_can_be_asked_to_end(connect: Connect, world: World) -> None:
+    connect().quit()
+    assert world.has_quit.wait(10)
+
+
+def test_a_socket_that_a_killed_engine_left_behind_is_replaced(tmp_path: Path, world: World) -> None:
+    path = tmp_path / "engine.sock"
+    for _ in range(2):  # the second finds the socket of the first
+        server = Server(path, world)
+        assert path.stat().st_mode & 0o077 == 0
+        server.close()
+    assert Engine.running(SparkSettings(spark_caudal_data_dir=str(tmp_path))) is None
+
+
+def test_clients_are_told_when_the_engine_has_other_settings(tmp_path: Path, world: World) -> None:
+    server = Server(tmp_path / "engine.sock", world)
+    told: list[str] = []
+    Engine.connect(SparkSettings(spark_caudal_data_dir=str(tmp_path)), told=told.append).close()
+    assert told == [f"the engine in {tmp_path} was started with other settings; stop it to have them changed"]
+    server.close()
+
+
+def test_places_give_what_is_built_upon_their_session() -> None:
+    session: Any = object()
+    place = EnginePlace(session, SparkSettings())
+    assert place.session is session

@@ -1,0 +1,35 @@
+import signal
+import subprocess
+import sys
+from typing import Final
+
+import psutil
+
+from tests.support.admin import eventually
+from tests.support.service import REPOSITORY
+from tests.support.spark_engine import is_alive
+
+_HOST: Final = """
+import subprocess, sys
+from streams.spark.engine.watchdog import family_memory, keep_watch
+keep_watch()
+stubborn = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
+child = subprocess.Popen([sys.executable, "-c", stubborn], stdout=subprocess.PIPE, start_new_session=True)
+child.stdout.readline()
+print(child.pid, *family_memory(), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_a_killed_process_has_started_is_ended() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOST], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY
+    ) as host:
+        assert host.stdout is not None
+        pid, memory, processes = map(int, host.stdout.readline().split())
+        child = psutil.Process(pid)
+        assert is_alive(child)
+        assert memory > 1_000_000
+        assert processes == 2
+        host.send_signal(signal.SIGKILL)
+    eventually(lambda: not is_alive(child), timeout_s=30)
