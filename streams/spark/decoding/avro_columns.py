@@ -4,7 +4,8 @@ Both ways read the same bytes as the schema itself, by types that suit them bett
 
 * the fast one (pyruhvro) knows neither bytes nor fixed, cuts numbers that do not fit into 32 bits, and tells branches
   of a union only by their kind. So it reads all integers and enums as `long`, which is checked here, fixed bytes as
-  floating-point numbers, which keep every bit, and each branch of a union in a record of its own;
+  floating-point numbers, which keep every bit, and each branch of a union in a record of its own; other bytes are taken
+  out before, and an empty text is left in their place;
 * the careful one (fastavro) reads one record at a time, each branch of a union in a record whose field is called what
   the column is called.
 
@@ -22,7 +23,8 @@ import pyarrow.compute as pc
 from schema_registry.formats.avro_types import Array, Enum, Field, Fixed, Map, Name, Primitive, Record, Type, Union
 from streams.spark.decoding import avro_logical, moments
 from streams.spark.decoding.avro_logical import CONNECT, Logical
-from streams.spark.decoding.decimals import decimal_value, decimals
+from streams.spark.decoding.avro_walk import Content, binary_array
+from streams.spark.decoding.decimals import aligned, decimal_value, decimals
 from streams.spark.decoding.reading import NoColumns
 
 Change = Callable[[pa.Array], pa.Array]
@@ -59,8 +61,13 @@ class Columns:
     """Makes the columns of one schema; raises NoColumns."""
 
     def __init__(self) -> None:
+        self.slots: dict[int, int] = {}
+        """Numbers for types of bytes, by `id`: the fast way reads these as empty texts."""
+        self.contents: dict[int, Content] = {}
+        """By these numbers, what to put there; to be set before arrays are changed."""
         self._open: set[str] = set()
         self._count = 0
+        self._lists = 0
 
     def of(self, type_: Type) -> Column:
         """The column of a type."""
@@ -164,7 +171,7 @@ class Columns:
     def _array(self, array: Array) -> Column:
         if _is_map_entry(array.items):
             return self._entries(array)
-        item = self.of(array.items)
+        item = self._repeated(array.items)
         type_ = pa.list_(item.type)
         return Column(
             type_,
@@ -174,13 +181,19 @@ class Columns:
             _list_change(type_, item.change),
         )
 
+    def _repeated(self, items: Type) -> Column:
+        self._lists += 1
+        item = self.of(items)
+        self._lists -= 1
+        return item
+
     def _entries(self, array: Array) -> Column:
         """A map whose keys are no text: read with care only, because of keys that are there twice."""
         assert isinstance(array.items, Record)
         parts = {field.name: field.type for field in array.items.fields}
         if parts.keys() != {_KEY, _VALUE}:
             raise NoColumns("array elements do not match the expected format of a map's entries")
-        entry = self.of(array.items)
+        entry = self._repeated(array.items)
         kinds = {name: entry.type.field(name).type for name in (_KEY, _VALUE)}
         if pa.types.is_nested(kinds[_KEY]):
             raise NoColumns("the keys of a map must not be structs, lists or maps themselves")
@@ -191,7 +204,7 @@ class Columns:
         return Column(type_, Array(entry.careful), _entries_value(entry.value, is_text=is_text))
 
     def _map(self, map_: Map) -> Column:
-        item = self.of(map_.values)
+        item = self._repeated(map_.values)
         type_ = pa.map_(pa.string(), item.type)
         return Column(
             type_,
@@ -222,27 +235,40 @@ class Columns:
             raise NoColumns("Standalone null schemas are not supported by this converter")
         logical = avro_logical.of(primitive)
         plain = Primitive(kind)
-        if logical.name is not None:
-            return _logical_column(logical, plain)
         if kind == "bytes":
-            return Column(pa.binary(), plain)
+            return self._bytes(logical, plain)
+        if logical.name is not None:
+            return _LOGICAL_COLUMNS[logical.name](plain)
         if kind == "int":
             type_ = _SMALL_INTEGERS.get(str(primitive.properties.get(CONNECT + "type")), pa.int32())
             return Column(type_, plain, None, "long", lambda array: array.cast(type_))
         return Column(_PRIMITIVES[kind], plain, None, kind, _checked if kind == "string" else None)
 
-
-def _logical_column(logical: Logical, plain: Primitive) -> Column:
-    match logical.name:
-        case avro_logical.DATE:
-            return Column(pa.date32(), plain, moments.date_value, "long", moments.dates)
-        case avro_logical.TIME:
-            return Column(pa.string(), plain, moments.time_value, "long", moments.times)
-        case avro_logical.TIMESTAMP:
-            return Column(moments.TIMESTAMP, plain, moments.timestamp_value, "long", moments.timestamps)
-        case _:
+    def _bytes(self, logical: Logical, plain: Primitive) -> Column:
+        type_, value, change = pa.binary(), None, self._content(len(self.slots))
+        if logical.name is not None:
             scale = logical.scale
-            return Column(logical.decimal_type, plain, lambda data: decimal_value(data, scale))
+            type_, change = logical.decimal_type, self._decimals(len(self.slots), logical.decimal_type)
+            value = lambda data: decimal_value(data, scale)  # noqa: E731
+        if self._lists:
+            return Column(type_, plain, value)
+        self.slots[id(plain)] = len(self.slots)
+        return Column(type_, plain, value, "string", change)
+
+    def _content(self, slot: int) -> Change:
+        return lambda array: binary_array(self.contents[slot], _valid(array))
+
+    def _decimals(self, slot: int, type_: pa.DataType) -> Change:
+        return lambda array: decimals(aligned(*self.contents[slot]), type_, _valid(array))
+
+
+_LOGICAL_COLUMNS: Final[dict[str, Callable[[Primitive], Column]]] = {
+    avro_logical.DATE: lambda plain: Column(pa.date32(), plain, moments.date_value, "long", moments.dates),
+    avro_logical.TIME: lambda plain: Column(pa.string(), plain, moments.time_value, "long", moments.times),
+    avro_logical.TIMESTAMP: lambda plain: Column(
+        moments.TIMESTAMP, plain, moments.timestamp_value, "long", moments.timestamps
+    ),
+}
 
 
 def _is_map_entry(type_: Type) -> bool:

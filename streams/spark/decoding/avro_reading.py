@@ -17,6 +17,9 @@ from schema_registry.formats.avro_types import Primitive
 from schema_registry.serdes.avro import AvroCodec
 from schema_registry.serdes.errors import InvalidData
 from streams.spark.decoding.avro_columns import Column, Columns
+from streams.spark.decoding.avro_walk import TooLong, Walk
+from streams.spark.decoding.decoder import Rows
+from streams.spark.decoding.frames import taken
 from streams.spark.decoding.moments import Doubt
 from streams.spark.decoding.pieces import read_in_pieces
 from streams.spark.decoding.reading import Bad, Read, SchemaReader, all_rows, array_of, bodies_list, merged
@@ -28,14 +31,17 @@ _REFUSED: Final = (ValueError, OverflowError, Doubt)
 _MOST_DIFFERENCES: Final = 0.5
 """If more than this share of many good records needs care, the fast way is none."""
 _FEW: Final = 1000
+_SLICES: Final = 8
+_SMALL: Final = 16
 
 
 def avro_reader(schema: AvroSchema) -> SchemaReader:
     """What reads data of a schema; raises UnusableSchema."""
-    column = Columns().of(schema.root)
-    if isinstance(schema.root, Primitive) and schema.root.kind == "bytes" and column.value is None:
-        return _PlainBytes()
-    return AvroReader(column, is_bytes=isinstance(schema.root, Primitive) and schema.root.kind == "bytes")
+    columns = Columns()
+    column = columns.of(schema.root)
+    if not isinstance(schema.root, Primitive) or schema.root.kind != "bytes":
+        return AvroReader(columns, column)
+    return _PlainBytes() if column.value is None else AvroReader(columns, column._replace(fast=None))
 
 
 class _PlainBytes:
@@ -51,11 +57,11 @@ class _PlainBytes:
 class AvroReader:
     """Reads data of one schema."""
 
-    def __init__(self, column: Column, *, is_bytes: bool = False) -> None:
+    def __init__(self, columns: Columns, column: Column) -> None:
         self.type = column.type
+        self._columns = columns
         self._column = column
-        careful = Primitive("bytes") if is_bytes else column.careful
-        self._codec = AvroCodec(AvroSchema(careful, {}))
+        self._codec = AvroCodec(AvroSchema(column.careful, {}))
         # A record around any type takes no bytes; it makes a column of what is no record.
         around = {"type": "record", "name": "r", "fields": [{"name": "f", "type": column.fast}]}
         is_record = isinstance(column.fast, dict) and column.fast["type"] == "record"
@@ -70,30 +76,69 @@ class AvroReader:
 
     def read(self, bodies: pa.Array) -> Read:
         """Read records."""
-        records = bodies_list(bodies)
         if self._fast is None:
-            return self._careful(records, range(len(records)))
-        try:
-            return Read(self._columns(self._decoded(records)), all_rows(len(records)), [])
-        except _REFUSED:
-            return self._mixed(records)
+            return self._careful(bodies_list(bodies), range(len(bodies)))
+        if not self._columns.slots:
+            try:
+                return Read(self._made(self._decoded(bodies_list(bodies))), all_rows(len(bodies)), [])
+            except _REFUSED:
+                pass
+        return self._walked(bodies)
 
     def _decoded(self, records: Sequence[bytes]) -> pa.RecordBatch:
         return pyruhvro.deserialize_array(records, self._fast)
 
-    def _columns(self, batch: pa.RecordBatch) -> pa.Array:
+    def _made(self, batch: pa.RecordBatch) -> pa.Array:
         change = self._column.change
         found = batch.column(0) if self._is_inside else batch.to_struct_array()
         return found if change is None else change(found)
 
-    def _mixed(self, records: list[bytes]) -> Read:
-        """Some are bad, or merely unusual."""
+    def _walked(self, bodies: pa.Array) -> Read:
+        """First find those that end too soon, or make no sense."""
+        try:
+            walk = Walk(bodies, self._columns.slots).through(self._column.careful)
+        except TooLong:
+            records = bodies_list(bodies)
+            return self._careful(records, range(len(records))) if self._columns.slots else self._in_pieces(records)
+        good, others = np.flatnonzero(~walk.is_bad), np.flatnonzero(walk.is_bad)
+        rest = self._careful(bodies_list(taken(bodies, others)), others.tolist())
+        if self._columns.slots:
+            return merged(self._with_contents(walk, bodies, good), rest)
+        records = bodies_list(taken(bodies, good))
+        try:
+            found = Read(self._made(self._decoded(records)), good, [])
+        except _REFUSED:
+            some = self._in_pieces(records)
+            found = Read(some.data, good[some.rows], [(int(good[row]), error) for row, error in some.bad])
+        return merged(found, rest)
+
+    def _with_contents(self, walk: Walk, bodies: pa.Array, good: Rows) -> Read:
+        """Read records whose bytes are taken out; where that fails, fewer at a time."""
+        whole, contents = walk.without_contents()
+        self._columns.contents.update(contents)
+        try:
+            return Read(self._made(self._decoded(bodies_list(whole))), good, [])
+        except _REFUSED:
+            some = taken(bodies, good)
+        if len(some) <= _SMALL:
+            return self._careful(bodies_list(some), good.tolist())
+        reads = []
+        size = -(-len(some) // _SLICES)
+        for start in range(0, len(some), size):
+            read = self._walked(some[start : start + size])
+            rows = good[start : start + size]
+            reads.append(Read(read.data, rows[read.rows], [(int(rows[row]), error) for row, error in read.bad]))
+        data = pa.concat_arrays([read.data for read in reads])
+        return Read(data, np.concatenate([read.rows for read in reads]), [item for read in reads for item in read.bad])
+
+    def _in_pieces(self, records: list[bytes]) -> Read:
+        """Some are bad, or merely unusual, in ways that only reading tells."""
         pieces = read_in_pieces(records, self._decoded, _REFUSED)
         batches: list[Any] = pieces.good
         try:
-            arrays = [self._columns(batch) for batch in _joined(batches)]
+            arrays = [self._made(batch) for batch in _joined(batches)]
         except _REFUSED:  # A value is out of its range: it takes both steps to find it.
-            pieces = read_in_pieces(records, lambda some: self._columns(self._decoded(some)), _REFUSED)
+            pieces = read_in_pieces(records, lambda some: self._made(self._decoded(some)), _REFUSED)
             arrays = list(pieces.good)
         rest = self._careful([records[row] for row in pieces.left], pieces.left)
         self._judge(len(records), [records[row] for row in rest.rows])
@@ -122,7 +167,7 @@ class AvroReader:
         """Do without the fast way where it hardly ever works; records next to a bad one say nothing about that."""
         self._seen += count
         try:
-            self._columns(self._decoded(good))
+            self._made(self._decoded(good))
         except _REFUSED:
             self._needed_care += len(good)
         if self._seen >= _FEW and self._needed_care > self._seen * _MOST_DIFFERENCES:

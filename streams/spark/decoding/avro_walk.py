@@ -5,7 +5,7 @@ the fast way of reading cannot read. Lists and maps are gone through item by ite
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,17 @@ from streams.spark.decoding.frames import places
 _PADDING: Final = 16
 _MOST_ITEMS: Final = 64
 _MOST_SHIFT: Final = 63
-_WIDTHS: Final = {"float": 4, "double": 8, "boolean": 1}
+_INT32: Final = 1 << 31
+_WIDTHS: Final = {"float": 4, "double": 8}
 
 Bytes = npt.NDArray[np.uint8]
+
+
+class Content(NamedTuple):
+    """Bytes of many records, one after the other."""
+
+    data: Bytes
+    lengths: Rows
 
 
 class TooLong(Exception):
@@ -33,19 +41,41 @@ class Walk:
     def __init__(self, bodies: pa.Array, slots: Mapping[int, int] | None = None) -> None:
         data, starts, lengths = places(bodies)
         self._slots = slots or {}
-        self.data: Bytes = np.concatenate([data, np.zeros(_PADDING, np.uint8)])
-        self.starts = starts
-        self.ends = starts + lengths
+        self._data: Bytes = np.concatenate([data, np.zeros(_PADDING, np.uint8)])
+        self._starts = starts
+        self._ends = starts + lengths
         self.is_bad = np.zeros(len(starts), dtype=np.bool_)
         """Which records are not what they should be."""
-        self.contents: dict[int, tuple[Rows, Rows, Rows]] = {}
+        self._spans: dict[int, tuple[Rows, Rows, Rows]] = {}
         """By slot: where the length before the bytes is, where these begin, and where they end."""
         self._at = starts.copy()
 
     def through(self, root: Type) -> "Walk":
         """Go through all records; raises TooLong."""
-        self._walk(root, np.arange(len(self.starts), dtype=np.int64))
+        self._walk(root, np.arange(len(self._starts), dtype=np.int64))
         return self
+
+    def without_contents(self) -> tuple[pa.Array, dict[int, Content]]:
+        """Records that are not bad with empty bytes in all slots, and what was there."""
+        good = ~self.is_bad
+        data = self._data.copy()
+        steps = np.zeros(len(data) + 1, dtype=np.int8)
+        lengths = (self._ends - self._starts)[good]
+        steps[self._starts[self.is_bad & (self._ends > self._starts)]] += 1
+        steps[self._ends[self.is_bad & (self._ends > self._starts)]] -= 1
+        contents = {}
+        for slot in self._slots.values():
+            before, begin, end = self._spans.get(slot) or _nowhere(len(good))
+            contents[slot] = _content(self._data, begin[good], end[good])
+            is_there = good & (begin > before)
+            data[before[is_there]] = 0
+            steps[before[is_there] + 1] += 1
+            steps[end[is_there]] -= 1
+            lengths -= np.where(is_there, end - before - 1, 0)[good]
+        is_kept = np.cumsum(steps[:-1], dtype=np.int8) == 0
+        first, last = (self._starts[0], self._ends[-1]) if len(good) else (0, 0)
+        kept = data[first:last][is_kept[first:last]]
+        return binary_array(Content(kept, lengths), None), contents
 
     def _walk(self, type_: Type, rows: Rows) -> None:
         if not len(rows):
@@ -63,7 +93,7 @@ class Walk:
             case Fixed():
                 self._skip(rows, type_.size)
             case Enum():
-                self._number(rows)
+                self._number_within(rows, 0, len(type_.symbols) - 1)
             case Primitive():
                 self._primitive(type_, rows)
 
@@ -71,8 +101,13 @@ class Walk:
         match type_.kind:
             case "null":
                 pass
-            case "int" | "long":
+            case "int":
+                self._number_within(rows, -_INT32, _INT32 - 1)
+            case "long":
                 self._number(rows)
+            case "boolean":
+                self.is_bad[rows[self._data[self._at[rows]] > 1]] = True
+                self._skip(rows, 1)
             case "string" | "bytes":
                 self._text(type_, rows)
             case kind:
@@ -85,8 +120,8 @@ class Walk:
         begin = self._at[rows] if slot is not None else None
         self._skip(rows, lengths)
         if slot is not None and before is not None and begin is not None:
-            count = len(self.starts)
-            told = self.contents.setdefault(slot, _nowhere(count))
+            count = len(self._starts)
+            told = self._spans.setdefault(slot, _nowhere(count))
             for part, found in zip(told, (before, begin, self._at[rows]), strict=True):
                 part[rows] = found
 
@@ -118,10 +153,16 @@ class Walk:
                 self._walk(item, some)
             rows = rows[~self.is_bad[rows]]
 
+    def _number_within(self, rows: Rows, least: int, most: int) -> None:
+        found = self._number(rows)
+        is_wrong = (found < least) | (found > most)
+        if is_wrong.any():
+            self.is_bad[rows[is_wrong]] = True
+
     def _number(self, rows: Rows) -> npt.NDArray[np.int64]:
         """The number that comes next, and go behind it."""
         at = self._at[rows]
-        byte = self.data[at]
+        byte = self._data[at]
         raw = (byte & 0x7F).astype(np.uint64)
         at += 1
         more = np.flatnonzero(byte & 0x80)
@@ -130,8 +171,8 @@ class Walk:
             if shift > _MOST_SHIFT:
                 self.is_bad[rows[more]] = True
                 break
-            here = np.minimum(at[more], len(self.data) - 1)
-            byte = self.data[here]
+            here = np.minimum(at[more], len(self._data) - 1)
+            byte = self._data[here]
             raw[more] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
             at[more] += 1
             more = more[byte >= 0x80]
@@ -142,17 +183,33 @@ class Walk:
     def _skip(self, rows: Rows, count: "int | npt.NDArray[np.int64]") -> None:
         at = self._at[rows]
         # A length may be any number of 64 bits; what lies beyond any record is bad all the same.
-        self._go_to(rows, at + np.clip(count, -1, len(self.data)), least=at)
+        self._go_to(rows, at + np.clip(count, -1, len(self._data)), least=at)
 
     def _go_to(self, rows: Rows, at: Rows, least: Rows | None = None) -> None:
-        is_beyond = at > self.ends[rows]
+        is_beyond = at > self._ends[rows]
         if least is not None:
             is_beyond |= at < least
         if is_beyond.any():
             self.is_bad[rows[is_beyond]] = True
-            at = np.where(is_beyond, self.ends[rows], at)
+            at = np.where(is_beyond, self._ends[rows], at)
         self._at[rows] = at
 
 
 def _nowhere(count: int) -> tuple[Rows, Rows, Rows]:
     return np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
+
+
+def _content(data: Bytes, begin: Rows, end: Rows) -> Content:
+    lengths = end - begin
+    behind = np.cumsum(lengths)
+    total = int(behind[-1]) if len(behind) else 0
+    places_ = np.repeat(begin - (behind - lengths), lengths) + np.arange(total, dtype=np.int64)
+    return Content(data[places_], lengths)
+
+
+def binary_array(content: Content, valid: pa.Buffer | None) -> pa.Array:
+    """As Arrow has it; `valid` tells by bits which are not null."""
+    offsets = np.zeros(len(content.lengths) + 1, dtype=np.int32)
+    np.cumsum(content.lengths, out=offsets[1:])
+    buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(content.data))]
+    return pa.Array.from_buffers(pa.binary(), len(content.lengths), buffers)

@@ -50,6 +50,21 @@ def decimals(digits: npt.NDArray[np.uint8], type_: pa.DataType, valid: pa.Buffer
     return array
 
 
+def aligned(data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    """Numbers of different lengths, one after the other, as rows of the same length; raises Doubt if one is longer."""
+    if len(lengths) and lengths.max() > _WIDTH:
+        raise Doubt
+    behind = np.cumsum(lengths)
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    columns = np.arange(len(data)) - np.repeat(behind, lengths) + _WIDTH
+    signs = np.zeros(len(lengths), dtype=np.uint8)
+    is_there = lengths > 0
+    signs[is_there] = np.where(data[(behind - lengths)[is_there]] >= 0x80, 0xFF, 0)
+    made = np.repeat(signs[:, None], _WIDTH, axis=1)
+    made[rows, columns] = data
+    return made
+
+
 def _check_extension(leading: npt.NDArray[np.uint8], highest: npt.NDArray[np.uint8]) -> None:
     """Bytes before those that are kept must only repeat the sign."""
     if not (leading == np.where(highest >= 0x80, 0xFF, 0)).all():
