@@ -14,6 +14,8 @@ from core_broker.client.transactional_producer import AbortNeeded, Transactional
 
 log = logging.getLogger(__name__)
 
+QUIET: Final = {"log_level": "0"}
+"""The library says on its own what every call tells anyway."""
 _ATTEMPTS: Final = 5
 _LARGEST: Final = {"message.max.bytes": 100_000_000}
 """How large a record may be, the cluster decides itself."""
@@ -94,4 +96,4 @@ class LetterBox:
 def client_settings(properties: Mapping[str, str]) -> ClientSettings:
     """How to reach the cluster, by the library's own properties."""
     others = {key: value for key, value in properties.items() if key != "bootstrap.servers"}
-    return ClientSettings(bootstrap_servers=properties["bootstrap.servers"], properties=others)
+    return ClientSettings(bootstrap_servers=properties["bootstrap.servers"], properties={**QUIET, **others})

@@ -14,7 +14,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from typing_extensions import override
 
 from connectors.spark.entries import ENTRY
-from connectors.spark.letter_box import client_settings
+from connectors.spark.letter_box import QUIET, client_settings
 from connectors.spark.manifest import Place
 from connectors.spark.range_writer import write_ranges
 from connectors.spark.spec import SinkFolders, SinkSpec
@@ -30,6 +30,7 @@ _ROWS_PER_TASK_MIN: Final = 20_000
 """Fewer records than this are not worth another task, and another file."""
 _LOOK_SECONDS: Final = 5.0
 """How often new topics and partitions are looked for."""
+_IDLE_MS: Final = 50
 _ISOLATION: Final = "isolation.level"
 
 
@@ -72,7 +73,7 @@ class SinkStreamReader(DataSourceStreamReader):
         self._folders = folders
         self._positions = dict(positions)
         self._parallelism = parallelism
-        others = {key: value for key, value in spec.consumer.items() if key != "bootstrap.servers"}
+        others = {**QUIET, **{key: value for key, value in spec.consumer.items() if key != "bootstrap.servers"}}
         isolation = others.pop(_ISOLATION, READ_COMMITTED)
         self._cluster = Cluster(spec.consumer["bootstrap.servers"], others, isolation)
         self._admin: Admin | None = None
@@ -107,6 +108,8 @@ class SinkStreamReader(DataSourceStreamReader):
         # What was never read is read from its beginning.
         known = {place: begin.get(place, 0) for place in {*begin, *ends}}
         wanted = {place: max(ends.get(place, 0), known[place]) for place in known}
+        if wanted == begin and self._spec.config.trigger_interval_ms < _IDLE_MS:
+            time.sleep(_IDLE_MS / 1000)  # Spark asks a hundred times a second when it is told to wait for nothing.
         rows_max = None if isinstance(limit, ReadAllAvailable) else self._spec.config.batch_max_records
         return as_checkpoint(wanted if rows_max is None else shared_out(known, wanted, rows_max=rows_max))
 

@@ -3,9 +3,12 @@
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
+
+import psutil
 
 GB: Final = 1_000_000_000
 MB: Final = 1_000_000
@@ -105,6 +108,15 @@ def cpu_seconds(pid: int) -> float:
     """Processor time of all threads of a process, those that have ended too, to the nanosecond."""
     clock = (~pid << 3) | 2  # how Linux numbers the clock of another process
     return time.clock_gettime(clock)
+
+
+def family_cpu_seconds(process: psutil.Process) -> float:
+    """Processor time of a process and all that it has started, of those that live."""
+    total = 0.0
+    for member in [process, *process.children(recursive=True)]:
+        with suppress(OSError):
+            total += cpu_seconds(member.pid)
+    return total
 
 
 def _busy_seconds() -> float:

@@ -15,7 +15,7 @@ from schema_registry.client.models import SchemaDefinition
 from schema_registry.client.registry_client import RegistryClient
 from schema_registry.client.settings import RegistryClientSettings
 from schema_registry.serdes.serializer import Serializer
-from tests.benchmarks.measure import AS_DELIVERED, MB, Row, Sizes, cpu_seconds, percentile
+from tests.benchmarks.measure import AS_DELIVERED, MB, Row, Sizes, family_cpu_seconds, percentile
 from tests.benchmarks.spark_ceiling import ceilings
 from tests.benchmarks.spark_latency import Sender, watched
 from tests.support.broker import BrokerProcess
@@ -86,7 +86,7 @@ class _Bench:
 
     def fill(self) -> None:
         """Topics of the same clicks in three formats; each record has one of many keys."""
-        for topic in ("avro", "json", "raw", "latency"):
+        for topic in ("avro", "json", "raw", "latency", "ceiling"):
             self._admin.create_topic(topic, partitions=_PARTITIONS)
         generator = random.Random(1)
         clicks = [_click(generator, number) for number in range(20_000)]
@@ -196,7 +196,7 @@ class _Bench:
     def _cpu_seconds(self) -> float:
         engine = self._worker.engine()
         assert engine is not None
-        return sum(cpu_seconds(one.pid) for one in [engine, *engine.children(recursive=True)])
+        return family_cpu_seconds(engine)
 
 
 def table_of(name: str) -> str:

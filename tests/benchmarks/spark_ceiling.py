@@ -23,7 +23,7 @@ from streams.settings import SparkSettings
 from streams.spark.engine.folder import EngineFolder
 from streams.spark.engine.job import EnginePlace
 from streams.spark.engine.session import start_spark
-from tests.benchmarks.measure import Row, cpu_seconds
+from tests.benchmarks.measure import Row, family_cpu_seconds
 
 _PARTITIONS = 4
 _CHUNK = 20_000
@@ -50,7 +50,7 @@ class _Reader(SinkStreamReader):
                 count = min(_CHUNK, one.end - first)
                 columns = {name: column.slice(0, count) for name, column in chunk.items()}
                 columns["_offset"] = pa.array(np.arange(first, first + count))
-                staging.add(Rows("ceiling", columns, np.arange(count)))
+                staging.add(Rows(self._spec.config.table, columns, np.arange(count)))
             entries.append(WrittenRange(topic=one.topic, partition=one.partition, start=one.start, end=one.end))
         yield packed([*entries, *staging.finish(), Counted(counts={})])
 
@@ -125,9 +125,9 @@ def _measured(place: EnginePlace, table_format: str, rows: int, bootstrap: str) 
     query.start()
     try:
         began, before = _wait(query, 1)
-        spent = _cpu()
+        spent = family_cpu_seconds(psutil.Process())
         ended, after = _wait(query, rows // _PARTITIONS * _PARTITIONS)
-        cost = _cpu() - spent
+        cost = family_cpu_seconds(psutil.Process()) - spent
     finally:
         query.stop()
     written = max(1, after - before)
@@ -153,7 +153,3 @@ def _wait(query: _Query, count: int) -> tuple[float, int]:
 def _done(query: _Query) -> int:
     manifest: Any = query._commits.manifest
     return 0 if manifest is None else sum(flat(manifest.positions).values())
-
-
-def _cpu() -> float:
-    return time.process_time() + sum(cpu_seconds(child.pid) for child in psutil.Process().children(recursive=True))
