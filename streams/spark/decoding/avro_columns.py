@@ -16,18 +16,18 @@ are what is stored for them, unions of several types are structs with a field fo
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from schema_registry.formats.avro_types import Array, Enum, Field, Fixed, Map, Name, Primitive, Record, Type, Union
+from streams.spark.decoding import avro_arrays as arrays
 from streams.spark.decoding import avro_logical, moments
+from streams.spark.decoding.avro_arrays import Change
 from streams.spark.decoding.avro_logical import CONNECT, Logical
 from streams.spark.decoding.avro_walk import Content, binary_array
 from streams.spark.decoding.decimals import aligned, decimal_value, decimals
 from streams.spark.decoding.reading import NoColumns
+from streams.spark.types import TIMESTAMP
 
-Change = Callable[[pa.Array], pa.Array]
 ValueChange = Callable[[Any], Any]
 
 _KEY, _VALUE = "key", "value"
@@ -108,7 +108,7 @@ class Columns:
             Record(name=name, fields=fields),
             _fields_value({field: part.value for field, part in parts.items() if part.value is not None}),
             _fast_record(name, [part.fast for part in parts.values()]),
-            _struct_change(type_, [part.change for part in parts.values()]),
+            arrays.struct_change(type_, [part.change for part in parts.values()]),
         )
 
     def _union(self, union: Union) -> Column:
@@ -165,7 +165,7 @@ class Columns:
             Union(branches),
             None if value is None else _unless_null(value),
             None if None in fast else fast,
-            _choice_change(type_, [part.change for part in labels.values()], kinds),
+            arrays.choice_change(type_, [part.change for part in labels.values()], kinds),
         )
 
     def _array(self, array: Array) -> Column:
@@ -178,7 +178,7 @@ class Columns:
             Array(item.careful),
             None if item.value is None else _each_item(item.value),
             None if item.fast is None else {"type": "array", "items": item.fast},
-            _list_change(type_, item.change),
+            arrays.list_change(type_, item.change),
         )
 
     def _repeated(self, items: Type) -> Column:
@@ -211,13 +211,13 @@ class Columns:
             Map(item.careful),
             _pairs_of(item.value),
             None if item.fast is None else {"type": "map", "values": item.fast},
-            _map_change(type_, item.change),
+            arrays.map_change(type_, item.change),
         )
 
     def _enum(self, enum: Enum) -> Column:
         symbols = pa.array(list(enum.symbols), type=pa.string())
         careful = Enum(name=self._name(), symbols=enum.symbols)
-        return Column(pa.string(), careful, None, "long", _symbols_change(symbols))
+        return Column(pa.string(), careful, None, "long", arrays.symbols_change(symbols))
 
     def _fixed(self, fixed: Fixed) -> Column:
         logical = avro_logical.of(fixed)
@@ -226,8 +226,8 @@ class Columns:
         if logical.name == avro_logical.DECIMAL:
             type_ = logical.decimal_type
             scale = logical.scale
-            return Column(type_, careful, lambda data: decimal_value(data, scale), fast, _fixed_decimals(type_))
-        return Column(pa.binary(), careful, None, fast, _fixed_bytes)
+            return Column(type_, careful, lambda data: decimal_value(data, scale), fast, arrays.fixed_decimals(type_))
+        return Column(pa.binary(), careful, None, fast, arrays.fixed_bytes)
 
     def _primitive(self, primitive: Primitive) -> Column:
         kind = primitive.kind
@@ -242,7 +242,7 @@ class Columns:
         if kind == "int":
             type_ = _SMALL_INTEGERS.get(str(primitive.properties.get(CONNECT + "type")), pa.int32())
             return Column(type_, plain, None, "long", lambda array: array.cast(type_))
-        return Column(_PRIMITIVES[kind], plain, None, kind, _checked if kind == "string" else None)
+        return Column(_PRIMITIVES[kind], plain, None, kind, arrays.checked if kind == "string" else None)
 
     def _bytes(self, logical: Logical, plain: Primitive) -> Column:
         type_, value, change = pa.binary(), None, self._content(len(self.slots))
@@ -256,18 +256,16 @@ class Columns:
         return Column(type_, plain, value, "string", change)
 
     def _content(self, slot: int) -> Change:
-        return lambda array: binary_array(self.contents[slot], _valid(array))
+        return lambda array: binary_array(self.contents[slot], arrays.valid_bits(array))
 
     def _decimals(self, slot: int, type_: pa.DataType) -> Change:
-        return lambda array: decimals(aligned(*self.contents[slot]), type_, _valid(array))
+        return lambda array: decimals(aligned(*self.contents[slot]), type_, arrays.valid_bits(array))
 
 
 _LOGICAL_COLUMNS: Final[dict[str, Callable[[Primitive], Column]]] = {
     avro_logical.DATE: lambda plain: Column(pa.date32(), plain, moments.date_value, "long", moments.dates),
     avro_logical.TIME: lambda plain: Column(pa.string(), plain, moments.time_value, "long", moments.times),
-    avro_logical.TIMESTAMP: lambda plain: Column(
-        moments.TIMESTAMP, plain, moments.timestamp_value, "long", moments.timestamps
-    ),
+    avro_logical.TIMESTAMP: lambda plain: Column(TIMESTAMP, plain, moments.timestamp_value, "long", moments.timestamps),
 }
 
 
@@ -316,7 +314,7 @@ def _entries_value(change: ValueChange | None, *, is_text: bool) -> ValueChange:
     return entries
 
 
-# --- the fast way: arrays --------------------------------------------------------------------------------------------
+# --- the fast way: types --------------------------------------------------------------------------------
 
 
 def _fast_record(name: Name, parts: list[Any]) -> Any:
@@ -331,99 +329,3 @@ def _numbers_record(name: Name, size: int) -> Any:
     if size == 0 or size % 4:
         return None
     return _fast_record(name, ["double"] * (size // 8) + ["float"] * (size // 4 % 2))
-
-
-def _struct_change(type_: pa.DataType, changes: list[Change | None]) -> Change:
-    fields = [type_.field(index) for index in range(type_.num_fields)]
-
-    def change(array: pa.Array) -> pa.Array:
-        parts = [array.field(index) for index in range(len(fields))]
-        made = [part if do is None else do(part) for part, do in zip(parts, changes, strict=True)]
-        return pa.StructArray.from_arrays(made, fields=fields, mask=_mask(array))
-
-    return change
-
-
-def _mask(array: pa.Array) -> pa.Array | None:
-    return array.is_null() if array.null_count else None
-
-
-def _choice_change(type_: pa.DataType, changes: list[Change | None], kinds: list[str]) -> Change:
-    fields = [type_.field(index) for index in range(type_.num_fields)]
-    places = [place for place, kind in enumerate(kinds) if kind != "null"]
-
-    def change(array: pa.Array) -> pa.Array:
-        chosen = array.type_codes
-        made = []
-        for field, place, do in zip(fields, places, changes, strict=True):
-            part = array.field(place).field(0)
-            part = part if do is None else do(part)
-            made.append(pc.if_else(pc.equal(chosen, place), part, pa.scalar(None, field.type)))
-        is_null = pc.equal(chosen, kinds.index("null")) if "null" in kinds else None
-        return pa.StructArray.from_arrays(made, fields=fields, mask=is_null)
-
-    return change
-
-
-def _list_change(type_: pa.DataType, change: Change | None) -> Change:
-    def change_list(array: pa.Array) -> pa.Array:
-        values = array.values if change is None else change(array.values)
-        return pa.ListArray.from_arrays(array.offsets, values, type=type_, mask=_mask(array))
-
-    return change_list
-
-
-def _map_change(type_: pa.DataType, change: Change | None) -> Change:
-    def change_map(array: pa.Array) -> pa.Array:
-        _check_keys(array)
-        items = array.items if change is None else change(array.items)
-        return pa.MapArray.from_arrays(array.offsets, array.keys, items, type=type_, mask=_mask(array))
-
-    return change_map
-
-
-def _checked(array: pa.Array) -> pa.Array:
-    """Texts, which pyruhvro takes for UTF-8 without looking."""
-    array.validate(full=True)
-    return array
-
-
-def _check_keys(array: pa.Array) -> None:
-    """Keys that are there twice: the last counts, which only the careful way knows."""
-    _checked(array.keys)
-    codes = array.keys.dictionary_encode()
-    if len(codes.dictionary) == len(codes):
-        return
-    lengths = np.diff(array.offsets.to_numpy())
-    places = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths) * len(codes.dictionary)
-    places += codes.indices.to_numpy()
-    if len(np.unique(places)) < len(places):
-        raise moments.Doubt
-
-
-def _symbols_change(symbols: pa.Array) -> Change:
-    def change(array: pa.Array) -> pa.Array:
-        return symbols.take(moments.within(array, 0, len(symbols) - 1))
-
-    return change
-
-
-def _fixed_matrix(array: pa.Array) -> "np.ndarray[Any, np.dtype[np.uint8]]":
-    parts = [array.field(index) for index in range(array.type.num_fields)]
-    rows = [np.frombuffer(part.buffers()[1], np.uint8).reshape(len(part), -1) for part in parts if len(part)]
-    return np.hstack(rows) if rows else np.empty((0, 1), np.uint8)
-
-
-def _valid(array: pa.Array) -> pa.Buffer | None:
-    """Which values are there, told by bits."""
-    return pc.is_valid(array).buffers()[1] if array.null_count else None
-
-
-def _fixed_bytes(array: pa.Array) -> pa.Array:
-    digits = np.ascontiguousarray(_fixed_matrix(array))
-    type_ = pa.binary(digits.shape[1])
-    return pa.Array.from_buffers(type_, len(array), [_valid(array), pa.py_buffer(digits)]).cast(pa.binary())
-
-
-def _fixed_decimals(type_: pa.DataType) -> Change:
-    return lambda array: decimals(_fixed_matrix(array), type_, _valid(array))

@@ -114,9 +114,9 @@ class AvroReader:
 
     def _with_contents(self, walk: Walk, bodies: pa.Array, good: Rows) -> Read:
         """Read records whose bytes are taken out; where that fails, fewer at a time."""
-        whole, contents = walk.without_contents()
-        self._columns.contents.update(contents)
         try:
+            whole, contents = walk.without_contents()
+            self._columns.contents.update(contents)
             return Read(self._made(self._decoded(bodies_list(whole))), good, [])
         except _REFUSED:
             some = taken(bodies, good)

@@ -14,11 +14,16 @@ import pyarrow as pa
 from schema_registry.formats.avro_types import Array, Enum, Fixed, Map, Primitive, Record, Type, Union
 from streams.spark.decoding.decoder import Rows
 from streams.spark.decoding.frames import places
+from streams.spark.decoding.moments import Doubt
 
 _PADDING: Final = 16
 _MOST_ITEMS: Final = 64
+_MOST_STEPS: Final = 2000
+"""Items that are gone through in all, each of all records at once."""
 _MOST_SHIFT: Final = 63
 _INT32: Final = 1 << 31
+_MOST_BYTES: Final = _INT32 - 1
+"""What one array holds."""
 _WIDTHS: Final = {"float": 4, "double": 8}
 
 Bytes = npt.NDArray[np.uint8]
@@ -49,6 +54,7 @@ class Walk:
         self._spans: dict[int, tuple[Rows, Rows, Rows]] = {}
         """By slot: where the length before the bytes is, where these begin, and where they end."""
         self._at = starts.copy()
+        self._steps = 0
 
     def through(self, root: Type) -> "Walk":
         """Go through all records; raises TooLong."""
@@ -144,9 +150,11 @@ class Walk:
             counts = np.abs(counts)
             is_open = (counts != 0) & ~self.is_bad[rows]
             rows, counts = rows[is_open], counts[is_open]
-            if len(counts) and counts.max() > _MOST_ITEMS:
+            most = int(counts.max()) if len(counts) else 0
+            self._steps += 1 + most
+            if most > _MOST_ITEMS or self._steps > _MOST_STEPS:
                 raise TooLong
-            for number in range(int(counts.max()) if len(counts) else 0):
+            for number in range(most):
                 some = rows[counts > number]
                 if is_map:
                     self._walk(text, some)
@@ -208,7 +216,9 @@ def _content(data: Bytes, begin: Rows, end: Rows) -> Content:
 
 
 def binary_array(content: Content, valid: pa.Buffer | None) -> pa.Array:
-    """As Arrow has it; `valid` tells by bits which are not null."""
+    """As Arrow has it; `valid` tells by bits which are not null. Raises Doubt if that is too much for one array."""
+    if len(content.data) > _MOST_BYTES:
+        raise Doubt
     offsets = np.zeros(len(content.lengths) + 1, dtype=np.int32)
     np.cumsum(content.lengths, out=offsets[1:])
     buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(content.data))]

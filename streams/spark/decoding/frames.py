@@ -44,9 +44,9 @@ def grouped(values: pa.Array, headers: pa.Array | None = None, *, is_key: bool =
     if values.null_count:
         is_null = values.is_null().to_numpy(zero_copy_only=False)
         nulls, rows = rows[is_null], rows[~is_null]
-    by_header = _named_in_headers(values, headers, header_name(is_key=is_key)) if headers is not None else {}
+    by_header = _named_in_headers(headers, rows, header_name(is_key=is_key)) if headers is not None else {}
     if by_header:
-        rows = rows[~np.isin(rows, np.fromiter(by_header, dtype=np.int64))]
+        rows = rows[~np.isin(rows, np.concatenate(list(by_header.values())))]
     found = Grouped([], nulls, [])
     _group_by_prefix(values, rows, found)
     _group_by_header(values, by_header, found)
@@ -119,32 +119,29 @@ def _group_others(values: pa.Array, rows: Rows, found: Grouped) -> None:
         found.groups.append(Group(guid, np.array(some, dtype=np.int64), pa.array(bodies, type=values.type)))
 
 
-def _named_in_headers(values: pa.Array, headers: pa.Array, name: str) -> dict[int, bytes]:
-    """The header that names the schema, by row."""
+def _named_in_headers(headers: pa.Array, present: Rows, name: str) -> dict[bytes, Rows]:
+    """Rows by the header that names their schema; of several the first counts, and one that is null says nothing."""
     entries = headers.flatten()
-    if not len(entries):
-        return {}
     lengths = pc.fill_null(pc.list_value_length(headers), 0).to_numpy()
-    rows = np.repeat(np.arange(len(headers)), lengths)
+    rows = np.repeat(np.arange(len(headers), dtype=np.int64), lengths)
     is_name = pc.fill_null(pc.equal(entries.field("key"), name), False).to_numpy(zero_copy_only=False)
-    found: dict[int, bytes] = {}
-    for entry in np.flatnonzero(is_name).tolist():
-        row, content = int(rows[entry]), entries.field("value")[entry].as_py()
-        if content is not None and values[row].is_valid:
-            found.setdefault(row, content)
-    return found
+    places_ = np.flatnonzero(is_name)
+    if not len(places_):
+        return {}
+    named, firsts = np.unique(rows[places_], return_index=True)
+    codes = entries.field("value").take(pa.array(places_[firsts])).dictionary_encode()
+    indices = pc.fill_null(codes.indices, -1).to_numpy().copy()
+    indices[~np.isin(named, present)] = -1
+    by_content = {content: named[indices == code] for code, content in enumerate(codes.dictionary.to_pylist())}
+    return {content: some for content, some in by_content.items() if len(some)}
 
 
-def _group_by_header(values: pa.Array, by_header: dict[int, bytes], found: Grouped) -> None:
-    same: dict[bytes, list[int]] = {}
-    for row, header in by_header.items():
-        same.setdefault(header, []).append(row)
-    for header, rows in same.items():
+def _group_by_header(values: pa.Array, by_header: dict[bytes, Rows], found: Grouped) -> None:
+    for header, rows in by_header.items():
         try:
             frame = read_frame(b"", header)
         except NotFramed as error:
-            found.bad.extend((row, error) for row in rows)
+            found.bad.extend((row, error) for row in rows.tolist())
             continue
-        those = np.array(rows, dtype=np.int64)
         tail = header[frame.start :]
-        found.groups.append(Group(frame.schema, those, taken(values, those), tail, is_in_header=True))
+        found.groups.append(Group(frame.schema, rows, taken(values, rows), tail, is_in_header=True))

@@ -7,11 +7,9 @@ Schemas that combine others (`allOf`, a choice of several types, several keyword
 are no text have no columns here.
 """
 
-import base64
-import binascii
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from operator import attrgetter
-from typing import Annotated, Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -19,11 +17,13 @@ import pyarrow as pa
 from schema_registry.formats.json_schema import JsonSchema
 from schema_registry.serdes.errors import InvalidData
 from streams.spark.decoding import extraction, moments
+from streams.spark.decoding import json_schema_values as of_json
 from streams.spark.decoding.extraction import Extract, FieldExtract, Values
+from streams.spark.decoding.json_schema_values import Change
 from streams.spark.decoding.reading import NoColumns
+from streams.spark.types import TIMESTAMP
 
 Node = Any
-Change = Callable[[Any], Any]
 
 _CONNECT_TYPES: Final = {
     "int8": pa.int8(),
@@ -41,10 +41,9 @@ _DATA: Final = "org.apache.kafka.connect.data."
 _LOGICAL: Final[dict[str, tuple[pa.DataType, Change]]] = {
     f"{_DATA}Date": (pa.date32(), moments.date_value),
     f"{_DATA}Time": (pa.string(), moments.time_value),
-    f"{_DATA}Timestamp": (moments.TIMESTAMP, moments.timestamp_value),
+    f"{_DATA}Timestamp": (TIMESTAMP, moments.timestamp_value),
 }
 _DECIMAL: Final = f"{_DATA}Decimal"
-_NAMES: Final = {type(None): "NULL", bool: "BOOLEAN", str: "STRING", list: "ARRAY", dict: "OBJECT"}
 
 
 class Column(NamedTuple):
@@ -101,7 +100,7 @@ class _Columns:
         if "$ref" in node and (given == ["$ref"] or not self._is_modern):
             return self.of(self._targets[id(node), "$ref"])
         if given in (["enum"], ["enum", "type"]) and node.get("type", "string") == "string":
-            return _described(Column(pa.string(), str, extraction.plain(pa.string()), _symbol), node)
+            return _described(Column(pa.string(), str, extraction.plain(pa.string()), of_json.symbol), node)
         if len(given) != 1 or given[0] not in ("oneOf", "anyOf", "type"):
             raise NoColumns(f"a schema with {', '.join(given) or 'no type'} has no columns")
         if given[0] != "type":
@@ -153,7 +152,7 @@ class _Columns:
 
         def change_map(value: Any) -> Any:
             if value.__class__ is not dict:
-                _unlike("Maps with string fields should be encoded as JSON objects", value)
+                of_json.unlike("Maps with string fields should be encoded as JSON objects", value)
             return [(key, change(part)) for key, part in value.items()]
 
         return Column(type_, dict[str, _or_null(item)], extraction.maps(type_, item.extract), change_map)  # type: ignore[misc]
@@ -169,7 +168,7 @@ class _Columns:
 
         def change_list(value: Any) -> Any:
             if value.__class__ is not list:
-                _unlike("Arrays should be encoded as JSON arrays", value)
+                of_json.unlike("Arrays should be encoded as JSON arrays", value)
             return [change(part) for part in value]
 
         return Column(type_, list[_or_null(item)], extraction.lists(type_, item.extract), change_list)  # type: ignore[misc]
@@ -207,7 +206,7 @@ def _struct_change(parts: Mapping[str, Column]) -> Change:
 
     def change(value: Any) -> Any:
         if value.__class__ is not dict:
-            _unlike("Structs should be encoded as JSON objects", value)
+            of_json.unlike("Structs should be encoded as JSON objects", value)
         made = {}
         for name, default, is_optional, present in fields:
             part = value.get(name)
@@ -245,23 +244,23 @@ def _plain(kind: str, node: Mapping[str, Node]) -> Column:
     if isinstance(name, str) and name in _LOGICAL:
         return _logical(type_, name)
     if pa.types.is_integer(type_):
-        return Column(type_, _integer_type(type_), extraction.plain(type_), _integer(type_))
+        return Column(type_, of_json.integer_type(type_), extraction.plain(type_), of_json.integer(type_))
     if pa.types.is_floating(type_):
-        return Column(type_, float, extraction.plain(type_), _floating)
+        return Column(type_, float, extraction.plain(type_), of_json.floating)
     if pa.types.is_boolean(type_):
-        return Column(type_, bool, extraction.plain(type_), _boolean)
+        return Column(type_, bool, extraction.plain(type_), of_json.boolean)
     if pa.types.is_binary(type_):
-        return Column(type_, str, extraction.changed(_bytes, type_), _bytes)
-    return Column(type_, str, extraction.plain(type_), _text)
+        return Column(type_, str, extraction.changed(of_json.content, type_), of_json.content)
+    return Column(type_, str, extraction.plain(type_), of_json.text)
 
 
 def _logical(stored: pa.DataType, name: str) -> Column:
     if not pa.types.is_integer(stored):
         raise NoColumns(f"no {name} is stored as {stored}")
     type_, change = _LOGICAL[name]
-    integer = _integer(stored)
+    integer = of_json.integer(stored)
     extract = extraction.changed(change, type_)
-    return Column(type_, _integer_type(stored), extract, lambda value: change(integer(value)))
+    return Column(type_, of_json.integer_type(stored), extract, lambda value: change(integer(value)))
 
 
 def _described(made: Column, node: Mapping[str, Node]) -> Column:
@@ -299,63 +298,3 @@ def _is_null(node: Node) -> bool:
 def _index(node: Node, place: int) -> int:
     index = node.get("connect.index") if isinstance(node, dict) else None
     return index if isinstance(index, int) else place
-
-
-# --- values, as the converter sees them ------------------------------------------------------------------------------
-
-
-def _integer_type(type_: pa.DataType) -> Any:
-    limit = 1 << (type_.bit_width - 1)
-    return Annotated[int, msgspec.Meta(ge=-limit, le=limit - 1)]
-
-
-def _integer(type_: pa.DataType) -> Change:
-    limit = 1 << (type_.bit_width - 1)
-
-    def change(value: Any) -> int:
-        if value.__class__ is not int:
-            if value.__class__ is not float or not -limit <= value < limit or value != int(value):
-                _unlike(f"Invalid type for {type_}", value)
-            value = int(value)
-        if not -limit <= value < limit:
-            raise InvalidData(f"{value} is out of the range of {type_}")
-        return int(value)
-
-    return change
-
-
-def _floating(value: Any) -> float:
-    if value.__class__ is float:
-        return float(value)
-    if value.__class__ is not int:
-        _unlike("Invalid type for a number", value)
-    try:
-        return float(value)
-    except OverflowError:
-        raise InvalidData("the number is too large for a double") from None
-
-
-def _boolean(value: Any) -> Any:
-    return value if value.__class__ is bool else _unlike("Invalid type for BOOLEAN", value)
-
-
-def _text(value: Any) -> Any:
-    return value if value.__class__ is str else _unlike("Invalid type for STRING", value)
-
-
-def _symbol(value: Any) -> str:
-    """Symbols of an enum may be of any type; Connect knows them as text."""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def _bytes(value: Any) -> bytes:
-    if value.__class__ is not str:
-        _unlike("Invalid bytes field", value)
-    try:
-        return base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise InvalidData(f"Invalid bytes field: {error}") from error
-
-
-def _unlike(problem: str, value: Any) -> NoReturn:
-    raise InvalidData(f"{problem}, but found {_NAMES.get(type(value), 'NUMBER')}")

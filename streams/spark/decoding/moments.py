@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from schema_registry.serdes.errors import InvalidData
-
-TIMESTAMP: Final = pa.timestamp("us", "UTC")
+from streams.spark.types import TIMESTAMP
 
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 _MS_PER_DAY: Final = 86_400_000

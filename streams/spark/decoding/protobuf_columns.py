@@ -19,6 +19,7 @@ from streams.spark.decoding import extraction, moments
 from streams.spark.decoding.decimals import decimal_type, decimal_value
 from streams.spark.decoding.extraction import Extract, FieldExtract, Values
 from streams.spark.decoding.reading import NoColumns
+from streams.spark.types import TIMESTAMP
 
 _KEY, _VALUE = "key", "value"
 _PLAIN: Final = {
@@ -140,7 +141,7 @@ class Columns:
             case "google.type.TimeOfDay":
                 return pa.string(), extraction.changed(_time, pa.string())
             case "google.protobuf.Timestamp":
-                return moments.TIMESTAMP, extraction.changed(_timestamp, moments.TIMESTAMP)
+                return TIMESTAMP, extraction.changed(_timestamp, TIMESTAMP)
             case _:
                 return self.message(message)
 

@@ -1,6 +1,7 @@
 """Avro data becomes the same columns as through Connect's converter, for schemas and data of all kinds."""
 
 import json
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -121,7 +122,7 @@ def assert_same(read: Read, wanted: Read) -> None:
 
 
 @given(schemas_and_data())
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_data_becomes_what_the_converter_makes_of_it(given_: tuple[AvroSchema, list[bytes]]) -> None:
     schema, records = given_
     reader = avro_reader(schema)
@@ -129,16 +130,17 @@ def test_data_becomes_what_the_converter_makes_of_it(given_: tuple[AvroSchema, l
 
 
 @given(schemas_and_data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_the_careful_way_reads_the_same(given_: tuple[AvroSchema, list[bytes]]) -> None:
     schema, records = given_
     reader = avro_reader(schema)
-    assume(isinstance(reader, AvroReader))
+    if not isinstance(reader, AvroReader):
+        return
     assert_same(reader._careful(records, range(len(records))), expected(schema, records))
 
 
 @given(schemas_and_data(), st.data())
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_damaged_data_is_bad_exactly_where_the_converter_says_so(
     given_: tuple[AvroSchema, list[bytes]], data: st.DataObject
 ) -> None:
@@ -149,14 +151,15 @@ def test_damaged_data_is_bad_exactly_where_the_converter_says_so(
 
 
 def _damaged(record: bytes, draw: Callable[[Any], Any]) -> bytes:
-    place = draw(st.integers(0, len(record)))
+    place: int = draw(st.integers(0, len(record)))
+    more: bytes = draw(st.binary(min_size=1, max_size=3))
     match draw(st.sampled_from(["whole", "cut", "changed", "longer"])):
         case "cut":
             return record[:place]
         case "changed":
-            return record[:place] + draw(st.binary(min_size=1, max_size=2)) + record[place + 1 :]
+            return record[:place] + more + record[place + 1 :]
         case "longer":
-            return record + draw(st.binary(min_size=1, max_size=3))
+            return record + more
         case _:
             return record
 
@@ -244,3 +247,89 @@ def test_what_connect_writes_itself_is_read_as_it_reads_it(type_: Any, view: Any
 def test_schemas_without_columns_are_told(definition: Any) -> None:
     with pytest.raises(UnusableSchema):
         avro_reader(avro.parse(json.dumps(definition)))
+
+
+FIELDS: list[Any] = [
+    {"name": "a", "type": "int"},
+    {"name": "b", "type": ["null", "string"]},
+    {"name": "c", "type": {"type": "enum", "name": "E", "symbols": ["A", "B"]}},
+    {"name": "d", "type": "boolean"},
+    {"name": "e", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+]
+NESTED: list[Any] = [
+    {"name": "f", "type": {"type": "map", "values": ["null", "string", "int"]}},
+    {"name": "g", "type": ["null", {"type": "record", "name": "I", "fields": [{"name": "x", "type": "double"}]}]},
+    {"name": "h", "type": {"type": "array", "items": {"type": "fixed", "name": "F", "size": 8}}},
+]
+BYTES: list[Any] = [
+    {"name": "i", "type": ["null", {"type": "bytes", "logicalType": "decimal", "precision": 20, "scale": 2}]},
+    {"name": "j", "type": ["string", "bytes", "long"]},
+    {"name": "k", "type": "bytes"},
+]
+LONG_LIST: list[Any] = [{"name": "l", "type": {"type": "array", "items": "int"}}]
+
+
+def many_views(count: int, r: random.Random) -> list[dict[str, Any]]:
+    digits = [r.randbytes(r.randrange(8)).decode("latin-1") for _ in range(50)]
+    return [
+        {
+            "a": r.choice([0, 5, -(2**31), 2**31 - 1]),
+            "b": r.choice([None, {"string": "ž" * r.randrange(9)}]),
+            "c": r.choice("AB"),
+            "d": r.random() < 0.5,
+            "e": r.choice([0, 1_700_000_000_000, -5]),
+            "f": {str(n): r.choice([None, {"string": "x"}, {"int": 7}]) for n in range(r.randrange(3))},
+            "g": r.choice([None, {"I": {"x": 1.5}}]),
+            "h": ["abcdefgh"] * r.randrange(3),
+            "i": r.choice([None, {"bytes": r.choice(digits)}]),
+            "j": r.choice([{"string": "a"}, {"bytes": r.choice(digits)}, {"long": -1}]),
+            "k": r.choice(digits),
+            "l": [1] * r.choice([0, 3, 100]),
+        }
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["plain", "large"])
+@pytest.mark.parametrize(
+    "fields",
+    [FIELDS, FIELDS + NESTED, FIELDS + BYTES, FIELDS + NESTED + BYTES, FIELDS + LONG_LIST, FIELDS + BYTES + LONG_LIST],
+    ids=["flat", "nested", "bytes", "nested with bytes", "long lists", "long lists with bytes"],
+)
+@pytest.mark.parametrize("share", [0, 0.01, 0.3, 1])
+def test_bad_records_among_many_are_found_and_spoil_no_other(fields: list[Any], share: float, *, large: bool) -> None:
+    schema = avro.parse(json.dumps({"type": "record", "name": "R0", "fields": fields}))
+    r = random.Random(len(fields))
+    codec, names = AvroCodec(schema), [field["name"] for field in fields]
+    records = [codec.encode_json({name: view[name] for name in names}) for view in many_views(600, r)]
+    damaged = [_hit(record, r) if r.random() < share else record for record in records]
+    type_ = pa.large_binary() if large else pa.binary()
+    assert_same(avro_reader(schema).read(pa.array([b"skipped", *damaged], type=type_)[1:]), expected(schema, damaged))
+
+
+def _hit(record: bytes, r: random.Random) -> bytes:
+    place = r.randrange(len(record))
+    match r.randrange(4):
+        case 0:
+            return record[:place]
+        case 1:
+            return record[:place] + bytes([r.randrange(256)]) + record[place + 1 :]
+        case 2:
+            return b""
+        case _:
+            return r.randbytes(40)
+
+
+@pytest.mark.parametrize("fields", [FIELDS, FIELDS + NESTED, FIELDS + BYTES, FIELDS + LONG_LIST])
+def test_what_is_common_is_read_the_fast_way(fields: list[Any]) -> None:
+    reader = avro_reader(avro.parse(json.dumps({"type": "record", "name": "R0", "fields": fields})))
+    assert isinstance(reader, AvroReader)
+    assert reader.is_fast
+
+
+def test_a_list_of_any_number_of_blocks_takes_no_time() -> None:
+    schema = avro.parse(json.dumps({"type": "record", "name": "R0", "fields": LONG_LIST}))
+    endless = b"\x02\x02" * 200_000
+    read = avro_reader(schema).read(pa.array([endless, b"\x02\x02\x00", endless + b"\x00"]))
+    assert [len(value["l"]) for value in read.data.to_pylist()] == [1, 200_000]
+    assert [row for row, _ in read.bad] == [0]

@@ -145,7 +145,7 @@ def assert_same(read: Read, wanted: Read) -> None:
 
 
 @given(schemas_and_documents())
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_documents_become_what_the_converter_makes_of_them(given_: tuple[JsonSchema, list[bytes]]) -> None:
     schema, records = given_
     try:

@@ -47,12 +47,16 @@ message Order {
   google.protobuf.StringValue wrapped = 32;
   google.type.Date day = 33;
   google.type.TimeOfDay time = 34;
-  confluent.type.Decimal price = 35 [(confluent.field_meta) = {params: [{key: "scale", value: "2"}, {key: "precision", value: "9"}]}];
+  confluent.type.Decimal price = 35 [
+    (confluent.field_meta) = {params: [{key: "scale", value: "2"}, {key: "precision", value: "9"}]}
+  ];
   int32 small = 36 [(confluent.field_meta) = {params: [{key: "connect.type", value: "int8"}]}];
   repeated google.protobuf.Timestamp moments = 37;
   oneof second { bool yes = 38; Colour hue = 39; }
 }
-message Line { string item = 1; int32 count = 2; optional double price = 3; message Inner { bool x = 1; } Inner inner = 4; }
+message Line {
+  string item = 1; int32 count = 2; optional double price = 3; message Inner { bool x = 1; } Inner inner = 4;
+}
 enum Colour { RED = 0; GREEN = 1; BLUE = 5; }
 """
 PROTO2 = """

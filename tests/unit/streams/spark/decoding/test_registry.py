@@ -152,7 +152,7 @@ def test_a_guid_before_the_value_names_the_schema(registry: FakeRegistry) -> Non
 
 def test_each_message_of_a_schema_becomes_a_part(registry: FakeRegistry) -> None:
     schema = protobuf.parse(MESSAGES)
-    first, nested = schema.message_class("A")(x=7), schema.message_class("B.C")(z=True)  # type: ignore[call-arg]
+    first, nested = schema.message_class("A")(x=7), schema.message_class("B.C")(z=True)
     values = [id_prefix(4, [0]) + first.SerializeToString(), id_prefix(4, [1, 0]) + nested.SerializeToString()]
     wrong = [id_prefix(4, [9]), id_prefix(4), id_prefix(4, [0]) + b"\xff"]
     decoded = decoder(registry, "protobuf").decode(pa.array([*values, *wrong]), "t")
