@@ -98,12 +98,14 @@ class Tables:
         if known is not None and self._is_grown(spec, known, schemas):
             return
         with self._writing(spec.name):
-            known = self._find(spec.name, fresh=True)
-            grown = self._grown(spec, known, schemas)
+            known = self._matching(spec, fresh=True)
             if known is None:
+                grown = self._grown(spec, None, schemas)
                 self._format(spec.format).create(spec, _with_partitions(grown, spec.partition_by))
-            else:
-                self._format(spec.format).change(known.entry, grown)
+                # It may have been there, all but its entry in the catalog.
+                known = self._matching(spec, fresh=True)
+            if known is not None:
+                self._format(spec.format).change(known.entry, self._grown(spec, known, schemas))
             self._known.pop(spec.name, None)
 
     def append(self, spec: TableSpec, files: Sequence[StagedFile], *, writer: str, batch: int) -> None:
