@@ -2,8 +2,10 @@ import multiprocessing
 import threading
 
 import pytest
+from typing_extensions import override
 
 from core_broker.client.errors import NotFound
+from core_broker.client.range_reader import RangeReader
 from streams.spark.topics.cluster import Cluster
 from streams.spark.topics.fetching import _Kept, fetched
 from streams.spark.topics.ranges import OffsetRange
@@ -12,13 +14,15 @@ from tests.support.broker import BrokerProcess
 from tests.unit.streams.spark.topics.conftest import Send
 
 
-class Reader:
-    """Stands where a reader of ranges would."""
+class Reader(RangeReader):
+    """Stands where a reader of ranges would, and opens nothing."""
 
-    closed = False
+    def __init__(self, closed: threading.Event | None = None) -> None:
+        self.closed = closed or threading.Event()
 
+    @override
     def close(self) -> None:
-        self.closed = True
+        self.closed.set()
 
 
 def values(cluster: Cluster, topic: str, start: int, end: int) -> list[bytes]:
@@ -75,7 +79,7 @@ def test_a_fork_has_consumers_of_its_own(broker: BrokerProcess, cluster: Cluster
     send(name, [b"%d" % number for number in range(6)])
     assert values(cluster, name, 0, 2) == [b"0", b"1"]
     context = multiprocessing.get_context("fork")
-    found: multiprocessing.Queue[list[bytes]] = context.Queue()  # type: ignore[assignment]  # of that context
+    found: multiprocessing.Queue[list[bytes]] = context.Queue()
     child = context.Process(target=_read_in_child, args=(cluster, name, found))
     child.start()
     assert found.get(timeout=30) == [b"2", b"3"]
@@ -87,32 +91,26 @@ def test_a_few_consumers_are_kept_and_the_oldest_goes_first() -> None:
     kept = _Kept(count_max=2)
     readers = [Reader() for _ in range(3)]
     for number, reader in enumerate(readers):
-        kept.give_back((number,), reader)  # type: ignore[arg-type]  # it closes, as one does
-    assert [reader.closed for reader in readers] == [True, False, False]
+        kept.give_back((number,), reader)
+    assert [reader.closed.is_set() for reader in readers] == [True, False, False]
     assert kept.taken((0,)) is None
     assert kept.taken((1,)) is readers[1]
     assert kept.taken((1,)) is None
     kept.close()
-    assert readers[2].closed
+    assert readers[2].closed.is_set()
 
 
 def test_consumers_that_nobody_uses_are_closed() -> None:
-    closed = threading.Event()
-
-    class Told(Reader):
-        def close(self) -> None:
-            closed.set()
-
-    kept = _Kept(idle_seconds=0.05)
-    kept.give_back(("one",), Told())  # type: ignore[arg-type]  # it closes, as one does
-    assert closed.wait(10)
+    kept, reader = _Kept(idle_seconds=0.05), Reader()
+    kept.give_back(("one",), reader)
+    assert reader.closed.wait(10)
     assert kept.taken(("one",)) is None
 
 
 def test_what_a_parent_kept_is_not_used_in_a_fork() -> None:
     kept, reader = _Kept(), Reader()
-    kept.give_back(("one",), reader)  # type: ignore[arg-type]  # it closes, as one does
+    kept.give_back(("one",), reader)
     kept.forget()
     assert kept.taken(("one",)) is None
     kept.close()
-    assert not reader.closed
+    assert not reader.closed.is_set()
