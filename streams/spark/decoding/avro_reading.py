@@ -5,6 +5,7 @@ As Kafka's own deserialisers and Connect's converter do, bytes behind the end of
 
 import json
 import logging
+import threading
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -68,6 +69,7 @@ class AvroReader:
         self._is_inside = not (is_record and pa.types.is_struct(column.type))
         self._fast = None if column.fast is None else json.dumps(around if self._is_inside else column.fast)
         self._seen = self._needed_care = 0
+        self._lock = threading.Lock()
 
     @property
     def is_fast(self) -> bool:
@@ -116,8 +118,10 @@ class AvroReader:
         """Read records whose bytes are taken out; where that fails, fewer at a time."""
         try:
             whole, contents = walk.without_contents()
-            self._columns.contents.update(contents)
-            return Read(self._made(self._decoded(bodies_list(whole))), good, [])
+            batch = self._decoded(bodies_list(whole))
+            with self._lock:
+                self._columns.contents.update(contents)
+                return Read(self._made(batch), good, [])
         except _REFUSED:
             some = taken(bodies, good)
         if len(some) <= _SMALL:

@@ -41,7 +41,7 @@ class Decoded(NamedTuple):
 
 
 class Decoder(ABC):
-    """Decodes keys or values of any topic. For one thread; raises ClientError when a registry does not answer."""
+    """Decodes keys or values of any topic, in any number of threads; raises ClientError when no registry answers."""
 
     @abstractmethod
     def decode(self, values: pa.Array, topic: str, headers: pa.Array | None = None) -> Decoded:

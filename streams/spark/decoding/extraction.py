@@ -73,14 +73,19 @@ def _offsets(values: Values) -> tuple[pa.Array, pa.Array | None]:
     lengths = np.fromiter((0 if value is None else len(value) for value in values), np.int64, len(values))
     offsets = np.zeros(len(values) + 1, dtype=np.int32)
     np.cumsum(lengths, out=offsets[1:])
-    is_null = [value is None for value in values] if None in values else None
+    is_null = [value is None for value in values] if has_nulls(values) else None
     return pa.array(offsets), None if is_null is None else pa.array(is_null)
 
 
 def _with_nulls(values: Values, extract: Extract) -> pa.Array:
-    if None not in values:
+    if not has_nulls(values):
         return extract(values)
     return spread(extract([value for value in values if value is not None]), values)
+
+
+def has_nulls(values: Values) -> bool:
+    """Whether there is None among values; `in` would ask each whether it is equal."""
+    return type(None) in set(map(type, values))
 
 
 def spread(found: pa.Array, values: Values) -> pa.Array:

@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from schema_registry.serdes.errors import InvalidData
 from streams.spark.decoding.decoder import NO_SCHEMA_ID, Decoded, Part, Rows
+from streams.spark.decoding.extraction import has_nulls
 from streams.spark.decoding.json_shapes import (
     Contradiction,
     Shape,
@@ -94,7 +95,7 @@ def _refuse_long_numbers(document: Any) -> None:
 
 
 def _into_parts(documents: list[Any], rows: list[int], decoded: Decoded) -> Decoded:
-    if None in documents:
+    if has_nulls(documents):
         nulls = [row for row, document in zip(rows, documents, strict=True) if document is None]
         rows = [row for row, document in zip(rows, documents, strict=True) if document is not None]
         documents = [document for document in documents if document is not None]

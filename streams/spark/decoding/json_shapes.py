@@ -58,7 +58,7 @@ def shape_of_all(values: Values) -> Shape:
         raise Contradiction
     kind = kinds.pop()
     if kind is dict:
-        return _object_of_all([value for value in values if value is not None] if None in values else values)
+        return _object_of_all([value for value in values if value is not None])
     if kind is list:
         return ListShape(shape_of_all(list(chain.from_iterable(value for value in values if value is not None))))
     return str(kind.__name__)

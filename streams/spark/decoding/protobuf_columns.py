@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, OneofDescriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
@@ -47,6 +49,9 @@ _WRAPPERS: Final = frozenset(
 )
 _MILLISECOND_NS: Final = 1_000_000
 _MAX_SCALE: Final = 100_000
+_MOST_SECONDS: Final = 1 << 40
+_SECONDS: Final = attrgetter("seconds")
+_NANOSECONDS: Final = attrgetter("nanos")
 
 Column = tuple[pa.DataType, Extract]
 
@@ -141,7 +146,7 @@ class Columns:
             case "google.type.TimeOfDay":
                 return pa.string(), extraction.changed(_time, pa.string())
             case "google.protobuf.Timestamp":
-                return TIMESTAMP, extraction.changed(_timestamp, TIMESTAMP)
+                return TIMESTAMP, _timestamps
             case _:
                 return self.message(message)
 
@@ -282,5 +287,21 @@ def _time(message: Any) -> str:
         raise InvalidData(f"google.type.TimeOfDay {shown} is no time of a day: {error}") from error
 
 
-def _timestamp(message: Any) -> int:
-    return moments.timestamp_value(message.seconds * 1000 + message.nanos // _MILLISECOND_NS)
+def _timestamps(messages: Values) -> pa.Array:
+    present = [message for message in messages if message is not None]
+    seconds = np.fromiter(map(_SECONDS, present), np.int64, len(present))
+    nanoseconds = np.fromiter(map(_NANOSECONDS, present), np.int64, len(present))
+    if len(seconds) and (seconds.min() < -_MOST_SECONDS or seconds.max() > _MOST_SECONDS):
+        for message in present:  # One is out of its range, and would not stay within 64 bits.
+            moments.timestamp_value(message.seconds * 1000)
+    found = _checked_timestamps(seconds * 1000 + nanoseconds // _MILLISECOND_NS)
+    return found if len(present) == len(messages) else extraction.spread(found, messages)
+
+
+def _checked_timestamps(milliseconds: npt.NDArray[np.int64]) -> pa.Array:
+    try:
+        return moments.timestamps(pa.array(milliseconds))
+    except moments.Doubt:
+        for number in milliseconds.tolist():
+            moments.timestamp_value(number)
+        raise
