@@ -24,7 +24,7 @@ ENGINE_EPILOG = (
     "A notebook attaches to it with\n\n"
     "from pyspark.sql import SparkSession\n\n"
     'spark = SparkSession.builder.remote("sc://127.0.0.1:15002").getOrCreate()\n\n'
-    "All settings, with their meaning: streams/README.md"
+    "All settings, with their meaning: streams/SETTINGS.md"
 )
 _PAUSE_S: Final = 0.1
 

@@ -1,6 +1,7 @@
 """The engine as its clients, notebooks and operators meet it."""
 
 import os
+import re
 import signal
 import socket
 import struct
@@ -47,10 +48,8 @@ engine.run(sys.argv[2], "ticking", {"file": sys.argv[3]})
 print("runs", flush=True)
 sys.stdin.read()
 """
-_NOTEBOOK: Final = """
+_ATTACHED: Final = """
 import sys, time
-from pyspark.sql import SparkSession
-spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
 spark.sql("CREATE TABLE notes (a INT) USING parquet").collect()
 spark.sql("INSERT INTO notes VALUES (1)").collect()
 print(spark.table("notes").count(), flush=True)
@@ -59,6 +58,10 @@ deadline = time.monotonic() + 20
 while (seen := spark.table("notes").count()) < 3 and time.monotonic() < deadline:
     time.sleep(0.1)
 print(seen, flush=True)
+try:
+    spark.read.format("caudal").load().schema
+except Exception as error:
+    print("DATA_SOURCE_NOT_FOUND" in str(error), flush=True)
 """
 
 
@@ -164,10 +167,14 @@ def test_tables_and_what_is_in_them_are_listed(engine: Engine) -> None:
     assert described["location"] == listed["location"]
 
 
-def test_a_notebook_shares_the_catalog_and_sees_what_comes_after_its_first_look(engine: Engine, tmp_path: Path) -> None:
+def test_the_two_lines_of_the_readme_attach_a_notebook_that_sees_what_comes_after_its_first_look(
+    engine: Engine,
+) -> None:
     url = engine.info.connect_url
     assert url is not None
-    command = [sys.executable, "-W", "ignore", "-c", _NOTEBOOK, url]
+    readme = (REPOSITORY / "streams" / "README.md").read_text()
+    (lines,) = re.findall(r"```python\n(.*\n.*\.remote\(.*\n)```", readme)
+    command = [sys.executable, "-W", "ignore", "-c", lines.replace("sc://127.0.0.1:15002", url) + _ATTACHED]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as notebook:
         assert notebook.stdin is not None
         assert notebook.stdout is not None
@@ -177,6 +184,7 @@ def test_a_notebook_shares_the_catalog_and_sees_what_comes_after_its_first_look(
         notebook.stdin.write("\n")
         notebook.stdin.flush()
         assert notebook.stdout.readline() == "3\n"
+        assert notebook.stdout.readline() == "False\n"
         assert notebook.wait(30) == 0
 
 
@@ -355,7 +363,7 @@ def test_an_engine_in_the_foreground_stays_until_it_is_told_to_end(tmp_path: Pat
 def test_an_engine_that_cannot_start_says_why(tmp_path: Path) -> None:
     told: list[str] = []
     settings = engine_settings(tmp_path, {**QUICK, "spark.driver.memory": "1k"})
-    with pytest.raises(EngineUnavailable, match="Java ended while Spark started") as refusal:
+    with pytest.raises(EngineUnavailable, match="did not start: Java ended while Spark started; see ") as refusal:
         Engine.connect(settings, told=told.append)
     assert str(tmp_path / "engine.log") in str(refusal.value)
     assert told[0] == f"starting Spark (local[2], 1k of memory) in {tmp_path}"

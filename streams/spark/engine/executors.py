@@ -1,6 +1,7 @@
 """Executors on other machines: our packages are brought to them, and it is checked that they can run them."""
 
 import logging
+import re
 import sys
 import threading
 import zipfile
@@ -113,11 +114,8 @@ def _explained(error: Exception, *, master: str, timeout_seconds: float) -> str:
             "cores and memory (spark.executor.memory, spark.cores.max), and whether they can reach this machine "
             "(spark.driver.host)."
         )
-    if "No such file or directory" in text or "Cannot run program" in text:
-        return (
-            f"Executors of {master} have no Python at the engine's path: say where it is with spark.pyspark.python. "
-            f"Spark said: {text[:500]}"
-        )
+    if found := re.search(r'Cannot run program "([^"]*)"', text):
+        return f"Executors of {master} have no Python at {found[1]}: say where it is with spark.pyspark.python."
     return f"Executors of {master} cannot run Python: {text[:1000]}"
 
 

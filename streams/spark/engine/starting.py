@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import streams
 from streams.errors import EngineUnavailable
@@ -70,7 +70,7 @@ class _Waiting:
         if self._child is not None and code is None:
             return
         if code not in (None, 0, _EXIT_TAKEN):
-            raise EngineUnavailable(f"The engine of {self._folder.path} did not start.\n{self._news.tail()}")
+            raise EngineUnavailable(f"The engine of {self._folder.path} did not start{self._news.reason()}")
         self._child = None
         if not self._folder.is_locked():
             self._start()
@@ -136,7 +136,7 @@ class _News:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._position = path.stat().st_size if path.exists() else 0
+        self._began = self._position = path.stat().st_size if path.exists() else 0
 
     def lines(self) -> Iterator[str]:
         """New lines, as people read them."""
@@ -145,16 +145,29 @@ class _News:
 
     def tail(self) -> str:
         """The last lines of the log."""
-        if not self._path.exists():
-            return ""
-        with self._path.open("rb") as file:
-            file.seek(max(0, self._path.stat().st_size - _TAIL_BYTES))
-            lines = file.read().decode(errors="replace").splitlines()[-_TAIL_LINES:]
-        shown = "\n".join(f"  {_shown(line)}" for line in lines)
+        shown = "\n".join(f"  {_shown(line)}" for line in self._last_lines())
         return f"Its log ({self._path}) ends with:\n{shown}"
+
+    def reason(self) -> str:
+        """Why it has ended, in its own words, or else the last lines of the log."""
+        entries = (_entry(line) for line in reversed(self._last_lines()))
+        reasons = (entry.get("reason") for entry in entries if entry.get("level") == "ERROR")
+        found = next(reasons, None)
+        return f": {found}\nIts log: {self._path}" if found else f".\n{self.tail()}"
+
+    def _last_lines(self) -> list[str]:
+        if not self._path.exists():
+            return []
+        size = self._path.stat().st_size
+        began = self._began if self._began <= size else 0
+        with self._path.open("rb") as file:
+            file.seek(max(began, size - _TAIL_BYTES))
+            return file.read().decode(errors="replace").splitlines()[-_TAIL_LINES:]
 
     def _new(self) -> list[str]:
         try:
+            if self._path.stat().st_size < self._position:
+                self._position = 0  # a new file has been begun
             with self._path.open("rb") as file:
                 file.seek(self._position)
                 text = file.read(_TAIL_BYTES)
@@ -167,9 +180,15 @@ class _News:
 
 def _shown(line: str) -> str:
     """A line of JSON as a sentence; any other as it is."""
+    entry = _entry(line)
+    reason = entry.get("reason") or entry.get("why")
+    return f"{entry['message']}: {reason}" if reason else str(entry.get("message", line))
+
+
+def _entry(line: str) -> dict[str, Any]:
+    """A line of the log; empty when it is none of ours."""
     try:
         entry = json.loads(line)
-        reason = entry.get("reason") or entry.get("why")
-        return f"{entry['message']}: {reason}" if reason else str(entry["message"])
-    except (ValueError, KeyError, AttributeError):
-        return line
+    except ValueError:
+        return {}
+    return entry if isinstance(entry, dict) and "message" in entry else {}
