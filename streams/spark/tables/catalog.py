@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 LOCATION_KEY: Final = "caudal.location"
 """Key in the first column's metadata: the one thing of a catalog's entry that reaches a data source in Python."""
 
+PUSHDOWN_KEY: Final = "caudal.pushdown"
+"""Key beside it: may the data source take filters? Sessions that are not configured for it refuse one that does."""
+
+_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 _NAME: Final = re.compile(r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?")
 _COLUMN_TYPES_KEY: Final = "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes"
 
@@ -32,8 +36,8 @@ class CatalogEntry(msgspec.Struct, frozen=True, kw_only=True):
     fields: list[dict[str, Any]]
     """Columns in Spark's JSON."""
     partition_by: tuple[str, ...]
-    source_location: str | None
-    """Where the entry sends our data source to; None for formats that Spark reads itself."""
+    source: dict[str, str] = {}
+    """What the entry tells our data source; nothing for formats that Spark reads itself."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -67,7 +71,7 @@ class Catalog:
             location=self._jvm.org.apache.hadoop.fs.Path(table.location()).toString(),
             fields=fields,
             partition_by=tuple(partition_by.split("\n")) if partition_by else (),
-            source_location=metadata.get(LOCATION_KEY),
+            source={key: value for key, value in metadata.items() if key in (LOCATION_KEY, PUSHDOWN_KEY)},
         )
 
     def names(self) -> list[str]:
@@ -92,12 +96,16 @@ class Catalog:
             statement += f" LOCATION {text(location)}"
         self._session.sql(statement)
 
-    def set_columns(self, name: str, schema: pa.Schema, *, source_location: str | None = None) -> None:
+    def source(self, location: str) -> dict[str, str]:
+        """What an entry must tell our data source."""
+        pushdown = str(self._session.conf.get(_PUSHDOWN, "false")).lower()
+        return {LOCATION_KEY: location, PUSHDOWN_KEY: pushdown}
+
+    def set_columns(self, name: str, schema: pa.Schema, *, source: Mapping[str, str] | None = None) -> None:
         """Give a table other columns (without those it is partitioned by); its files stay as they are."""
         from py4j.protocol import Py4JJavaError
 
-        metadata = {} if source_location is None else {LOCATION_KEY: source_location}
-        columns = self._jvm.org.apache.spark.sql.types.DataType.fromJson(json_of_schema(schema, metadata))
+        columns = self._jvm.org.apache.spark.sql.types.DataType.fromJson(json_of_schema(schema, source or {}))
         identifier = self._identifier(name)
         catalog = self._java.sessionState().catalog()
         database = catalog.getTableMetadata(identifier).identifier().database().get()

@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from streams.errors import WrongOption
-from streams.spark.tables.catalog import LOCATION_KEY
+from streams.spark.tables.catalog import LOCATION_KEY, PUSHDOWN_KEY
 from streams.spark.tables.delta_filters import file_predicate
 from streams.spark.tables.delta_table import arrow_schema, delta_uri
 from streams.spark.types import conformed
@@ -41,8 +41,9 @@ class DeltaSource(DataSource):
 
     def reader(self, schema: StructType) -> "DeltaReader":
         """A reader of the newest version."""
-        kind = FilteringReader if "path" not in self.options else DeltaReader
-        return kind(delta_uri(self._path(schema)), schema)
+        path = delta_uri(self._path(schema))
+        metadata = schema.fields[0].metadata if schema.fields else {}
+        return (FilteringReader if metadata.get(PUSHDOWN_KEY) == "true" else DeltaReader)(path, schema)
 
     def _path(self, schema: StructType | None) -> str:
         path = self.options.get("path")
@@ -108,7 +109,7 @@ class DeltaReader(DataSourceReader):
 class FilteringReader(DeltaReader):
     """Reads no files that a query's filters rule out; Spark looks at the rows itself.
 
-    For tables of the catalog, whose sessions have spark.sql.python.filterPushdown.enabled: others refuse such a reader.
+    For tables of a catalog whose sessions have spark.sql.python.filterPushdown.enabled: others refuse such a reader.
     """
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 -- Spark's name

@@ -103,13 +103,13 @@ class DeltaTables:
 
     def is_stale(self, entry: CatalogEntry, schema: pa.Schema) -> bool:
         """Does the catalog say something else than the log?"""
-        return not self.is_native and (entry.source_location != entry.location or entry.schema != schema)
+        return not self.is_native and (entry.source != self._catalog.source(entry.location) or entry.schema != schema)
 
     def renew_entry(self, entry: CatalogEntry) -> None:
         """Let the catalog say what the log says."""
         schema = self.schema(entry)
         if schema is not None and self.is_stale(entry, schema):
-            self._catalog.set_columns(entry.name, schema, source_location=entry.location)
+            self._catalog.set_columns(entry.name, schema, source=self._catalog.source(entry.location))
 
     def append(self, entry: CatalogEntry, files: Sequence[StagedFile], *, writer: str, batch: int) -> None:
         """Move files into the table's folder and commit them, once."""

@@ -6,7 +6,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from streams.errors import SchemaConflict
-from streams.spark.tables.model import StagedFile
+from streams.spark.tables.model import StagedFile, packed_schema, unpacked_schema
 from streams.spark.types import Change, changes, check_names, merged_schema, stored_schema, stored_type, without_nulls
 
 
@@ -29,18 +29,17 @@ def planned(
     return without_nulls(columns), verdicts
 
 
-def check_fits(table: str, has: pa.Schema, files: Sequence[StagedFile]) -> None:
-    """SchemaConflict when a file has columns or types that the table has not grown to."""
-    packed = has.serialize().to_pybytes()
+def check_fits(table: str, has: pa.Schema, files: Sequence[StagedFile], *, aside: frozenset[str] = frozenset()) -> None:
+    """SchemaConflict when a file has columns or types that the table has not grown to, but for those aside."""
+    packed = packed_schema(has)
     for schema in {file.schema_bytes for file in files}:
-        _check_fits(table, packed, schema)
+        _check_fits(table, packed, schema, aside)
 
 
 @lru_cache(maxsize=256)
 def must_be_rewritten(schema_bytes: bytes) -> bool:
     """Does a file have types that readers do not know, or know as something else?"""
-    schema = pa.ipc.read_schema(pa.py_buffer(schema_bytes))
-    return any(not is_readable(field.type) for field in schema)
+    return any(not is_readable(field.type) for field in unpacked_schema(schema_bytes))
 
 
 def is_readable(kind: pa.DataType) -> bool:
@@ -62,9 +61,10 @@ def fitting_path(path: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _check_fits(table: str, has_bytes: bytes, schema_bytes: bytes) -> None:
-    has = pa.ipc.read_schema(pa.py_buffer(has_bytes))
-    given = without_nulls(_stored(table, pa.ipc.read_schema(pa.py_buffer(schema_bytes))))
+def _check_fits(table: str, has_bytes: bytes, schema_bytes: bytes, aside: frozenset[str]) -> None:
+    has = unpacked_schema(has_bytes)
+    columns = [field for field in unpacked_schema(schema_bytes) if field.name in has.names or field.name not in aside]
+    given = without_nulls(_stored(table, pa.schema(columns)))
     grown = merged_schema(table, has, given)
     if grown != has:
         wanted = next(field for field in grown if has.get_field_index(field.name) < 0 or has.field(field.name) != field)

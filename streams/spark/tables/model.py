@@ -38,13 +38,18 @@ class StagedFile(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def schema(self) -> pa.Schema:
         """The file's columns."""
-        return pa.ipc.read_schema(pa.py_buffer(self.schema_bytes))
+        return unpacked_schema(self.schema_bytes)
 
 
 def packed_schema(schema: pa.Schema) -> bytes:
     """A schema as bytes that `StagedFile` keeps."""
     packed: bytes = schema.serialize().to_pybytes()
     return packed
+
+
+def unpacked_schema(packed: bytes) -> pa.Schema:
+    """A schema of such bytes."""
+    return pa.ipc.read_schema(pa.py_buffer(packed))
 
 
 class TableInfo(msgspec.Struct, frozen=True, kw_only=True):

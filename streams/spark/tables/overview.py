@@ -37,7 +37,7 @@ def table_info(files: Files, entry: CatalogEntry) -> TableInfo:
 def _delta_info(entry: CatalogEntry) -> TableInfo:
     from deltalake import DeltaTable
 
-    from streams.spark.tables.delta_table import delta_uri
+    from streams.spark.tables.delta_table import arrow_schema, delta_uri
 
     uri = delta_uri(entry.location)
     table = DeltaTable(uri) if DeltaTable.is_deltatable(uri) else None
@@ -47,7 +47,7 @@ def _delta_info(entry: CatalogEntry) -> TableInfo:
     return TableInfo(
         name=entry.name,
         format=entry.provider,
-        columns=_columns(entry),
+        columns=_columns(entry) if table is None else {f.name: ddl_type(f.type) for f in arrow_schema(table)},
         partitioned_by=() if table is None else tuple(table.metadata().partition_columns),
         location=entry.location,
         files=len(rows),

@@ -140,6 +140,7 @@ class Tables:
             return
         with self._writing(spec.name):
             known = self._ready(spec, files)
+            check_fits(spec.name, known.schema, files, aside=frozenset((deleted, *order)))
             self._delta.merge(known.entry, files, keys=keys, deleted=deleted, order=order, writer=writer, batch=batch)
 
     def compact(
@@ -264,7 +265,10 @@ class Tables:
         if entry is None or entry.provider not in ("parquet", "delta"):
             return None
         tables = self._format(entry.provider)
-        schema = tables.schema(entry)
+        try:
+            schema = tables.schema(entry)
+        except TypeError as error:
+            raise WrongOption("table", name, f"another one: {error}") from error
         if schema is None:
             return None
         known = _Known(entry, schema, tables.partition_by(entry), time.monotonic())

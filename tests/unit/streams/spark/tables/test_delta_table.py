@@ -58,7 +58,7 @@ def _tables(files: Files | None = None) -> DeltaTables:
 def _entry(folder: Path, schema: pa.Schema = SCHEMA, partition_by: tuple[str, ...] = ()) -> CatalogEntry:
     location = str(folder / "table")
     DeltaTable.create(location, delta_schema(schema), partition_by=list(partition_by))
-    return CatalogEntry(name="t", provider="delta", location=location, fields=[], partition_by=(), source_location=None)
+    return CatalogEntry(name="t", provider="delta", location=location, fields=[], partition_by=())
 
 
 def _rows(entry: CatalogEntry) -> list[dict[str, Any]]:
@@ -313,7 +313,7 @@ import pyarrow as pa
 from tests.support.staged_files import staged
 from tests.unit.streams.spark.tables.test_delta_table import FILE, Files, StagedFile, _tables, CatalogEntry
 location, folder = sys.argv[1:]
-entry = CatalogEntry(name="t", provider="delta", location=location, fields=[], partition_by=(), source_location=None)
+entry = CatalogEntry(name="t", provider="delta", location=location, fields=[], partition_by=())
 tables = _tables()
 for batch in range(int(sys.stdin.readline()), 100000):
     staging = Path(folder) / f"{batch}.parquet"
