@@ -40,6 +40,8 @@ _PRIMITIVES: Final = {
     "bytes": pa.binary(),
     "string": pa.string(),
 }
+_MOST_BRANCHES: Final = 127
+"""Of a union; pyruhvro counts them with 8 bits."""
 _SMALL_INTEGERS: Final = {"int8": pa.int8(), "int16": pa.int16()}
 
 
@@ -164,7 +166,7 @@ class Columns:
             type_,
             Union(branches),
             None if value is None else _unless_null(value),
-            None if None in fast else fast,
+            None if None in fast or len(fast) > _MOST_BRANCHES else fast,
             arrays.choice_change(type_, [part.change for part in labels.values()], kinds),
         )
 

@@ -53,6 +53,15 @@ def grouped(values: pa.Array, headers: pa.Array | None = None, *, is_key: bool =
     return found
 
 
+def schema_ids(values: pa.Array) -> pa.Array:
+    """The ids before values, null where there is none."""
+    rows = np.arange(len(values), dtype=np.int64)
+    is_framed, ids = _ids(values, rows)
+    if values.null_count:
+        is_framed &= values.is_valid().to_numpy(zero_copy_only=False)
+    return pa.array(ids, mask=~is_framed)
+
+
 def _group_by_prefix(values: pa.Array, rows: Rows, found: Grouped) -> None:
     is_framed, ids = _ids(values, rows)
     others = rows[~is_framed]

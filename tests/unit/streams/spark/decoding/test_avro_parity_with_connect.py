@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
@@ -333,3 +334,23 @@ def test_a_list_of_any_number_of_blocks_takes_no_time() -> None:
     read = avro_reader(schema).read(pa.array([endless, b"\x02\x02\x00", endless + b"\x00"]))
     assert [len(value["l"]) for value in read.data.to_pylist()] == [1, 200_000]
     assert [row for row, _ in read.bad] == [0]
+
+
+def test_a_union_of_very_many_types_is_read() -> None:
+    branches = [{"type": "enum", "name": f"E{n}", "symbols": ["A", f"B{n}"]} for n in range(200)]
+    schema = avro.parse(json.dumps({"type": "record", "name": "R0", "fields": [{"name": "f", "type": branches}]}))
+    records = [AvroCodec(schema).encode_json({"f": {f"E{n}": f"B{n}"}}) for n in range(200)]
+    assert_same(avro_reader(schema).read(pa.array(records)), expected(schema, records))
+
+
+def test_threads_do_not_see_each_others_bytes() -> None:
+    schema = avro.parse(json.dumps({"type": "record", "name": "R0", "fields": BYTES}))
+    codec, reader = AvroCodec(schema), avro_reader(schema)
+
+    def read(text: str) -> bool:
+        records = [codec.encode_json({"i": None, "j": {"string": text}, "k": text}) for _ in range(200)]
+        found = [reader.read(pa.array(records)).data.field("k").to_pylist() for _ in range(20)]
+        return all(set(values) == {text.encode()} for values in found)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(read, ["a", "bb", "ccc", "dddd"]))

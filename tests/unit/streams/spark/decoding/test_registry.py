@@ -14,6 +14,7 @@ from schema_registry.formats import protobuf
 from schema_registry.serdes.errors import UnknownSchema, UnusableSchema
 from schema_registry.serdes.framing import guid_header, id_prefix
 from streams.spark.decoding.decoder import Decoded
+from streams.spark.decoding.frames import schema_ids
 from streams.spark.decoding.registry import RegistryDecoder
 from streams.spark.decoding.spec import DecoderSpec
 from tests.support.fake_registry import FakeRegistry
@@ -191,3 +192,9 @@ def test_types_of_other_schemas_are_found_by_their_references(registry: FakeRegi
     )
     decoded = decoder(registry).decode(pa.array([id_prefix(50) + b"\x02\x0a", id_prefix(50) + b"\x00"]), "t")
     assert told(decoded) == [(50, [0, 1], [{"inner": {"n": 5}}, {"inner": None}])]
+
+
+def test_ids_before_values_are_told_without_a_registry() -> None:
+    values = [id_prefix(7) + b"x", None, b"", b"\x01aaaa", id_prefix(2**31)]
+    assert schema_ids(pa.array(values)).to_pylist() == [7, None, None, None, 2**31]
+    assert schema_ids(pa.array([], type=pa.large_binary())).to_pylist() == []
