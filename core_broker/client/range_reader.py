@@ -21,9 +21,10 @@ from core_broker.client.records import Header
 from core_broker.client.settings import ClientSettings
 
 _DEFAULTS: Final = {
-    # What is fetched ahead waits in memory: about this much, and one more answer of a broker.
-    "queued.max.messages.kbytes": "16384",
-    "fetch.message.max.bytes": "4194304",
+    # What is fetched ahead waits in memory: about this much, and one more answer of a broker. More costs more: it is
+    # fetched for nothing when the next range begins elsewhere.
+    "queued.max.messages.kbytes": "2048",
+    "fetch.message.max.bytes": "1048576",
     # The library's default is a pause of a whole second whenever enough is fetched.
     "fetch.queue.backoff.ms": "2",
     "fetch.error.backoff.ms": "100",

@@ -12,9 +12,15 @@ EARLIEST: Final = -2
 LATEST: Final = -1
 
 
-def as_checkpoint(offsets: Offsets) -> dict[str, Any]:
-    """What Spark writes down; the version lets a later format tell this one."""
-    return {"version": VERSION, "topics": by_topic(offsets)}
+def as_checkpoint(offsets: Offsets, ids: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """What Spark writes down; the version lets a later format tell this one, ids tell topics that were made anew."""
+    document: dict[str, Any] = {"version": VERSION, "topics": by_topic(offsets)}
+    return {**document, "ids": dict(sorted(ids.items()))} if ids else document
+
+
+def ids_from_checkpoint(document: Mapping[str, Any]) -> dict[str, str]:
+    """The ids that topics had; none of topics whose cluster has no ids."""
+    return dict(document.get("ids", {})) if "version" in document else {}
 
 
 def from_checkpoint(document: Mapping[str, Any]) -> dict[Place, int]:

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 from core_broker.client.admin import Admin
 from core_broker.client.errors import NotFound, Retriable, Unreachable
+from core_broker.client.models import Topic
 from streams.errors import StreamsError, WrongOption
 from streams.spark.topics.cluster import READ_COMMITTED, Cluster
 from streams.spark.topics.offsets import EARLIEST, LATEST, by_topic
@@ -45,6 +46,21 @@ class Positions:
         if missing:
             raise StreamsError(f"These topics or partitions do not exist: {', '.join(missing)}")
         return places
+
+    def ids(self, places: Iterable[Place]) -> dict[str, str]:
+        """The ids of the topics, which tell whether one was deleted and made anew; none where there are none."""
+        topics = sorted({topic for topic, _ in places})
+        try:
+            found = _tried(lambda: self._admin.topics(topics)) if topics else []
+        except NotFound:
+            found = [told for topic in topics for told in self._described(topic)]
+        return {told.name: told.topic_id for told in found if told.topic_id.strip("A=")}
+
+    def _described(self, topic: str) -> list[Topic]:
+        try:
+            return self._admin.topics([topic])
+        except NotFound:
+            return []
 
     def earliest(self, places: Iterable[Place]) -> dict[Place, int]:
         """The first offset of each partition; those that are gone are left out."""

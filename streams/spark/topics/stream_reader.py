@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from core_broker.client.errors import ClientError
 from streams.errors import DataLoss
-from streams.spark.topics.offsets import as_checkpoint, from_checkpoint
+from streams.spark.topics.offsets import as_checkpoint, from_checkpoint, ids_from_checkpoint
 from streams.spark.topics.options import SourceOptions
 from streams.spark.topics.positions import Positions
 from streams.spark.topics.ranges import OffsetRange, Offsets, Place, RangePartition, divided, shared_out
@@ -38,7 +38,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.options = options
         self._rows = rows
         self._positions: Positions | None = None
-        self._initial: dict[Place, int] | None = None
+        self._initial: dict[str, Any] | None = None
         self._target: dict[Place, int] | None = None
         self._latest: dict[Place, int] | None = None
         self._read_at: float | None = None
@@ -66,8 +66,8 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if fresh and self._keeps_start:
                 assert options.group_id is not None, "only a group keeps it"
                 self._asked.commit(options.group_id, fresh)
-            self._initial = {**noted, **fresh}
-        return as_checkpoint(self._initial)
+            self._initial = as_checkpoint({**noted, **fresh}, self._asked.ids(places))
+        return self._initial
 
     @property
     def _keeps_start(self) -> bool:
@@ -92,17 +92,18 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @override
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Where the next batch ends; at `start` when there is nothing, or too little, to read."""
-        known = from_checkpoint(start)
         latest = self._latest = self._ends()
+        ids = self._asked.ids(latest)
+        known = _without(from_checkpoint(start), made_anew(start, ids))
         if (target := self._target) is not None:
             latest = {place: min(offset, target[place]) for place, offset in latest.items() if place in target}
         begin = self._begun(known, latest)
         if self._waits_for_more(begin, latest, limit):
-            return as_checkpoint(known)
+            return start
         self._read_at = time.monotonic()
         if isinstance(limit, ReadMaxRows):
             latest = shared_out(begin, latest, rows_max=limit.max_rows)
-        return as_checkpoint(latest)
+        return as_checkpoint(latest, ids)
 
     @override
     def reportLatestOffset(self) -> dict[str, Any] | None:
@@ -138,7 +139,10 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @override
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The ranges of a batch, cut for its tasks."""
-        return [RangePartition(item) for item in self.ranges(from_checkpoint(start), from_checkpoint(end))]
+        known, anew = from_checkpoint(start), made_anew(start, ids_from_checkpoint(end))
+        if anew:
+            self._report(f"Topics were deleted and made anew: {', '.join(sorted(anew))}")
+        return [RangePartition(item) for item in self.ranges(_without(known, anew), from_checkpoint(end))]
 
     def ranges(self, start: Offsets, end: Offsets) -> list[OffsetRange]:
         """The ranges between two offsets; DataLoss when some cannot be, unless that may be."""
@@ -190,6 +194,15 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self.options.fail_on_data_loss:
             raise DataLoss(f"{what}. {HOW_TO_GO_ON}")
         log.warning("some data may have been lost", extra={"reason": what})
+
+
+def made_anew(start: Mapping[str, Any], ids: Mapping[str, str]) -> set[str]:
+    """Topics that are not the ones that they were at `start`."""
+    return {topic for topic, before in ids_from_checkpoint(start).items() if ids.get(topic, before) != before}
+
+
+def _without(offsets: Offsets, topics: set[str]) -> dict[Place, int]:
+    return {place: offset for place, offset in offsets.items() if place[0] not in topics}
 
 
 def _listed(places: Sequence[Place]) -> str:
