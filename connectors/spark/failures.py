@@ -8,7 +8,8 @@ from typing import Final
 import msgspec
 
 from connect.api.errors import ConnectError, RetriableError, java_name_of
-from core_broker.client.errors import ClientError
+from core_broker.client.errors import ClientError, NotAllowed, Rejected
+from core_broker.client.transactional_producer import AbortNeeded
 
 _MARK: Final = re.compile(r"caudal-failure:([A-Za-z0-9+/=]+):")
 _TRACE_MAX: Final = 32_000
@@ -48,9 +49,11 @@ def trace_of(error: BaseException) -> str:
 
 def is_passing(error: BaseException) -> bool:
     """Whether an error is about something that did not answer, and not about records or the configuration."""
-    if isinstance(error, RetriableError | ConnectionError | TimeoutError):
-        return True
-    return isinstance(error, ClientError)
+    if isinstance(error, AbortNeeded):
+        return not error.is_refusal
+    if isinstance(error, NotAllowed | Rejected):
+        return False
+    return isinstance(error, RetriableError | ConnectionError | TimeoutError | ClientError)
 
 
 def told_in(text: str) -> Told | None:

@@ -18,7 +18,7 @@ from connectors.spark.manifest import Place, Reload, Replaced, flat
 from connectors.spark.progress import lag_of
 from connectors.spark.source import SinkStreamReader, sink_source
 from connectors.spark.spec import SinkFolders, SinkSpec
-from connectors.spark.starting import first_positions
+from connectors.spark.starting import first_positions, still_there
 from streams.errors import EngineError, StreamsError
 from streams.spark.engine.job import EnginePlace, Job
 from streams.spark.engine.messages import JSON
@@ -56,7 +56,7 @@ class SinkQuery(Job):
 
     @override
     def start(self) -> None:
-        self._begin()
+        self._begin_again()
         RUNNING[self._sink.connector] = self
 
     @override
@@ -116,7 +116,7 @@ class SinkQuery(Job):
         if manifest is None:
             positions = first_positions(self._sink, committed=self._box.committed())
         else:
-            positions = flat(manifest.positions)
+            positions = still_there(self._sink, flat(manifest.positions))
         self._commits.begin(positions)
         # The manifest knows all: what Spark remembers of a query is for the time between two starts of it.
         shutil.rmtree(self._checkpoint, ignore_errors=True)

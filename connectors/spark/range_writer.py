@@ -1,7 +1,9 @@
 """The executor's half of a batch: ranges of offsets in, staged files out."""
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -13,6 +15,7 @@ from connect.remote.pipeline import RemotePipeline
 from connectors.spark.entries import Counted, Entry, WrittenRange, packed
 from connectors.spark.failures import MarkedFailure
 from connectors.spark.fast_rows import FastRows
+from connectors.spark.letter_box import client_settings
 from connectors.spark.letters import staged
 from connectors.spark.raw_records import record_at
 from connectors.spark.record_rows import RecordRows
@@ -20,10 +23,14 @@ from connectors.spark.refusals import refused_in
 from connectors.spark.rows import Rows, fingerprint
 from connectors.spark.spec import SinkFolders, SinkSpec
 from connectors.spark.staging import Staging
+from core_broker.client.admin import Admin
+from core_broker.client.reader import OffsetOutOfRange
 from core_broker.client.records import IncomingRecord, OutgoingRecord
 from streams.spark.topics.cluster import Cluster
 from streams.spark.topics.fetching import RawBatch, fetched
 from streams.spark.topics.ranges import OffsetRange
+
+log = logging.getLogger(__name__)
 
 _PIPELINES_MAX: Final = 8
 _LETTERS_MAX: Final = 10_000
@@ -62,7 +69,7 @@ class RangeWriter:
         """Write the records of some ranges; what was written."""
         began = time.process_time()
         for one in ranges:
-            for raw in fetched(self._cluster, one):
+            for raw in self._fetched(one):
                 self._write_batch(raw, one)
             self._entries.append(WrittenRange(topic=one.topic, partition=one.partition, start=one.start, end=one.end))
         self._take_letters(at_least=1)
@@ -73,6 +80,20 @@ class RangeWriter:
             "cpu_seconds": time.process_time() - began,
         }
         return [*self._entries, *self._staging.finish(), Counted(counts=counts)]
+
+    def _fetched(self, one: OffsetRange) -> Iterator[RawBatch]:
+        """The records of a range; of one that retention has cut into meanwhile, those that are left."""
+        try:
+            yield from fetched(self._cluster, one)
+        except OffsetOutOfRange as error:
+            place = (one.topic, one.partition)
+            first = Admin(client_settings(self._spec.admin)).offsets([place], "earliest")[place]
+            if first <= error.offset:
+                raise
+            extra = {"topic": one.topic, "partition": one.partition, "offset": error.offset, "first": first}
+            log.warning("records were deleted before they could be read", extra=extra)
+            if first < one.end:
+                yield from fetched(self._cluster, replace(one, start=first))
 
     def _write_batch(self, raw: RawBatch, one: OffsetRange) -> None:
         count = len(raw.offsets)

@@ -13,7 +13,9 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 from typing_extensions import override
 
+from connect.api.errors import RetriableError
 from connectors.spark.entries import ENTRY
+from connectors.spark.failures import MarkedFailure
 from connectors.spark.letter_box import QUIET, client_settings
 from connectors.spark.manifest import Place
 from connectors.spark.range_writer import write_ranges
@@ -53,6 +55,13 @@ def sink_source(reader: "SinkStreamReader", connector: str) -> type[DataSource]:
             return reader
 
     return SinkSource
+
+
+class MadeAnew(RetriableError):
+    """A topic ends before what was read of it: the query must begin again, and the topic with it."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(f"Partition {place[1]} of topic {place[0]} ends before what was read of it")
 
 
 class RangesPartition(InputPartition):
@@ -104,6 +113,8 @@ class SinkStreamReader(DataSourceStreamReader):
             # A cluster that is away comes back; a query that fails takes seconds to begin again.
             log.warning("the cluster does not tell how far topics go", extra={"reason": str(error)})
             return start
+        if made_anew := [place for place, end in ends.items() if begin.get(place, 0) > end]:
+            raise MarkedFailure(MadeAnew(made_anew[0]))
         self._reported = {**begin, **ends}
         # What was never read is read from its beginning.
         known = {place: begin.get(place, 0) for place in {*begin, *ends}}

@@ -1,5 +1,6 @@
 """Where a sink begins that has never run: where its group is, or else at the beginning or the end of its topics."""
 
+import logging
 from collections.abc import Mapping
 from typing import Final
 
@@ -7,6 +8,8 @@ from connectors.spark.letter_box import client_settings
 from connectors.spark.manifest import Place
 from connectors.spark.spec import SinkSpec
 from core_broker.client.admin import Admin
+
+log = logging.getLogger(__name__)
 
 _RESET: Final = "auto.offset.reset"
 _LATEST: Final = ("latest", "largest", "end")
@@ -22,3 +25,16 @@ def first_positions(spec: SinkSpec, *, committed: Mapping[Place, int]) -> dict[P
     if unknown and spec.consumer.get(_RESET, "earliest") in _LATEST:
         positions.update(admin.offsets(unknown, "latest"))
     return positions
+
+
+def still_there(spec: SinkSpec, positions: Mapping[Place, int]) -> dict[Place, int]:
+    """The positions that a sink goes on from: one that lies behind the end of its topic is of a topic that was deleted
+    and made anew, which is read from its beginning."""
+    admin = Admin(client_settings(spec.admin))
+    partitions = admin.topic_names()
+    ends = admin.offsets([place for place in positions if place[1] < partitions.get(place[0], 0)], "latest")
+    gone = {place for place, end in ends.items() if positions[place] > end}
+    for topic, partition in sorted(gone):
+        extra = {"topic": topic, "partition": partition, "position": positions[topic, partition]}
+        log.warning("a topic was made anew: it is read from its beginning", extra=extra)
+    return {place: offset for place, offset in positions.items() if place not in gone}

@@ -30,6 +30,8 @@ def spark_configuration(
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # What was written by one session is seen by the others: they may keep a table's files in mind only this long.
         "spark.sql.metadataCacheTTLSeconds": "1",
+        # Hive on Derby cannot choose partitions by some types, dates among them: Spark then does it itself.
+        "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": settings.warehouse,
