@@ -72,7 +72,7 @@ class Walk:
         contents = {}
         for slot in self._slots.values():
             before, begin, end = self._spans.get(slot) or _nowhere(len(good))
-            contents[slot] = _content(self._data, begin[good], end[good])
+            contents[slot] = content_of(self._data, begin[good], end[good])
             is_there = good & (begin > before)
             data[before[is_there]] = 0
             steps[before[is_there] + 1] += 1
@@ -207,7 +207,8 @@ def _nowhere(count: int) -> tuple[Rows, Rows, Rows]:
     return np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
 
 
-def _content(data: Bytes, begin: Rows, end: Rows) -> Content:
+def content_of(data: Bytes, begin: Rows, end: Rows) -> Content:
+    """The bytes between places."""
     lengths = end - begin
     behind = np.cumsum(lengths)
     total = int(behind[-1]) if len(behind) else 0

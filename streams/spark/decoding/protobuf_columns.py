@@ -241,15 +241,21 @@ def _second(pairs: Values) -> Values:
 
 
 def _symbols(enum: EnumDescriptor) -> Extract:
-    symbols = {value.number: str(value.name) for value in reversed(enum.values)}
+    texts = symbols_of(enum)
+    return lambda numbers: texts(pa.array(numbers, type=pa.int32()))
 
-    def extract(numbers: Values) -> pa.Array:
-        codes = pa.array(numbers, type=pa.int32()).dictionary_encode()
-        unknown = f"UNKNOWN_ENUM_VALUE_{enum.name}_"
+
+def symbols_of(enum: EnumDescriptor) -> Callable[[pa.Array], pa.Array]:
+    """What turns numbers of an enum into its symbols."""
+    symbols = {value.number: str(value.name) for value in reversed(enum.values)}
+    unknown = f"UNKNOWN_ENUM_VALUE_{enum.name}_"
+
+    def change(numbers: pa.Array) -> pa.Array:
+        codes = numbers.dictionary_encode()
         texts = [symbols.get(number) or f"{unknown}{number}" for number in codes.dictionary.to_pylist()]
         return pa.array(texts, type=pa.string()).take(codes.indices)
 
-    return extract
+    return change
 
 
 def _signed(numbers: Values) -> pa.Array:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from google.protobuf.message import DecodeError
 
@@ -10,9 +11,12 @@ from schema_registry.formats.schema import InvalidSchema
 from schema_registry.serdes.errors import InvalidData, NotFramed
 from schema_registry.serdes.protobuf import ProtobufCodec
 from streams.spark.decoding.extraction import Extract, extracted
+from streams.spark.decoding.frames import taken
 from streams.spark.decoding.message_indexes import Indexes
-from streams.spark.decoding.protobuf_columns import Columns
-from streams.spark.decoding.reading import Bad, Read, SchemaReader, bodies_list
+from streams.spark.decoding.moments import Doubt
+from streams.spark.decoding.protobuf_columns import Columns, symbols_of
+from streams.spark.decoding.protobuf_walk import FlatMessages, flat_messages
+from streams.spark.decoding.reading import Bad, Read, SchemaReader, all_rows, bodies_list, merged
 
 
 def protobuf_reader(schema: ProtobufSchema, indexes: Indexes) -> SchemaReader:
@@ -22,17 +26,37 @@ def protobuf_reader(schema: ProtobufSchema, indexes: Indexes) -> SchemaReader:
     except InvalidSchema as error:
         raise NotFramed(str(error)) from error
     type_, extract = Columns().root(message)
-    return _ProtobufReader(type_, extract, ProtobufCodec(schema, message=message.full_name))
+    flat = flat_messages(message, type_, symbols_of)
+    return ProtobufReader(type_, extract, ProtobufCodec(schema, message=message.full_name), flat)
 
 
-class _ProtobufReader:
-    def __init__(self, type_: pa.DataType, extract: Extract, codec: ProtobufCodec) -> None:
+class ProtobufReader:
+    """Reads data of one message."""
+
+    def __init__(
+        self, type_: pa.DataType, extract: Extract, codec: ProtobufCodec, flat: FlatMessages | None = None
+    ) -> None:
         self.type = type_
         self._extract = extract
         self._codec = codec
+        self._flat = flat
 
     def read(self, bodies: pa.Array) -> Read:
         """Read messages."""
+        if self._flat is None or not len(bodies):
+            return self._by_protobuf(bodies)
+        try:
+            data, is_done = self._flat.read(bodies)
+        except (pa.ArrowInvalid, Doubt):
+            return self._by_protobuf(bodies)
+        if is_done.all():
+            return Read(data, all_rows(len(bodies)), [])
+        others = np.flatnonzero(~is_done)
+        rest = self._by_protobuf(taken(bodies, others))
+        bad = [(int(others[row]), error) for row, error in rest.bad]
+        return merged(Read(data, np.flatnonzero(is_done), []), Read(rest.data, others[rest.rows], bad))
+
+    def _by_protobuf(self, bodies: pa.Array) -> Read:
         records = bodies_list(bodies)
         parse: Any = self._codec.message_class.FromString
         try:

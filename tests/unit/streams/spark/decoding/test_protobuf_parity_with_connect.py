@@ -59,6 +59,16 @@ message Line {
 }
 enum Colour { RED = 0; GREEN = 1; BLUE = 5; }
 """
+FLAT = """
+syntax = "proto3";
+message Flat {
+  sint64 z = 200; string n = 14; optional string text = 18; int32 a = 1; sint32 b = 2; uint32 c = 3; fixed32 d = 4;
+  sfixed32 e = 5; int64 f = 6; sint64 g = 7; uint64 h = 8; fixed64 i = 9; sfixed64 j = 10; float k = 11; double l = 12;
+  bool m = 13; bytes o = 15; Colour colour = 16; optional int32 maybe = 17; optional Colour shade = 19;
+  optional double price = 20; optional bool yes = 21; optional bytes raw = 22;
+}
+enum Colour { RED = 0; GREEN = 1; BLUE = 5; }
+"""
 PROTO2 = """
 syntax = "proto2";
 message Old {
@@ -187,8 +197,8 @@ def records_of(schema: ProtobufSchema, indexes: tuple[int, ...], seed: int, coun
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize(
     ("text", "indexes"),
-    [(EVERYTHING, (0,)), (EVERYTHING, (1,)), (EVERYTHING, (1, 0)), (PROTO2, (0,))],
-    ids=["everything", "second message", "nested message", "proto2"],
+    [(FLAT, (0,)), (EVERYTHING, (0,)), (EVERYTHING, (1,)), (EVERYTHING, (1, 0)), (PROTO2, (0,))],
+    ids=["flat", "everything", "second message", "nested message", "proto2"],
 )
 def test_messages_become_what_the_converter_makes_of_them(text: str, indexes: tuple[int, ...], seed: int) -> None:
     schema = protobuf.parse(text)
@@ -197,10 +207,52 @@ def test_messages_become_what_the_converter_makes_of_them(text: str, indexes: tu
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_damaged_messages_are_bad_exactly_where_the_converter_says_so(seed: int) -> None:
-    schema = protobuf.parse(EVERYTHING)
+@pytest.mark.parametrize("text", [EVERYTHING, FLAT], ids=["everything", "flat"])
+def test_damaged_messages_are_bad_exactly_where_the_converter_says_so(text: str, seed: int) -> None:
+    schema = protobuf.parse(text)
     r = random.Random(seed)
-    records = [record[: r.randrange(len(record) + 1)] for record in records_of(schema, (0,), seed)]
+    records = [damaged(record, r) for record in records_of(schema, (0,), seed, count=100)]
+    assert_same(protobuf_reader(schema, (0,)).read(pa.array(records)), expected(schema, (0,), records))
+
+
+def damaged(record: bytes, r: random.Random) -> bytes:
+    place = r.randrange(len(record) + 1)
+    match r.randrange(6):
+        case 0:
+            return record[:place]
+        case 1:
+            return record[:place] + r.randbytes(1) + record[place + 1 :]
+        case 2:
+            return record + record
+        case 3:
+            return record[place:] + record[:place]
+        case 4:
+            return record + bytes([0xFA, 0x3E, 2]) + b"hi"
+        case _:
+            return record
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b"\x08" + b"\xff" * 9 + b"\x01",
+        b"\x08" + b"\xff" * 9 + b"\x03",
+        b"\x08" + b"\xff" * 10 + b"\x01",
+        b"\x08\x80\x80\x00",
+        b"\x10" + b"\xff" * 9 + b"\x01",
+        b"\x68\x02",
+        b"\x68\x80\x02",
+        b"\x72\x02\xff\xfe",
+        b"\x72\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+        b"\x80\x01\x07",
+        b"\x88\x00\x01",
+        b"\x0d\x01\x00\x00\x00",
+        b"",
+    ],
+)
+def test_unusual_numbers_are_what_protobuf_makes_of_them(record: bytes) -> None:
+    schema = protobuf.parse(FLAT)
+    records = [b"\x08\x01", record, b"\x08\x02"]
     assert_same(protobuf_reader(schema, (0,)).read(pa.array(records)), expected(schema, (0,), records))
 
 
