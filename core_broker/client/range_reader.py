@@ -28,8 +28,8 @@ _DEFAULTS: Final = {
     # The library's default is a pause of a whole second whenever enough is fetched.
     "fetch.queue.backoff.ms": "2",
     "fetch.error.backoff.ms": "100",
-    # Reading elsewhere begins only when the broker has answered what was asked last.
-    "fetch.wait.max.ms": "200",
+    # That nothing but markers of transactions is left in a range is known when a broker has waited this long for more.
+    "fetch.wait.max.ms": "100",
     "topic.metadata.propagation.max.ms": "500",
     "reconnect.backoff.max.ms": "1000",
     "group.id": "caudal-reader",
@@ -71,8 +71,10 @@ class RangeReader:
 
     def __init__(self, settings: ClientSettings, *, isolation_level: str) -> None:
         properties = {**_DEFAULTS, **settings.properties, **_NEEDED, "isolation.level": isolation_level}
+        self._configuration = replace(settings, properties=properties).configuration()
         with mapped():
-            self._consumer = confluent_kafka.Consumer(replace(settings, properties=properties).configuration())
+            self._consumer = confluent_kafka.Consumer(self._configuration)
+        self._is_new = True
         self._place: Place | None = None
         self._read_until = 0
         """All before this offset was given; what comes next, and waits in `_unread`, is at this offset or behind it."""
@@ -113,6 +115,12 @@ class RangeReader:
         self._unread.clear()
         self._place, self._read_until, self._seen_until = None, start, start
         with mapped():
+            if not self._is_new:
+                # One that is sent elsewhere waits until the broker has answered what was asked last, for a part of a
+                # second; a new one takes a few milliseconds.
+                self._consumer.close()
+                self._consumer = confluent_kafka.Consumer(self._configuration)
+            self._is_new = False
             self._consumer.assign([TopicPartition(*place, start)])
         self._place = place
 

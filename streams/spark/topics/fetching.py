@@ -90,7 +90,7 @@ def _pairs(row: object) -> list[dict[str, object]]:
 class _Kept:
     """Consumers that nobody uses now, the last used at the end: a few, and each for a while."""
 
-    count_max: int = 4
+    count_max: int = 8
     idle_seconds: float = 30.0
     _readers: dict[tuple[object, ...], tuple[RangeReader, float]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
