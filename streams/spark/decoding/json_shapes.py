@@ -11,17 +11,21 @@ from streams.spark.decoding import extraction
 from streams.spark.decoding.extraction import Extract, FieldExtract, Values
 
 Shape: TypeAlias = "str | ListShape | ObjectShape | None"
-"""One of the plain words, or what lists and objects hold; None says nothing."""
+"""One of the plain words, or what lists and objects hold; None says nothing. A `long` is an `int` no double holds."""
 
 _PLAIN: Final[Mapping[str, pa.DataType]] = {
     "bool": pa.bool_(),
     "int": pa.int64(),
+    "long": pa.int64(),
     "float": pa.float64(),
     "str": pa.string(),
 }
 
 
+_NUMBERS: Final[frozenset[Shape]] = frozenset({"int", "long", "float"})
 _INT64: Final = 1 << 63
+_DOUBLE: Final = 1 << 53
+"""Up to here, doubles hold every whole number."""
 
 
 class Contradiction(Exception):
@@ -52,11 +56,13 @@ def shape_of_all(values: Values) -> Shape:
     kinds.discard(type(None))
     if not kinds:
         return None
-    if kinds == {int, float}:
+    if kinds == {int, float} and not _has_long(values):
         return "float"
     if len(kinds) > 1:
         raise Contradiction
     kind = kinds.pop()
+    if kind is int:
+        return "long" if _has_long(values) else "int"
     if kind is dict:
         return _object_of_all([value for value in values if value is not None])
     if kind is list:
@@ -113,10 +119,16 @@ def _list_of_all(values: Values) -> pa.Array | None:
 
 
 def _numbers(values: Values) -> pa.Array:
-    """Whole numbers among others, even those that have more digits than a double."""
+    """Whole numbers among others, as far as doubles hold them."""
     if any(type(value) is int and not -_INT64 <= value < _INT64 for value in values):
         raise OverflowError
+    if _has_long(values):
+        raise Contradiction
     return pa.array([None if value is None else float(value) for value in values], type=pa.float64())
+
+
+def _has_long(values: Values) -> bool:
+    return any(type(value) is int and not -_DOUBLE <= value <= _DOUBLE for value in values)
 
 
 def shape_of(value: Any) -> Shape:
@@ -131,8 +143,8 @@ def merged_shape(first: Shape, second: Shape) -> Shape:
     if isinstance(first, str) or isinstance(second, str):
         if first == second:
             return first
-        if {first, second} == {"int", "float"}:
-            return "float"
+        if "int" in (first, second) and {first, second} <= _NUMBERS:
+            return second if first == "int" else first
         raise Contradiction
     if isinstance(first, ListShape) and isinstance(second, ListShape):
         return ListShape(merged_shape(first.items, second.items))

@@ -45,6 +45,14 @@ def test_documents_that_contradict_each_other_are_parts_of_different_types() -> 
     ]
 
 
+def test_a_whole_number_that_no_double_holds_is_no_double() -> None:
+    found = decoded(b'{"a":9007199254740993}', b'{"a":0.5}', b'{"a":1}', b'{"a":2.5}')
+    assert told(found) == [
+        ([0, 2], "struct<a: int64>", [{"a": 9007199254740993}, {"a": 1}]),
+        ([1, 3], "struct<a: double>", [{"a": 0.5}, {"a": 2.5}]),
+    ]
+
+
 def test_documents_that_are_no_objects_are_parts_of_their_own() -> None:
     found = decoded(b"1", b'"x"', b"2.5", b"[1]", b'{"a":1}')
     assert [(part.rows.tolist(), str(part.data.type)) for part in found.parts] == [
