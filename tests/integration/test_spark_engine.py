@@ -22,6 +22,7 @@ from streams.spark.engine.client import Engine
 from streams.spark.engine.messages import Answer, JobStatus
 from streams.spark.engine.wire import Channel
 from tests.support.admin import eventually
+from tests.support.command import Caudal
 from tests.support.service import REPOSITORY
 from tests.support.spark_engine import (
     QUICK,
@@ -180,6 +181,7 @@ def test_the_two_lines_of_the_readme_attach_a_notebook_that_sees_what_comes_afte
         assert notebook.stdout is not None
         assert notebook.stdout.readline() == "1\n"
         assert engine.call("sql", statement="SELECT * FROM notes")["rows"] == [[1]]
+        assert engine.call("info")["notebooks"] == 1
         engine.call("sql", statement="INSERT INTO notes VALUES (2), (3)")
         notebook.stdin.write("\n")
         notebook.stdin.flush()
@@ -317,6 +319,56 @@ def test_a_client_of_another_version_is_told_so(engine: Engine, settings: SparkS
     assert answer is not None
     assert answer.failure is not None
     assert "speaks version 1 of its protocol, the client 999" in answer.failure.message
+
+
+# --- the command line ---
+
+
+@pytest.fixture
+def caudal(engine: Engine, settings: SparkSettings, monkeypatch: pytest.MonkeyPatch) -> Caudal:
+    """The command, told in its environment which engine is meant."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("CAUDAL_SPARK_CAUDAL_DATA_DIR", str(settings.data_dir))
+    return Caudal(monkeypatch)
+
+
+def test_people_and_programs_read_the_same_rows(caudal: Caudal) -> None:
+    statement = "SELECT id, if(id = 1, NULL, 'x,y') AS name FROM range(5) ORDER BY id"
+    assert caudal("spark", "sql", statement, "--limit", "2").stdout.split() == [
+        "id", "name", "─" * 9, "0", "x,y", "1", "null",
+    ]  # fmt: skip
+    printed = caudal("spark", "sql", "-", "--csv", "--limit", "2", stdin=f"{statement};\n")
+    assert printed.stdout == 'id,name\n0,"x,y"\n1,\n'
+    assert "only the first 2 rows; see more with --limit" in printed.stderr
+    assert caudal.json("spark", "sql", statement)[:2] == [{"id": 0, "name": "x,y"}, {"id": 1, "name": None}]
+
+
+def test_a_table_is_looked_at_and_kept_up(caudal: Caudal, engine: Engine) -> None:
+    caudal("spark", "sql", "CREATE TABLE small (id BIGINT, at TIMESTAMP) USING parquet")
+    for number in range(3):
+        caudal("spark", "sql", f"INSERT INTO small VALUES ({number}, TIMESTAMP'2001-01-01 00:00:00')")
+    (listed,) = [table for table in caudal.json("spark", "tables") if table["name"] == "small"]
+    assert (listed["rows"], listed["files"]) == (3, 3)
+    assert "small" in caudal("spark", "tables").stdout
+    assert "timestamp" in caudal("spark", "describe", "small").stdout
+    assert "would be 3 files removed" in caudal("spark", "compact", "small", "--dry-run").stderr
+    assert caudal.json("spark", "compact", "small")["files_added"] == 1
+    assert caudal.json("spark", "sql", "SELECT count(*) AS n FROM small") == [{"n": 3}]
+    assert "3 rows removed" in caudal("spark", "expire", "small", "--older-than", "30d", "--column", "at").stderr
+
+
+def test_what_is_not_there_is_told_with_where_to_look(caudal: Caudal) -> None:
+    said = caudal("spark", "describe", "nothing", code=1).stderr
+    assert "[TABLE_OR_VIEW_NOT_FOUND] The table or view `nothing` cannot be found" in said
+    assert "caudal spark tables" in said
+
+
+def test_the_status_tells_where_notebooks_connect(caudal: Caudal, engine: Engine) -> None:
+    assert engine.info.connect_url is not None
+    assert engine.info.connect_url in caudal("spark", "status").stdout
+    found = caudal.json("spark", "status")
+    assert found["pid"] == engine.info.pid
+    assert found["memory_bytes"] > 100_000_000
 
 
 # --- life and death ---

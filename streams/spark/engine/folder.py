@@ -81,6 +81,10 @@ class FolderLock:
         self._file.write(f"{pid}\n")
         self._file.flush()
 
+    def fileno(self) -> int:
+        """The file that is locked; whoever inherits it holds the lock as well."""
+        return self._file.fileno()
+
     def release(self) -> None:
         """Give the lock back."""
         self._file.close()

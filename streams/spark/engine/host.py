@@ -47,12 +47,12 @@ _PAUSE_S: Final = 0.25
 def run(settings: SparkSettings, *, is_background: bool) -> int:
     """Be the engine of a folder until it is told to stop, or until nobody has needed it for a while (background)."""
     folder = EngineFolder(settings.data_dir).create()
-    keep_watch()
     lock = FolderLock.taken(folder)
     if lock is None:
         sys.stderr.write(f"an engine runs in {folder.path} already\n")
         return EXIT_TAKEN
     lock.sign(os.getpid())
+    keep_watch(lock.fileno())
     _log_to(folder, with_stderr=not is_background)
     with _signals() as told:
         try:

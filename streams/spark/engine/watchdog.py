@@ -17,12 +17,16 @@ _PAUSE_S: Final = 0.1
 _PROCESSES: Final = Path("/proc")
 
 
-def keep_watch() -> None:
-    """Start the watchdog of this process; called before any thread is started and anything is opened."""
+def keep_watch(lock: int) -> None:
+    """Start the watchdog of this process; called before any thread is started.
+
+    `lock` is the file by which this process has its folder: the watchdog holds it as well, until all is gone, so that
+    no other engine begins while a remainder of this one still works.
+    """
     mark = secrets.token_hex(16)
     reading, writing = os.pipe()
     if os.fork() == 0:
-        _watch(mark, reading, writing)
+        _watch(mark, reading, writing, lock=lock)
     os.close(reading)
     # Python's pipes are not inherited by programs that are started: the other end closes when this process ends.
     os.environ[MARK] = mark
@@ -32,35 +36,40 @@ def keep_watch() -> None:
 _kept: list[int] = []
 
 
-def _watch(mark: str, reading: int, writing: int) -> None:
+def _watch(mark: str, reading: int, writing: int, *, lock: int) -> None:
     """What the watchdog does: wait for the end of the engine, then for that of its children, and end what stays."""
     try:
         os.close(writing)
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        _leave_files(reading)
+        _leave_files({reading, lock})
         os.read(reading, 1)
         _end_what_stays(f"{MARK}={mark}".encode())
     finally:
         os._exit(0)
 
 
-def _leave_files(kept: int) -> None:
+def _leave_files(kept: set[int]) -> None:
     """Whoever reads the engine's output must see its end though the watchdog lives a little longer."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nothing, number)
-    os.closerange(3, kept)
-    os.closerange(kept + 1, 256)
+    for number in set(range(3, 256)) - kept:
+        os.closerange(number, number + 1)  # which does not mind what is not open
     os.chdir("/")
 
 
 def _end_what_stays(mark: bytes) -> None:
     deadline = time.monotonic() + _GRACE_S
-    while (left := _marked(mark)) and time.monotonic() < deadline:
+    while (left := _marked(mark)) and time.monotonic() < deadline + _GRACE_S:
+        if time.monotonic() >= deadline:
+            _kill(left)
         time.sleep(_PAUSE_S)
-    for pid in left:
+
+
+def _kill(pids: list[int]) -> None:
+    for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)
         except OSError:
