@@ -433,8 +433,7 @@ def test_rows_expire_by_their_time(
 def test_whole_partitions_expire(spark: SparkSession, tables: Tables, tmp_path: Path, name: str, format_: str) -> None:
     spec = _spec(name, format_, "day")
     _placed(tables, spec, tmp_path)
-    column = "day" if format_ == "parquet" else "_timestamp"
-    result = tables.expire(spec.name, DAY_MS, column=column)
+    result = tables.expire(spec.name, DAY_MS, column="day")
     assert result.rows_removed == 10
     assert _ids(spark, spec) == list(range(10, 20))
     if format_ == "parquet":

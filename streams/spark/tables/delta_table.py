@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 NATIVE_CLASS: Final = "io.delta.sql.DeltaSparkSessionExtension"
 _ATTEMPTS: Final = 10
+# Every commit reads the log from the last checkpoint on: with a commit a second that is worth one every few seconds.
+_CHECKPOINT_COMMITS: Final = "20"
 _SAFE_FOLDER: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_=.-/")
 _Result = TypeVar("_Result")
 
@@ -92,7 +94,11 @@ class DeltaTables:
         if entry is None:
             raise WrongOption("table", spec.name, "the name of a table, not of a view")
         DeltaTable.create(
-            delta_uri(entry.location), delta_schema(schema), mode="ignore", partition_by=list(spec.partition_by)
+            delta_uri(entry.location),
+            delta_schema(schema),
+            mode="ignore",
+            partition_by=list(spec.partition_by),
+            configuration={"delta.checkpointInterval": _CHECKPOINT_COMMITS},
         )
         self.renew_entry(entry)
 
@@ -114,24 +120,19 @@ class DeltaTables:
     def append(self, entry: CatalogEntry, files: Sequence[StagedFile], *, writer: str, batch: int) -> None:
         """Move files into the table's folder and commit them, once."""
         kept = [(index, file) for index, file in enumerate(files) if file.rows]
-        if not kept or is_done(self.handle(entry.location), writer, batch):
+        table = self.handle(entry.location)
+        if not kept or is_done(table, writer, batch):
             return
-        schema = arrow_schema(self.handle(entry.location))
-        partition_by = self.partition_by(entry)
+        schema = arrow_schema(table)
+        partition_by = table.metadata().partition_columns
         actions: list[AddAction | RemoveAction] = [
             self._placed(entry, file, partition_by, name=file_name(writer, batch, index), schema=schema)
             for index, file in kept
         ]
-        properties = commit_properties(writer, batch)
-
-        def commit() -> None:
-            table = self.handle(entry.location)
-            if not is_done(table, writer, batch):
-                table.create_write_transaction(
-                    actions, "append", table.schema(), list(partition_by), commit_properties=properties
-                )
-
-        retried(commit)
+        try:
+            _commit(table, actions, writer=writer, batch=batch)
+        except CommitFailedError:
+            retried(lambda: _commit(self.handle(entry.location), actions, writer=writer, batch=batch))
 
     def merge(
         self,
@@ -243,6 +244,13 @@ def is_done(table: DeltaTable, writer: str, batch: int) -> bool:
     """Does the log say that this batch was written?"""
     last = table.transaction_version(safe_writer(writer))
     return last is not None and last >= batch
+
+
+def _commit(table: DeltaTable, actions: list[AddAction | RemoveAction], *, writer: str, batch: int) -> None:
+    if not is_done(table, writer, batch):
+        columns = table.metadata().partition_columns
+        properties = commit_properties(writer, batch)
+        table.create_write_transaction(actions, "append", table.schema(), columns, commit_properties=properties)
 
 
 def commit_properties(writer: str, batch: int) -> CommitProperties:

@@ -81,8 +81,9 @@ class Older:
     def predicate(self) -> str:
         """A comparison with a literal of the column's type."""
         name = _quoted(self.column)
-        if pa.types.is_date(self.kind):
-            return f"{name} < DATE '{self._limit().isoformat()}'"
+        if pa.types.is_date(self.kind) or pa.types.is_string(self.kind):
+            day = f"'{self.before.astimezone(dt.UTC).date().isoformat()}'"
+            return f"{name} < {day}" if pa.types.is_string(self.kind) else f"{name} < DATE {day}"
         moment = self.before.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         return f"{name} < arrow_cast('{moment}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
