@@ -18,6 +18,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from streams.spark.topics.source import register
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 from tests.support.registry import RegistryProcess
@@ -223,14 +224,14 @@ def test_values_are_decoded_into_columns_and_bad_ones_told(
 ) -> None:
     create_topic(broker, name)
     fields: list[dict[str, Any]] = [{"name": "id", "type": "long"}]
-    client = SchemaRegistryClient({"url": registry.url})
     context = SerializationContext(name, MessageField.VALUE)
     added = [[], [{"name": "price", "type": ["null", "double"], "default": None}]]
-    for number, more in enumerate(added):
-        fields += more
-        schema = json.dumps({"type": "record", "name": "Order", "fields": fields})
-        value = AvroSerializer(client, schema)({"id": number, "price": 0.5}, context)
-        send(broker, name, value, partition=0)
+    with SchemaRegistryClient({"url": registry.url}) as client:
+        for number, more in enumerate(added):
+            fields += more
+            schema = json.dumps({"type": "record", "name": "Order", "fields": fields})
+            value = AvroSerializer(client, schema)({"id": number, "price": 0.5}, context)
+            send(broker, name, value, partition=0)
     send(broker, name, b"no Avro", None, partition=0)
     rows = batch_of(spark, broker, name, decode="avro", **{"schema.registry.url": registry.url})
     assert dict(rows.dtypes)["value"] == "struct<id:bigint,price:double>"
@@ -255,6 +256,8 @@ def test_every_session_knows_the_source_also_one_of_spark_connect(
     create_topic(broker, name)
     send(broker, name, b"seen")
     assert values(batch_of(spark.newSession(), broker, name)) == [b"seen"]
+    register(spark)  # What sessions need that others have started does no harm here.
+    assert values(batch_of(spark, broker, name)) == [b"seen"]
     notebook = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", _NOTEBOOK, f"sc://127.0.0.1:{connect_port}", broker.bootstrap, name],
         capture_output=True,

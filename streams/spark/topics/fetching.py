@@ -7,13 +7,14 @@ import atexit
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import pyarrow as pa
 
 from core_broker.client.range_reader import RangeReader, RecordColumns
+from core_broker.client.records import Header
 from streams.spark.topics.cluster import Cluster
 from streams.spark.topics.ranges import OffsetRange
 
@@ -56,11 +57,8 @@ def fetched(
             _arrow,
             reader.read(place, wanted.start, wanted.end, rows_max=rows_max, bytes_max=bytes_max, timeout_ms=timeout_ms),
         )
-    except GeneratorExit:
-        reader.close()  # Given up in the middle: what it fetched ahead is of no use to anybody.
-        raise
     except BaseException:
-        reader.close()
+        reader.close()  # It failed, or was given up in the middle: what it fetched ahead is of no use to anybody.
         raise
     _kept.give_back((*cluster.key, *place), reader)
 
@@ -82,8 +80,8 @@ def _arrow(columns: RecordColumns) -> RawBatch:
     )
 
 
-def _pairs(row: object) -> list[dict[str, object]]:
-    return [{"key": key, "value": value} for key, value in row]  # type: ignore[attr-defined]  # a row is a sequence
+def _pairs(row: Sequence[Header]) -> list[dict[str, str | bytes | None]]:
+    return [{"key": key, "value": value} for key, value in row]
 
 
 @dataclass

@@ -1,10 +1,20 @@
+import json
 import pickle
 
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.schema_registry.json_schema import JSONSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from streams.errors import WrongOption
 from streams.spark.topics.source import TopicSource
+from tests.support.admin import create_topic
+from tests.support.broker import BrokerProcess
+from tests.support.registry import RegistryProcess
 
 OPTIONS = {"kafka.bootstrap.servers": "nowhere:9092", "subscribe": "orders"}
 
@@ -54,3 +64,44 @@ def test_readers_travel() -> None:
     assert pickle.loads(pickle.dumps(reader)).options == reader.options
     batch = source.reader(source.schema())
     assert pickle.loads(pickle.dumps(batch)).options == batch.options
+
+
+def test_keys_and_values_are_decoded_each_by_their_schemas(
+    broker: BrokerProcess, registry: RegistryProcess, name: str
+) -> None:
+    create_topic(broker, name)
+    document = {"title": "Order", "type": "object", "properties": {"n": {"type": "integer"}}}
+    with SchemaRegistryClient({"url": registry.url}) as client:
+        key = AvroSerializer(client, '"string"')("k", SerializationContext(name, MessageField.KEY))
+        value = JSONSerializer(json.dumps(document), client)({"n": 5}, SerializationContext(name, MessageField.VALUE))
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for pair in ((key, value), (b"bad key", value), (key, b"bad value"), (b"bad key", b"bad value"), (None, None)):
+        producer.produce(name, key=pair[0], value=pair[1])
+    assert producer.flush(30) == 0
+    source = TopicSource(
+        {
+            "kafka.bootstrap.servers": broker.bootstrap,
+            "subscribe": name,
+            "decode": "registry",
+            "decodeKey": "avro",
+            "schema.registry.url": registry.url,
+        }
+    )
+    schema = source.schema()
+    assert (schema["key"].dataType, schema["value"].dataType) == (
+        StringType(),
+        StructType([StructField("n", LongType())]),
+    )
+    reader = pickle.loads(pickle.dumps(source.reader(schema)))
+    (rows,) = [batch for partition in reader.partitions() for batch in reader.read(partition)]
+    assert rows.schema == to_arrow_schema(schema, timezone="UTC")
+    found = rows.to_pydict()
+    assert found["key"] == ["k", None, "k", None, None]
+    assert found["value"] == [{"n": 5}, {"n": 5}, None, None, None]
+    assert found["_rawKey"] == [None, b"bad key", None, b"bad key", None]
+    assert found["_raw"] == [None, None, b"bad value", b"bad value", None]
+    errors = found["_error"]
+    assert (errors[0], errors[4]) == (None, None)
+    assert errors[1].startswith("key: ")
+    assert errors[2]
+    assert not errors[3].startswith("key: ")
