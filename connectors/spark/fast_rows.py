@@ -13,12 +13,14 @@ import pyarrow as pa
 from connect.api.errors import DataError
 from connect.remote.pipeline import ConverterChoice, RemotePipeline
 from connectors.spark.config import SparkSinkConfig
-from connectors.spark.metadata import column_name, place_columns, schema_id
+from connectors.spark.metadata import column_name, place_columns
 from connectors.spark.naming import TableNames
 from connectors.spark.raw_records import headers_of
 from connectors.spark.record_rows import key_columns, value_key_columns
 from connectors.spark.rows import DELETED, Columns, Rows, flat, merged
+from streams.errors import WrongOption
 from streams.spark.decoding.decoder import Decoded, Decoder, Part
+from streams.spark.decoding.frames import schema_ids
 from streams.spark.decoding.opening import open_decoder
 from streams.spark.decoding.spec import DecoderSpec, Format
 from streams.spark.topics.fetching import RawBatch
@@ -60,7 +62,10 @@ class FastRows:
             return None
         if pipeline.header_converter.name not in _HARMLESS_HEADERS:
             return None
-        return cls(config, names, key=open_decoder(key), value=open_decoder(value))
+        try:
+            return cls(config, names, key=open_decoder(key), value=open_decoder(value))
+        except WrongOption:
+            return None  # the converter may well know what it means
 
     def rows(self, raw: RawBatch, *, topic: str, partition: int) -> tuple[list[Rows], Indices]:
         """Rows of a batch of one partition, and which of its records are left."""
@@ -144,13 +149,8 @@ class FastRows:
         if "headers" in wanted:
             columns[column_name("headers")] = headers_of(raw)
         if "schema_id" in wanted:
-            columns[column_name("schema_id")] = schema_ids(raw.values)
+            columns[column_name("schema_id")] = schema_ids(raw.values).cast(pa.int32())
         return columns
-
-
-def schema_ids(values: pa.Array) -> pa.Array:
-    """The ids in front of values, null where there is none."""
-    return pa.array([schema_id(value.as_py()) for value in values], pa.int32())
 
 
 def _taken(part: Part, indices: Indices) -> pa.Array | None:
