@@ -403,7 +403,7 @@ def test_an_engine_in_the_foreground_stays_until_it_is_told_to_end(tmp_path: Pat
                 family = family_of(psutil.Process(process.pid))
                 engine.run("ticks", "ticking", {"file": str(notes)})
                 eventually(notes.exists)
-                process.send_signal(signal.SIGTERM)
+                process.send_signal(signal.SIGINT)
                 assert process.wait(30) == 0
             wait_until_gone(family)
             assert notes.read_text() == "started\nstopped\n"

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from core_broker.service import logs
-from core_broker.service.lifecycle import announce
+from core_broker.service.lifecycle import STOP_SIGNALS, announce
 from streams.errors import EngineUnavailable
 from streams.settings import SparkSettings
 from streams.spark.engine.calls import ConnectionCalls
@@ -54,16 +54,17 @@ def run(settings: SparkSettings, *, is_background: bool) -> int:
     lock.sign(os.getpid())
     keep_watch(lock.fileno())
     _log_to(folder, with_stderr=not is_background)
-    with _signals() as told:
-        try:
-            with _limited(settings.spark_caudal_start_timeout_ms / 1000):
-                host = Host(settings, folder, told)
-        except EngineUnavailable as error:
-            log.error("engine does not start", extra={"reason": str(error)})
-            return _leave(EXIT_FAILED)
-        announce("spark engine", host.endpoints())
-        code = host.live(idle_seconds=settings.spark_caudal_idle_timeout_ms / 1000 if is_background else None)
-    return _leave(code)
+    told = threading.Event()
+    heed_signals(told)
+    try:
+        with _limited(settings.spark_caudal_start_timeout_ms / 1000):
+            host = Host(settings, folder, told)
+    except EngineUnavailable as error:
+        log.error("engine does not start", extra={"reason": str(error)})
+        return _leave(EXIT_FAILED)
+    heed_signals(told)  # Spark has put a handler of its own in the place of ours
+    announce("spark engine", host.endpoints())
+    return _leave(host.live(idle_seconds=settings.spark_caudal_idle_timeout_ms / 1000 if is_background else None))
 
 
 class Host:
@@ -197,10 +198,8 @@ def _leave(code: int) -> int:
     os._exit(code)
 
 
-@contextmanager
-def _signals() -> Iterator[threading.Event]:
-    """Set when the process is asked to end; asked a second time, it ends at once."""
-    told = threading.Event()
+def heed_signals(told: threading.Event) -> None:
+    """Set the event when the process is asked to end; asked a second time, it ends at once."""
 
     def handle(number: int, _: object) -> None:
         if told.is_set():
@@ -209,10 +208,9 @@ def _signals() -> Iterator[threading.Event]:
         told.set()
         _end_at_last(128 + number)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOP_SIGNALS:
         signal.signal(number, handle)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    yield told
 
 
 def _end_at_last(code: int) -> None:
