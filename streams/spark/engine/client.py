@@ -31,7 +31,7 @@ from streams.spark.engine.messages import (
     Stop,
 )
 from streams.spark.engine.starting import open_channel, started_channel
-from streams.spark.engine.versions import digest_of, own_version
+from streams.spark.engine.versions import other_keys, own_version
 from streams.spark.engine.wire import BrokenMessage, Channel
 
 T = TypeVar("T")
@@ -66,8 +66,8 @@ class Engine:
         """
         folder = EngineFolder(settings.data_dir)
         engine = cls(started_channel(settings, told), folder)
-        if engine.info.settings != digest_of(settings):
-            told(f"the engine in {folder.path} was started with other settings; stop it to have them changed")
+        if keys := other_keys(settings, engine.info.settings):
+            told(f"the engine in {folder.path} was started with another {', '.join(keys)}: stop it to have yours")
         return engine
 
     @classmethod

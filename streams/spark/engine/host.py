@@ -28,7 +28,7 @@ from streams.spark.engine.operations import OPERATIONS
 from streams.spark.engine.registry import Registry
 from streams.spark.engine.server import Server
 from streams.spark.engine.session import PACKAGE_ROOT, Spark, open_notebook_sessions, start_spark
-from streams.spark.engine.versions import digest_of, own_version
+from streams.spark.engine.versions import digests_of, own_version
 from streams.spark.engine.watchdog import family_memory, keep_watch
 from streams.spark.java import find_java
 
@@ -153,14 +153,14 @@ class Host:
             connect_url=None if port is None else f"sc://{_url_host(self._settings.spark_caudal_connect_host)}:{port}",
             warehouse=self._settings.warehouse,
             log=str(self._folder.spark_log),
-            settings=digest_of(self._settings),
+            settings=digests_of(self._settings),
         )
 
     def _told_info(self, _: EnginePlace, __: dict[str, JSON]) -> JSON:
         """The operation `info`: what runs here, and how much it takes."""
         memory, processes = family_memory()
         return {
-            **msgspec.structs.asdict(self.info),
+            **{key: value for key, value in msgspec.structs.asdict(self.info).items() if key != "settings"},
             "uptime_seconds": time.monotonic() - self._began,
             "memory_bytes": memory,
             "processes": processes,

@@ -25,8 +25,8 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     connect_url: str | None
     warehouse: str
     log: str
-    settings: str
-    """A digest of what it was started with: clients can see that theirs are others."""
+    settings: dict[str, str]
+    """Digests of what it was started with: clients can see that theirs are others."""
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -73,7 +73,7 @@ class World:
         self.cancelled = threading.Event()
         self.info = EngineInfo(
             protocol=PROTOCOL, version="1", pid=1, spark_version="4", master="local", connect_url=None,
-            warehouse="/w", log="/l", settings="s",
+            warehouse="/w", log="/l", settings={},
         )  # fmt: skip
 
     def calls(self) -> Answers:
@@ -251,8 +251,8 @@ def test_a_socket_that_a_killed_engine_left_behind_is_replaced(tmp_path: Path, w
 def test_clients_are_told_when_the_engine_has_other_settings(tmp_path: Path, world: World) -> None:
     server = Server(tmp_path / "engine.sock", world)
     told: list[str] = []
-    Engine.connect(SparkSettings(spark_caudal_data_dir=str(tmp_path)), told=told.append).close()
-    assert told == [f"the engine in {tmp_path} was started with other settings; stop it to have them changed"]
+    Engine.connect(SparkSettings(spark_caudal_data_dir=str(tmp_path), spark_master="x"), told=told.append).close()
+    assert told == [f"the engine in {tmp_path} was started with another spark.master: stop it to have yours"]
     server.close()
 
 

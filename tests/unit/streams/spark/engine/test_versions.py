@@ -1,0 +1,28 @@
+import pytest
+
+from streams.settings import SparkSettings
+from streams.spark.engine.versions import digests_of, other_keys
+
+RUNNING = {"spark.driver.memory": "2g", "spark.executor.cores": "4", "spark.caudal.data.dir": "/engine"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "others"),
+    [
+        ({}, []),
+        ({"spark.caudal.data.dir": "/engine"}, []),
+        ({"spark.driver.memory": "2g", "spark.master": "local[*]"}, []),
+        ({"spark.caudal.idle.timeout.ms": "1000"}, []),
+        ({"spark.driver.memory": "3g", "spark.master": "yarn"}, ["spark.driver.memory", "spark.master"]),
+        ({"spark.executor.cores": "5"}, ["spark.executor.cores"]),
+        ({"spark.eventLog.enabled": "true"}, ["spark.eventLog.enabled"]),
+        ({"spark.caudal.warehouse.dir": "/elsewhere"}, ["spark.caudal.warehouse.dir"]),
+        ({"spark.caudal.warehouse.dir": "/engine/warehouse"}, []),
+    ],
+)
+def test_only_what_was_given_can_differ(wanted: dict[str, str], others: list[str]) -> None:
+    assert other_keys(SparkSettings.parse(wanted), digests_of(SparkSettings.parse(RUNNING))) == others
+
+
+def test_no_password_is_told() -> None:
+    assert "secret" not in str(digests_of(SparkSettings.parse({"spark.ssl.keyPassword": "secret"})))
