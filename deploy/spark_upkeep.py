@@ -26,8 +26,7 @@ EXPIRE_EPILOG = (
 )
 RELOAD_EPILOG = (
     "Examples:\n\ncaudal spark reload orders-to-spark --topic orders --partition 0 --from 1000 --to 2000\n\n"
-    "caudal spark reload orders-to-spark --topic orders --dry-run\n\n"
-    "Stop the connector first:  caudal connector stop orders-to-spark"
+    "The connector must run; it goes on with its own reading afterwards."
 )
 _SPANS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _SIZES: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -76,24 +75,17 @@ def reload(
     ],
     *,
     topic: Annotated[str, typer.Option("--topic", "-t", help="The topic to read again.")],
-    partition: Annotated[
-        int | None, typer.Option("--partition", "-p", min=0, help="One partition only.", show_default=False)
-    ] = None,
-    start: Annotated[
-        int | None, typer.Option("--from", metavar="OFFSET", min=0, help="First offset; not set: the first there is.")
-    ] = None,
-    end: Annotated[
-        int | None, typer.Option("--to", metavar="OFFSET", min=0, help="Offset to stop before; not set: no end.")
-    ] = None,
-    dry_run: DryRunOption = False,
+    partition: Annotated[int, typer.Option("--partition", "-p", min=0, help="Its partition.")],
+    start: Annotated[int, typer.Option("--from", metavar="OFFSET", min=0, help="The first offset.")],
+    end: Annotated[int, typer.Option("--to", metavar="OFFSET", min=1, help="The offset to stop before.")],
     output: OutputOption = Output.TABLE,
     config: SparkConfigOption = None,
     settings: SparkSetOption = None,
 ) -> None:
-    """Take a range of a topic out of its tables and read it again, with the schemas and settings of today."""
-    arguments: dict[str, Any] = {"connector": connector, "topic": topic, "dry_run": dry_run}
-    given = {"partition": partition, "start": start, "end": end}
-    arguments |= {key: value for key, value in given.items() if value is not None}
+    """Read a range of a topic again and replace its rows: decoded and transformed as the connector is set today."""
+    if start >= end:
+        raise typer.BadParameter(f"--from {start} must be before --to {end}", param_hint="--from")
+    arguments = {"connector": connector, "topic": topic, "partition": partition, "start": start, "end": end}
     _do("reload", arguments, config, settings, output=output)
 
 
@@ -135,7 +127,7 @@ def _tell(operation: str, result: Mapping[str, Any], *, is_dry: bool) -> None:
 
     told = [f"{value:,} {key.replace('_', ' ')}" for key, value in result.items() if _is_count(value) and value]
     text = ", ".join(told) or "nothing to do"
-    subject = escape(printable(str(result.get("table") or operation)))
+    subject = escape(printable(str(result.get("table", operation))))
     if is_dry:
         note(f"{subject}: would be {text}")
     else:

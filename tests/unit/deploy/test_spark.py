@@ -59,6 +59,7 @@ def test_a_missing_java_is_told_with_how_to_install_it(
         (["expire", "orders", "--older-than", "soon"], "'soon' is no age; write 30d, 2w, 12h, 90m or 60s"),
         (["compact", "orders", "--target-size", "big"], "'big' is no size; write 128m or 1g"),
         (["expire", "orders"], "--older-than"),
+        (["reload", "sink", "-t", "x", "-p", "0", "--from", "5", "--to", "5"], "--from 5 must be before --to 5"),
     ],
 )
 def test_what_cannot_work_is_told_before_anything_starts(
