@@ -26,6 +26,11 @@ from core_broker.client.records import OutgoingRecord
 from core_broker.client.settings import ClientSettings, Configuration
 
 _PAUSE_SECONDS = 0.1
+_DEFAULTS: Configuration = {
+    "linger.ms": 5,
+    # After a new bootstrap, the library sends a group's offsets to a coordinator that it has dismissed, for ever.
+    "metadata.recovery.strategy": "none",
+}
 
 
 class AbortNeeded(ClientError):
@@ -52,7 +57,7 @@ class TransactionalProducer:
         own: Configuration = {"transactional.id": transactional_id, "enable.idempotence": True, "acks": "all"}
         with mapped():
             self._producer = confluent_kafka.Producer(
-                {**settings.configuration({"linger.ms": 5, **(defaults or {})}), **own}
+                {**settings.configuration({**_DEFAULTS, **(defaults or {})}), **own}
             )
 
     def init(self) -> None:

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import confluent_kafka
 import pytest
@@ -8,6 +9,8 @@ from core_broker.client.errors import Fatal
 from core_broker.client.records import OutgoingRecord
 from core_broker.client.settings import ClientSettings
 from core_broker.client.transactional_producer import TransactionalProducer
+from tests.support.admin import create_topic
+from tests.support.broker import BrokerProcess
 
 Open = Callable[[], TransactionalProducer]
 
@@ -105,3 +108,18 @@ def test_a_group_that_is_committed_to_has_no_members_so_that_its_offsets_can_be_
     admin.set_group_offsets(name, {(topic, 0): 2})
     assert admin.group_offsets(name) == {(topic, 0): 2}
     assert admin.delete_groups([name]) == {name: None}
+
+
+def test_offsets_are_sent_again_once_a_broker_that_was_killed_is_back(tmp_path: Path, name: str) -> None:
+    with BrokerProcess(tmp_path) as broker:
+        create_topic(broker, name)
+        cluster = ClientSettings(bootstrap_servers=broker.bootstrap)
+        producer = TransactionalProducer(cluster, transactional_id=name)
+        producer.init()
+        for offset in (1, 2):
+            producer.begin()
+            producer.send_offsets(name, {(name, 0): offset})
+            producer.commit()
+            broker.restart(kill=True)
+        assert Admin(cluster).group_offsets(name) == {(name, 0): 2}
+        producer.close()
