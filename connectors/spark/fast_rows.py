@@ -48,8 +48,11 @@ Indices = np.ndarray[Any, np.dtype[np.int64]]
 class FastRows:
     """For the records of any topic; of one thread."""
 
-    def __init__(self, config: SparkSinkConfig, names: TableNames, *, key: Decoder, value: Decoder) -> None:
+    def __init__(
+        self, config: SparkSinkConfig, names: TableNames, *, key: Decoder, value: Decoder, is_guessed: bool = False
+    ) -> None:
         self._config = config
+        self._is_guessed = is_guessed
         self._names = names
         self._key = key
         self._value = value
@@ -63,7 +66,8 @@ class FastRows:
         if pipeline.header_converter.name not in _HARMLESS_HEADERS:
             return None
         try:
-            return cls(config, names, key=open_decoder(key), value=open_decoder(value))
+            is_guessed = value.format is Format.JSON
+            return cls(config, names, key=open_decoder(key), value=open_decoder(value), is_guessed=is_guessed)
         except WrongOption:
             return None  # the converter may well know what it means
 
@@ -128,7 +132,7 @@ class FastRows:
         columns = merged(own_key, value, told)
         if config.deletes:
             columns[DELETED] = pa.repeat(pa.scalar(data is None), len(indices))
-        return Rows(self._names.of(topic), columns, indices, tuple(own_key))
+        return Rows(self._names.of(topic), columns, indices, tuple(own_key), self._is_guessed and data is not None)
 
     def _told(self, metadata: Columns, key: pa.Array | None, indices: Indices, *, is_all: bool) -> Columns:
         """The metadata of some records, in the order that was asked for."""

@@ -108,18 +108,27 @@ class RangeWriter:
         self._take_letters(at_least=_LETTERS_MAX)
 
     def _write_records(self, batch: list[IncomingRecord]) -> None:
+        for rows in self._rows_of(batch):
+            self._stage(rows, batch.__getitem__)
+
+    def _rows_of(self, batch: list[IncomingRecord]) -> list[Rows]:
+        """Rows of records, one by one through converters and transforms."""
         records = self._pipeline.records(batch)
         raws = {(raw.topic, raw.partition, raw.offset): index for index, raw in enumerate(batch)}
 
         def refused(index: int, error: Exception) -> None:
             self._pipeline.refused(batch[index], error)
 
-        for rows in self._slow.of(records, raws, batch, refused=refused):
-            self._stage(rows, batch.__getitem__)
+        return self._slow.of(records, raws, batch, refused=refused)
 
     def _stage(self, rows: Rows, record: Callable[[int], IncomingRecord]) -> None:
         """Take rows, unless their table cannot."""
         reason = self._refused.get((rows.table, fingerprint(rows.schema))) if self._refused else None
+        if reason is not None and rows.is_guessed and len(rows.sources) > 1:
+            # Perhaps it was one of them alone that made this shape: each shall have its own.
+            for index in rows.sources:
+                self._write_records([record(int(index))])
+            return
         try:
             if reason is not None:
                 raise DataError(reason)

@@ -88,10 +88,13 @@ class RecordRows:
         records = [record for _, record in members]
         value = {} if shape.is_empty else self._value_columns(shape.value_schema, records)
         key = self._key_columns(shape, records, value)
+        is_guessed = shape.value_schema is None and not shape.is_empty
         columns = merged(key, value, self._metadata(members, batch))
         if self._config.deletes:
             columns[DELETED] = pa.array([record.value is None for record in records])
-        return Rows(shape.table, columns, np.array([source for source, _ in members], dtype=np.int64), tuple(key))
+        return Rows(
+            shape.table, columns, np.array([source for source, _ in members], dtype=np.int64), tuple(key), is_guessed
+        )
 
     def _value_columns(self, schema: Schema | None, records: Sequence[SinkRecord]) -> Columns:
         return flat(array_of(schema, [record.value for record in records]), self._config.value_column)

@@ -25,6 +25,8 @@ class Rows(NamedTuple):
     """Which record of the batch each row comes from."""
     keys: tuple[str, ...] = ()
     """The columns of the key, where there is one."""
+    is_guessed: bool = False
+    """Whether nothing but the values told the types: a row may have columns that only others of them need."""
 
     @property
     def schema(self) -> pa.Schema:

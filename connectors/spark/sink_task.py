@@ -9,6 +9,7 @@ from connect.api.config import Config
 from connect.api.engine import EngineContext, EngineFacts, EngineTask
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.spark.config import SparkSinkConfig
+from connectors.spark.failures import SinkFailure
 from connectors.spark.spec import JOB, SinkSpec
 from core_broker.service.settings import SettingsError
 from streams.errors import EngineError, EngineUnavailable, JavaMissing
@@ -56,7 +57,7 @@ class SparkSinkTask(EngineTask):
         self._count(status)
         if status.state == "failed":
             self._runs = False
-            raise ConnectError(status.error or "The query failed, and nobody told why")
+            raise ConnectError(_readable(status))
         if status.state == "ended":
             self._runs = False
             raise RetriableError("The query was ended by somebody else: it is started again")
@@ -126,6 +127,12 @@ class SparkSinkTask(EngineTask):
         topics = [name.removeprefix(_TOPIC) for name in status.counters if name.startswith(_TOPIC)]
         if topics:
             self.context.used(topics)
+
+
+def _readable(status: JobStatus) -> str:
+    """What a job failed with: of a sink's own failure only that, not the way by which it came here."""
+    trace = status.error or "The query failed, and nobody told why"
+    return trace.partition(f"{SinkFailure.__name__}: ")[2] or trace
 
 
 def engine_settings(facts: EngineFacts) -> SparkSettings:
