@@ -6,6 +6,7 @@ with Engine.connect(SparkSettings.read(file=None, environment=os.environ)) as en
 
 import itertools
 import threading
+import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Final, Self, TypeVar
@@ -38,10 +39,15 @@ T = TypeVar("T")
 
 _ANSWER_TIMEOUT_S: Final = 30.0
 _TAKE_OVER_TIMEOUT_S: Final = 150.0
+_PAUSE_S: Final = 0.1
 
 
 def _nobody(_: str) -> None:
     """Progress that nobody wants to read."""
+
+
+class _HungUp(EngineUnavailable):
+    """The engine ended the connection before it had begun."""
 
 
 class Engine:
@@ -65,7 +71,7 @@ class Engine:
         `told` gets lines of progress. Raises `EngineUnavailable` (or `JavaMissing`) with what to do.
         """
         folder = EngineFolder(settings.data_dir)
-        engine = cls(started_channel(settings, told), folder)
+        engine = cls._connected(settings, folder, told)
         if keys := other_keys(settings, engine.info.settings):
             told(f"the engine in {folder.path} was started with another {', '.join(keys)}: stop it to have yours")
         return engine
@@ -75,7 +81,22 @@ class Engine:
         """Connect to the engine if it runs; None when it does not."""
         folder = EngineFolder(settings.data_dir)
         channel = open_channel(folder)
-        return None if channel is None else cls(channel, folder)
+        try:
+            return None if channel is None else cls(channel, folder)
+        except _HungUp:
+            return None
+
+    @classmethod
+    def _connected(cls, settings: SparkSettings, folder: EngineFolder, told: Callable[[str], None]) -> Self:
+        deadline = time.monotonic() + settings.spark_caudal_start_timeout_ms / 1000
+        while True:
+            try:
+                return cls(started_channel(settings, told), folder)
+            except _HungUp:
+                # It was about to end, and does not take anybody any more: the next one will.
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_PAUSE_S)
 
     def call(self, operation: str, **arguments: JSON) -> JSON:
         """Carry out an operation and give its answer; raises `EngineError`, or `EngineUnavailable` when it is gone.
@@ -119,15 +140,19 @@ class Engine:
         try:
             self._channel.send(Request(number=0, action=Hello(protocol=PROTOCOL, version=own_version())))
             answer = self._channel.receive(Answer)
+        except ConnectionError:
+            answer = None
         except (OSError, BrokenMessage) as error:
             self.close()
             raise EngineUnavailable(f"The engine of {self._folder.path} does not answer: {error}") from error
-        if answer is None or answer.failure is not None:
+        if answer is None:
             self.close()
-            reason = answer.failure.message if answer and answer.failure else "it hung up"
+            raise _HungUp(f"The engine of {self._folder.path} hangs up on everybody; see its log {self._folder.log}")
+        if answer.failure is not None:
+            self.close()
             raise EngineUnavailable(
-                f"The engine of {self._folder.path} cannot be used: {reason}. It may be of another version of Caudal: "
-                "end it (caudal spark stop, or its process in engine.lock), and try again."
+                f"The engine of {self._folder.path} cannot be used: {answer.failure.message}. It is of another version "
+                f"of Caudal: end its process, which {self._folder.lock} names, and try again."
             )
         return msgspec.json.decode(answer.value, type=EngineInfo)
 

@@ -96,7 +96,7 @@ class Host:
         while not self._told.wait(_PAUSE_S):
             if idle_seconds is None or self._is_used():
                 unused_since = time.monotonic()
-            elif time.monotonic() - unused_since >= idle_seconds:
+            elif time.monotonic() - unused_since >= idle_seconds and self._server.close_unless_used():
                 log.info("nobody needs the engine any more", extra={"idle_seconds": idle_seconds})
                 break
         if self._is_dead:

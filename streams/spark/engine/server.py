@@ -80,7 +80,8 @@ class Server:
     def __init__(self, path: Path, services: Services) -> None:
         self._services = services
         self._connections: set[_Connection] = set()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._is_closed = False
         self._calls = ThreadPoolExecutor(max_workers=16, thread_name_prefix="call")
         self._controls = ThreadPoolExecutor(max_workers=16, thread_name_prefix="control")
         self._socket = _listening(path)
@@ -88,16 +89,23 @@ class Server:
 
     def connections(self) -> int:
         """How many are connected."""
-        with self._changed:
+        with self._lock:
             return len(self._connections)
+
+    def close_unless_used(self) -> bool:
+        """Take no more connections if there are none; whoever comes after this finds nobody and starts anew."""
+        with self._lock:
+            self._is_closed = not self._connections
+            return self._is_closed
 
     def close(self) -> None:
         """Take no more connections, and end those that are."""
+        with self._lock:
+            self._is_closed = True
+            connections = list(self._connections)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # closing alone would not wake the thread that accepts
         self._socket.close()
-        with self._changed:
-            connections = list(self._connections)
         for connection in connections:
             connection.hang_up()
         self._calls.shutdown(wait=False, cancel_futures=True)
@@ -105,13 +113,13 @@ class Server:
 
     def left(self, connection: "_Connection") -> None:
         """A connection has ended."""
-        with self._changed:
+        with self._lock:
             self._connections.discard(connection)
-            self._changed.notify_all()
 
     def submit(self, action: Action, work: Callable[[], None]) -> None:
         """Do the work of a request in a thread: those that may take long do not keep the others waiting."""
-        (self._calls if isinstance(action, Call) else self._controls).submit(work)
+        with contextlib.suppress(RuntimeError):  # the engine ends: whoever waits for the answer is hung up on
+            (self._calls if isinstance(action, Call) else self._controls).submit(work)
 
     def _accept(self) -> None:
         while True:
@@ -119,9 +127,9 @@ class Server:
                 peer, _ = self._socket.accept()
             except OSError:
                 return  # closed
-            with self._changed:
-                if len(self._connections) >= _CONNECTIONS_MAX:
-                    log.warning("too many connections", extra={"maximum": _CONNECTIONS_MAX})
+            with self._lock:
+                if self._is_closed or len(self._connections) >= _CONNECTIONS_MAX:
+                    log.warning("connection refused", extra={"connections": len(self._connections)})
                     peer.close()
                     continue
                 connection = _Connection(self, self._services, Channel(peer))

@@ -1,5 +1,6 @@
 """Server and client on a real socket, with services that need no Spark."""
 
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing_extensions import override
 from streams.errors import EngineError, EngineUnavailable
 from streams.settings import SparkSettings
 from streams.spark.engine.client import Engine
+from streams.spark.engine.folder import EngineFolder, FolderLock
 from streams.spark.engine.job import EnginePlace, Job
 from streams.spark.engine.jobs import Jobs, RunningJob
 from streams.spark.engine.messages import MESSAGE_BYTES_MAX, PROTOCOL, EngineInfo
@@ -260,3 +262,42 @@ def test_places_give_what_is_built_upon_their_session() -> None:
     session: Any = object()
     place = EnginePlace(session, SparkSettings())
     assert place.session is session
+
+
+def test_an_engine_of_another_version_is_refused_with_how_to_end_it(tmp_path: Path) -> None:
+    failure = b'{"number":0,"failure":{"kind":"OtherVersion","message":"this engine speaks version 7"}}'
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(str(tmp_path / "engine.sock"))
+        listening.listen()
+        threading.Thread(target=_answer_once, args=[listening, failure], daemon=True).start()
+        with pytest.raises(EngineUnavailable, match="speaks version 7. It is of another version of Caudal: end its"):
+            Engine.connect(SparkSettings(spark_caudal_data_dir=str(tmp_path)))
+
+
+def _answer_once(listening: socket.socket, body: bytes) -> None:
+    peer, _ = listening.accept()
+    with peer:
+        peer.recv(1000)
+        peer.sendall(len(body).to_bytes(4, "big") + body)
+
+
+def test_a_client_that_comes_while_an_engine_ends_waits_for_the_next_one(tmp_path: Path, world: World) -> None:
+    path = tmp_path / "engine.sock"
+    ending = Server(path, world)
+    assert ending.close_unless_used()
+    settings = SparkSettings(spark_caudal_data_dir=str(tmp_path))
+    lock = FolderLock.taken(EngineFolder(tmp_path))  # so that the client starts no engine itself
+    assert lock is not None
+    assert Engine.running(settings) is None
+    found: list[Engine] = []
+    waiting = threading.Thread(target=lambda: found.append(Engine.connect(settings)), daemon=True)
+    waiting.start()
+    ending.close()
+    following = Server(path, world)
+    waiting.join(10)
+    assert [engine.info for engine in found] == [world.info]
+    assert not following.close_unless_used()
+    found[0].close()
+    eventually(following.close_unless_used)
+    following.close()
+    lock.release()
