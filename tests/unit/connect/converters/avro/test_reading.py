@@ -447,3 +447,9 @@ def test_values_without_a_schema_are_kept(value: Any) -> None:
 def test_a_value_without_a_schema_and_of_no_known_type_is_refused() -> None:
     with pytest.raises(DataError, match="type object cannot be written without a schema"):
         anything_of([object()])
+
+
+@pytest.mark.parametrize("stored", [b"\x01", b"\x80\xf0\xb2\x52"], ids=["before midnight", "the day after"])
+def test_a_time_that_is_of_no_day_is_refused(stored: bytes) -> None:
+    with pytest.raises(DataError, match="Time values must use a number of milliseconds"):
+        read({"type": "int", "logicalType": "time-millis"}, stored)
