@@ -10,11 +10,11 @@ JAVA_CLIENTS := 2.8.2 3.9.1 4.3.0
 KAFKA_CONNECT := 4.1.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-all test-java run bench docs format lock clean
+.PHONY: help setup check test test-all test-java test-spark-jars run bench docs format lock clean
 
 help: ## Show this help
 	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[36mmake %-9s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[36mmake %-15s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nFirst time here?   make run     (sets everything up, starts the services, sends records through them)\n\n'
 
 setup: $(STAMP) ## Make everything that is needed to run and test (quick the second time)
@@ -47,7 +47,12 @@ test-java: setup ## Run the tests with Kafka's own Java clients (fetches them wi
 	CAUDAL_JAVA_CLIENTS=$(CURDIR)/$(VENV)/java CAUDAL_KAFKA_CONNECT=$(CURDIR)/$(VENV)/java/connect \
 		$(BIN)/python -m pytest tests/conformance/test_java_clients.py tests/conformance/test_connect_real.py
 
-run: setup ## Start broker, registry, REST proxy and Connect, send records through them (ONCE=1 ends after it)
+test-spark-jars: setup ## Run the tests beside Spark's own Kafka connector (fetches it with Maven)
+	mvn -q -B -f tests/support/java/spark.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(VENV)/java/spark
+	CAUDAL_SPARK_JARS=$(CURDIR)/$(VENV)/java/spark \
+		$(BIN)/python -m pytest tests/integration/test_spark_kafka_connector.py
+
+run: setup ## Start broker, registry, REST proxy, Connect and Spark, send records through them (ONCE=1 ends after it)
 	@$(BIN)/python -m deploy.demo
 
 bench: setup ## Measure throughput, latency, start time and memory beside this machine's limits
