@@ -2,6 +2,7 @@
 
 import datetime as dt
 import decimal
+import hashlib
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -340,6 +341,22 @@ def test_columns_without_a_type_come_when_they_have_one(
     tables.append(spec, [staged(tmp_path, [{"id": 1}], unknown)], writer="w", batch=0)
     tables.evolve(spec, [pa.schema([("later", pa.string())])])
     assert [tuple(row) for row in spark.table(spec.name).collect()] == [(1, None)]
+
+
+def test_spark_learns_that_a_table_has_grown_large(
+    spark: SparkSession, tables: Tables, tmp_path: Path, name: str
+) -> None:
+    spec = _spec(name)
+    _filled(tables, spec, tmp_path, batches=1)
+    # Hive notes the size of a table whose columns change, and never again.
+    tables.evolve(spec, [pa.schema([("n", pa.int32())])])
+    rows = [{"id": number, "v": hashlib.sha512(str(number).encode()).hexdigest()} for number in range(10_000)]
+    for batch in range(1, 9):
+        tables.append(spec, [staged(tmp_path, rows, ROW)], writer="w", batch=batch)
+    bytes_ = next(info.bytes for info in tables.tables() if info.name == spec.name)
+    plan = spark.table(spec.name)._jdf.queryExecution().optimizedPlan()
+    assert bytes_ > 5 << 20
+    assert plan.stats().sizeInBytes() > bytes_ / 3
 
 
 def test_compaction_leaves_what_its_writer_may_look_for(

@@ -36,6 +36,8 @@ class CatalogEntry(msgspec.Struct, frozen=True, kw_only=True):
     fields: list[dict[str, Any]]
     """Columns in Spark's JSON."""
     partition_by: tuple[str, ...]
+    size_believed: int | None = None
+    """Bytes that Spark plans joins by; None when it looks at the files instead."""
     source: dict[str, str] = {}
     """What the entry tells our data source; nothing for formats that Spark reads itself."""
 
@@ -71,6 +73,7 @@ class Catalog:
             location=self._jvm.org.apache.hadoop.fs.Path(table.location()).toString(),
             fields=fields,
             partition_by=tuple(partition_by.split("\n")) if partition_by else (),
+            size_believed=None if table.stats().isEmpty() else int(table.stats().get().sizeInBytes()),
             source={key: value for key, value in metadata.items() if key in (LOCATION_KEY, PUSHDOWN_KEY)},
         )
 
@@ -130,6 +133,10 @@ class Catalog:
     def drop_partition(self, name: str, partition: Mapping[str, str | None]) -> None:
         """Forget a partition."""
         self._session.sql(f"ALTER TABLE {sql_name(name)} DROP IF EXISTS PARTITION {_partition_clause(partition)}")
+
+    def measure(self, name: str) -> None:
+        """Let Spark know how large a table has become, for its plans."""
+        self._session.sql(f"ANALYZE TABLE {sql_name(name)} COMPUTE STATISTICS NOSCAN")
 
     def refresh(self, name: str) -> None:
         """Let this session list the table's files anew; other sessions do by themselves after a second."""

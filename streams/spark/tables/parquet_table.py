@@ -1,15 +1,19 @@
 """Parquet tables of Spark's catalog: their columns grow, files become part of them by a rename."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import pyarrow as pa
 
 from streams.spark.files import Files, joined
 from streams.spark.tables.catalog import Catalog, CatalogEntry
 from streams.spark.tables.fitting import fitting_path, must_be_rewritten
-from streams.spark.tables.layout import file_name, partition_of, partition_path
+from streams.spark.tables.layout import data_files, file_name, partition_of, partition_path
 from streams.spark.tables.model import StagedFile, TableSpec
 from streams.spark.tables.parquet_files import conformed_batches, write_batches
+
+# Spark broadcasts tables of up to 10 MB.
+_SMALL_BYTES: Final = 2 << 20
 
 
 class ParquetTables:
@@ -19,6 +23,8 @@ class ParquetTables:
         self._catalog = catalog
         self._files = files
         self._partitions: dict[str, set[str]] = {}
+        self._sizes: dict[str, int] = {}
+        self._measured: dict[str, int] = {}
 
     def schema(self, entry: CatalogEntry) -> pa.Schema:
         """The table's columns."""
@@ -32,7 +38,8 @@ class ParquetTables:
         """Add a table."""
         columns = ordered(schema, spec.partition_by)
         self._catalog.create(spec, columns, partition_by=spec.partition_by, location=spec.location)
-        self._partitions.pop(spec.name, None)
+        for known in (self._partitions, self._sizes, self._measured):
+            known.pop(spec.name, None)
 
     def change(self, entry: CatalogEntry, schema: pa.Schema) -> None:
         """Add columns and widen types. Old files stay: Spark's readers widen while they read."""
@@ -62,6 +69,8 @@ class ParquetTables:
         if entry.partition_by:
             self._register(entry, list(folders))
         self._catalog.refresh(entry.name)
+        if entry.size_believed is not None:
+            self._measure(entry, sum(file.size for file in files))
 
     def forget(self, name: str) -> None:
         """Ask the catalog again what partitions there are."""
@@ -77,6 +86,17 @@ class ParquetTables:
             self._files.delete(file.path)
         else:
             self._files.move(file.path, target)
+
+    def _measure(self, entry: CatalogEntry, added: int) -> None:
+        """Correct the size that Hive notes at every change of columns, or Spark would broadcast what grew large."""
+        if entry.name not in self._sizes:
+            self._sizes[entry.name] = sum(file.size for file in data_files(self._files, entry.location))
+        else:
+            self._sizes[entry.name] += added
+        believed = max(entry.size_believed or 0, self._measured.get(entry.name, 0), _SMALL_BYTES)
+        if self._sizes[entry.name] > 2 * believed:
+            self._catalog.measure(entry.name)
+            self._measured[entry.name] = self._sizes[entry.name]
 
     def _register(self, entry: CatalogEntry, folders: Sequence[str]) -> None:
         known = self._partitions.get(entry.name)
