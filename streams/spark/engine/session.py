@@ -122,11 +122,20 @@ def _open_session(folder: EngineFolder) -> "SparkSession":
         session = SparkSession.builder.getOrCreate()
         log.info("opening the catalog")
         session.sql("SHOW DATABASES").collect()
+        has_sources = _looks_for_sources(session)
     except Exception as error:
         from streams.spark.engine.failures import readable
 
         raise EngineUnavailable(f"Spark does not start: {readable(error)}; see {folder.spark_log}") from error
+    if not has_sources:
+        raise EngineUnavailable(f"Spark does not find Caudal's data sources; see {folder.spark_log}")
     return session
+
+
+def _looks_for_sources(session: "SparkSession") -> bool:
+    """Let Spark look for data sources now: it does so once, and if its helper dies meanwhile, it has none for ever."""
+    java: Any = session._jsparkSession  # noqa: SLF001
+    return bool(java.sessionState().dataSourceManager().dataSourceExists("caudal"))
 
 
 def _free_port(settings: SparkSettings) -> int | None:
