@@ -44,6 +44,7 @@ NOTHING = {"transforms": "n", "transforms.n.type": "InsertHeader", "transforms.n
 """A transform: with it, records take the slow way."""
 AVRO = "io.confluent.connect.avro.AvroConverter"
 TEXT = "org.apache.kafka.connect.storage.StringConverter"
+JSON = "org.apache.kafka.connect.json.JsonConverter"
 DEAD = {"errors.tolerance": "all", "errors.deadletterqueue.topic.name": "letters"}
 
 
@@ -154,7 +155,7 @@ def test_the_fast_way_and_the_slow_one_write_columns_of_the_same_types(
 
 def test_a_bad_record_ends_a_sink_that_tolerates_none(broker: BrokerProcess, name: str, tmp_path: Path) -> None:
     sent(broker, name, [(b"k", b"{"), (b"k", b"{}")])
-    config = {"value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": "false"}
+    config = {"value.converter": JSON, "value.converter.schemas.enable": "false"}
     with pytest.raises(ToleranceExceeded) as raised:
         written(broker, name, tmp_path, 2, config)
     assert raised.value.__cause__ is not None

@@ -23,8 +23,8 @@ Read = Callable[[bytes, int], Value]
 Change = Callable[[Any], Value]
 
 _KEPT: Final = frozenset({("int", "date"), ("long", "timestamp-millis")})
-"""Logical types that the library reads. Decimals it would round to their precision, and it refuses some scales; of a time
-before midnight or after the day it would make another one."""
+"""Logical types that the library reads. Decimals it would round to their precision, and it refuses some scales; of a
+time before midnight or after the day it would make another one."""
 
 
 def reading(root: AvroType, schema: Schema | None, config: AvroConfig) -> Read:

@@ -32,7 +32,11 @@ def spark_configuration(
         "spark.sql.metadataCacheTTLSeconds": "1",
         # Hive on Derby cannot choose partitions by some types, dates among them: Spark then does it itself.
         "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
+        # Types of columns grow as schemas do; Hive would forbid it.
+        "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        # Delta tables that are read through Python skip files by it.
+        "spark.sql.python.filterPushdown.enabled": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": settings.warehouse,
         "spark.ui.enabled": "false",

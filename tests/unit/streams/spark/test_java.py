@@ -40,12 +40,12 @@ def test_without_java_home_it_is_looked_for_on_the_path(tmp_path: Path) -> None:
     [
         ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "is Java 11; Spark needs Java 17 or newer"),
         (
-            'case "$1" in --add*) echo "Unrecognized option: $1" >&2; exit 1;; esac; echo \'java version "1.8.0_402"\' >&2',
+            """case "$1" in --add*) echo "Unknown: $1" >&2; exit 1;; esac; echo 'java version "1.8.0_402"' >&2""",
             "is Java 8; Spark needs Java 17 or newer",
         ),
         (
-            'case "$1" in --add*) echo "Module jdk.incubator.vector not found" >&2; exit 1;; esac; '
-            "echo 'openjdk version \"21.0.1\"' >&2",
+            """case "$1" in --add*) echo "Module jdk.incubator.vector not found" >&2; exit 1;; esac
+            echo 'openjdk version "21.0.1"' >&2""",
             "is Java 21, but Spark cannot run on it: it lacks the module jdk.incubator.vector",
         ),
         ("echo hello", "does not tell its version; it said: hello"),
