@@ -139,9 +139,7 @@ def test_key_headers_and_schema_id_are_kept_when_wanted() -> None:
 def test_headers_after_transforms_are_bytes_again() -> None:
     config = SparkSinkConfig.parse({"metadata.columns": "headers"})
     changed = record(1, {"id": 1}, headers=(Header("n", 5), Header("b", True), Header("x", None)))
-    raw = IncomingRecord(
-        topic="orders", partition=3, offset=1, timestamp_ms=0, timestamp_type="", key=None, value=None
-    )
+    raw = IncomingRecord(topic="orders", partition=3, offset=1, timestamp_ms=0, timestamp_type="", key=None, value=None)
     maker = RecordRows(config, TableNames(config.table, {}), has_transforms=True)
     (rows,) = maker.of([changed], {("orders", 3, 1): 0}, [raw], refused=lambda *_: None)
     assert listed(rows)[0]["_headers"] == [
