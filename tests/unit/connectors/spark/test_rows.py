@@ -107,7 +107,8 @@ def rows_of(options: dict[str, str], records: list[SinkRecord]) -> tuple[list[Ro
 
 
 def listed(rows: Rows) -> list[dict[str, Any]]:
-    return pa.table(rows.columns).to_pylist()
+    found: list[dict[str, Any]] = pa.table(rows.columns).to_pylist()
+    return found
 
 
 def test_a_record_is_a_row_with_its_place() -> None:
