@@ -24,6 +24,7 @@ from connectors.spark.entries import Counted, Entry, WrittenLetters, WrittenRang
 from connectors.spark.letters import read
 from connectors.spark.range_writer import RangeWriter, close_opened
 from connectors.spark.spec import SinkFolders, SinkSpec
+from streams.spark.decoding import opening
 from streams.spark.topics.cluster import Cluster
 from streams.spark.topics.fetching import close_kept
 from streams.spark.topics.ranges import OffsetRange
@@ -54,6 +55,7 @@ def _closed() -> Iterator[None]:
     yield
     close_opened()
     close_kept()
+    opening.close_opened()
 
 
 def sent(broker: BrokerProcess, topic: str, records: Sequence[tuple[bytes | None, bytes | None]]) -> None:

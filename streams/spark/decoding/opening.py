@@ -1,5 +1,6 @@
 """Decoders by their descriptions, opened once per process: connections and schemas are not worth having twice."""
 
+import atexit
 import os
 
 from schema_registry.client.settings import InvalidSettings
@@ -24,6 +25,17 @@ def open_decoder(spec: DecoderSpec) -> Decoder:
             _open.clear()
         found = _open[key] = _new(spec)
     return found
+
+
+def close_opened() -> None:
+    """Close the decoders of this process; of a fork's parent they are not its own."""
+    for (process, _), decoder in list(_open.items()):
+        if process == os.getpid() and isinstance(decoder, RegistryDecoder):
+            decoder.close()
+    _open.clear()
+
+
+atexit.register(close_opened)
 
 
 def _new(spec: DecoderSpec) -> Decoder:
