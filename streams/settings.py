@@ -41,7 +41,7 @@ class SparkSettings(Settings):
         "spark.sql.warehouse.dir": "use spark.caudal.warehouse.dir",
     }
 
-    spark_caudal_data_dir: str = setting(STRING, default="data/spark", check=not_empty())
+    spark_caudal_data_dir: str = setting(STRING, default="caudal-spark", check=not_empty())
     """Folder of the engine: its socket, lock, metastore, state of queries and logs. One engine runs per folder, and
     everybody who names the same folder shares it."""
     spark_caudal_warehouse_dir: str = setting(STRING, default="")
