@@ -127,7 +127,7 @@ def python_without_us(folder: Path) -> Path:
     ours = next(path for path in sys.path if path.endswith("site-packages"))
     (packages / "others.pth").write_text(ours + "\n")  # Files *.pth over there are not read: nor that which names us.
     python = folder / "bin" / "python"
-    command = [python, "-E", "-c", "import pyarrow, connect"]
+    command = [str(python), "-E", "-c", "import pyarrow, connect"]
     check = subprocess.run(command, capture_output=True, check=False, cwd=folder)
     assert b"No module named 'connect'" in check.stderr, check.stderr
     return python

@@ -95,6 +95,7 @@ class ConfluentSender:
                 "bootstrap.servers": bootstrap,
                 "enable.idempotence": True,
                 "linger.ms": 5,
+                "log_level": 0,
                 "partitioner": "murmur2_random",  # As the REST proxy and all of Java: a key is in one partition.
             }
         )
