@@ -8,7 +8,7 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from core_broker.client.errors import ClientError, Fatal, Retriable, from_kafka, mapped
+from core_broker.client.errors import ClientError, Fatal, Retriable, from_kafka, from_queueing, mapped
 from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import ClientSettings, Configuration
 
@@ -62,7 +62,7 @@ class AsyncProducer:
             except BufferError:
                 request.refuse(index, Retriable("too many records are on their way to the cluster"))
             except KafkaException as exception:
-                request.refuse(index, from_kafka(exception.args[0]))
+                request.refuse(index, from_queueing(exception.args[0], record.topic))
         self._hurry()
         request.settle_if_done()
         return request.future

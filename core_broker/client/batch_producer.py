@@ -7,7 +7,7 @@ from functools import partial
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from core_broker.client.errors import ClientError, Fatal, from_kafka, mapped
+from core_broker.client.errors import ClientError, Fatal, from_kafka, from_queueing, mapped
 from core_broker.client.records import OutgoingRecord
 from core_broker.client.settings import ClientSettings, Configuration
 
@@ -32,6 +32,10 @@ class Batch:
     def is_complete(self) -> bool:
         """Whether the fate of every record is known."""
         return self.left == 0
+
+    def _refused(self, index: int, error: ClientError) -> None:
+        self.left -= 1
+        self.failures.append((index, error))
 
     def _told(self, index: int, error: KafkaError | None, message: Message) -> None:
         self.left -= 1
@@ -78,7 +82,7 @@ class BatchProducer:
         except BufferError:
             return False
         except KafkaException as exception:
-            batch._told(index, exception.args[0], None)  # type: ignore[arg-type]  # there is no message
+            batch._refused(index, from_queueing(exception.args[0], record.topic))
         return True
 
     def poll(self, timeout_seconds: float = 0.0) -> None:

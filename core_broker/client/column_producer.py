@@ -8,7 +8,7 @@ from typing import Final
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from core_broker.client.errors import ClientError, Unreachable, from_kafka, mapped
+from core_broker.client.errors import ClientError, Unreachable, from_kafka, from_queueing, mapped
 from core_broker.client.records import Header
 from core_broker.client.settings import ClientSettings, Configuration
 
@@ -86,7 +86,7 @@ class ColumnProducer:
                 self._producer.poll(_FULL_SECONDS)
                 self._check()
             except KafkaException as exception:
-                raise NotSent(topic, from_kafka(exception.args[0])) from exception
+                raise NotSent(topic, from_queueing(exception.args[0], topic)) from exception
 
     def flush(self) -> None:
         """Wait until all that was sent is written; raises NotSent."""

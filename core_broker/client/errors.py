@@ -10,9 +10,10 @@ ClientError
 └── Fatal             this client cannot go on: make a new one
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -58,6 +59,8 @@ _PLAINER = {
 }
 """What the library says in words that only those understand who wrote it."""
 _PASSING = frozenset(int(code) for code in ErrorCode if code.retriable)
+_TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
+"""What Kafka lets topics be called."""
 
 
 class ClientError(Exception):
@@ -99,6 +102,17 @@ class Fatal(ClientError):
 def from_kafka(error: KafkaError) -> ClientError:
     """The library's error as ours."""
     return _kind(error)(_PLAINER.get(error.code()) or error.str(), code=error.code())
+
+
+def from_queueing(error: KafkaError, topic: str) -> ClientError:
+    """The library's error of a record that it did not even queue, as ours.
+
+    Once the cluster has said that no topic may have this name, the library says only that it does not know the topic;
+    and the cluster may be quicker than the very first record.
+    """
+    if error.code() == KafkaError._UNKNOWN_TOPIC and not _TOPIC_NAME.fullmatch(topic):
+        return Rejected(f"no topic may be called {topic[:300]!r}", code=KafkaError.TOPIC_EXCEPTION)
+    return from_kafka(error)
 
 
 def from_code(code: int, message: str | None) -> ClientError:

@@ -2,7 +2,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from core_broker.client import errors
-from core_broker.client.errors import ClientError, from_kafka, mapped
+from core_broker.client.errors import ClientError, from_kafka, from_queueing, mapped
 from core_broker.errors import ErrorCode
 
 
@@ -25,6 +25,25 @@ def test_error_is_grouped_by_what_the_caller_does(code: int, kind: type[ClientEr
     error = from_kafka(KafkaError(code))
     assert type(error) is kind
     assert error.code == code
+
+
+@pytest.mark.parametrize(
+    "topic,kind",
+    [
+        ("orders.v1_a-b", errors.NotFound),
+        ("a" * 249, errors.NotFound),
+        ("...", errors.NotFound),
+        ("a" * 250, errors.Rejected),
+        ("a/b", errors.Rejected),
+        ("", errors.Rejected),
+        (".", errors.Rejected),
+        ("..", errors.Rejected),
+        ("é", errors.Rejected),
+        ("a\n", errors.Rejected),
+    ],
+)
+def test_an_unknown_topic_is_not_found_only_if_there_may_be_one(topic: str, kind: type[ClientError]) -> None:
+    assert type(from_queueing(KafkaError(KafkaError._UNKNOWN_TOPIC), topic)) is kind
 
 
 def test_fatal_and_retriable_flags_of_the_library_are_kept() -> None:
