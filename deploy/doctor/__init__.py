@@ -1,0 +1,1 @@
+"""`caudal doctor`: looks at the machine, the environment and the running platform, and says what to do next."""

@@ -1,0 +1,160 @@
+"""What flows through the running platform: the cluster, schemas, connectors, dead letters, and Spark."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from deploy.doctor.finding import Finding, note, ok, problem, warning
+from deploy.doctor.surroundings import Surroundings
+from deploy.traces import summary
+
+if TYPE_CHECKING:
+    from core_broker.client.admin import Admin
+
+_ANSWER_SECONDS: Final = 4.0
+_LETTERS_KEY: Final = "errors.deadletterqueue.topic.name"
+
+
+def cluster(surroundings: Surroundings) -> Iterator[Finding]:
+    """Does the broker serve a client as others would be?"""
+    from core_broker.client.errors import ClientError
+
+    endpoint = _endpoint(surroundings, "broker")
+    if endpoint is None:
+        return
+    try:
+        admin = _admin(endpoint)
+        found, topics = admin.cluster(), admin.all_topics()
+    except ClientError as error:
+        yield problem("Cluster", f"a client gets no answer at {endpoint}: {error}", "see why:  caudal logs broker")
+        return
+    partitions = [partition for topic in topics for partition in topic.partitions]
+    leaderless = sum(partition.leader < 0 for partition in partitions)
+    shown = f"{found.cluster_id} at {endpoint}: {len(topics)} topics, {len(partitions)} partitions"
+    if leaderless:
+        yield problem("Cluster", f"{shown}, {leaderless} of them without a leader", "see why:  caudal logs broker")
+    else:
+        yield ok("Cluster", shown)
+
+
+def registry(surroundings: Surroundings) -> Iterator[Finding]:
+    """Does the registry find its schemas?"""
+    from deploy.registry_options import registry_client
+    from schema_registry.client.errors import ClientError
+
+    endpoint = _endpoint(surroundings, "registry")
+    if endpoint is None:
+        return
+    try:
+        with registry_client(endpoint, None, None, None, _ANSWER_SECONDS) as client:
+            subjects = client.subjects()
+    except ClientError as error:
+        yield problem("Schemas", f"the registry does not list them: {error}", "see why:  caudal logs registry")
+    else:
+        yield ok("Schemas", f"{len(subjects)} subjects at {endpoint}")
+
+
+def connectors(surroundings: Surroundings) -> Iterator[Finding]:
+    """Do all connectors and their tasks run?"""
+    listed = list(_connectors(surroundings))
+    failed = [finding for name, connector in listed for finding in _failures(name, connector["status"])]
+    yield from failed
+    if listed and not failed:
+        states = [connector["status"]["connector"]["state"] for _, connector in listed]
+        counts = ", ".join(f"{states.count(state)} {state.lower()}" for state in sorted(set(states)))
+        yield ok("Connectors", counts)
+
+
+def dead_letters(surroundings: Surroundings) -> Iterator[Finding]:
+    """Are there records that connectors could not take?"""
+    endpoint = _endpoint(surroundings, "broker")
+    wanted = {
+        name: topic for name, item in _connectors(surroundings) if (topic := item["info"]["config"].get(_LETTERS_KEY))
+    }
+    if endpoint is None or not wanted:
+        return
+    counts = _records_in(_admin(endpoint), set(wanted.values()))
+    for name, topic in wanted.items():
+        if counts.get(topic):
+            step = f"see which, where and why:  caudal dlq list {name}"
+            yield note(f"Dead letters: {name}", f"{counts[topic]:,} in {topic}, those sent again among them", step)
+
+
+def spark(surroundings: Surroundings) -> Iterator[Finding]:
+    """Does Spark run, and do its jobs?"""
+    from streams.errors import EngineUnavailable
+    from streams.settings import SparkSettings
+    from streams.spark.engine.client import Engine
+    from streams.spark.engine.folder import EngineFolder
+
+    if surroundings.platform is None or surroundings.platform.spark is None:
+        return
+    settings = SparkSettings.parse({"spark.caudal.data.dir": surroundings.platform.spark.data_dir})
+    folder = EngineFolder(settings.data_dir)
+    try:
+        engine = Engine.running(settings)
+    except EngineUnavailable as error:
+        yield problem("Spark", str(error), f"see its log:  {folder.log}")
+        return
+    if engine is None:
+        is_starting = folder.lock.exists() and folder.is_locked()
+        yield note(
+            "Spark", f"it starts or ends in {folder.path}" if is_starting else "does not run; starts when needed"
+        )
+        return
+    with engine:
+        info: dict[str, Any] = engine.call("info")
+    yield ok("Spark", f"{info['spark_version']} on {info['master']}, process {info['pid']}, {info['connect_url']}")
+    for name, job in sorted(info["jobs"].items()):
+        if job["state"].lower() == "failed":
+            yield problem(f"Spark: {name}", "its query has failed", f"see why:  caudal connector status {name} --trace")
+
+
+def _failures(name: str, status: Mapping[str, Any]) -> Iterator[Finding]:
+    parts = [("", status["connector"]), *((f", task {task['id']}", task) for task in status["tasks"])]
+    for which, part in parts:
+        if part["state"] == "FAILED":
+            reason = summary(part.get("trace")) or "no reason is told"
+            steps = (f"see all of it:  caudal connector status {name} --trace", _again(name))
+            yield problem(f"Connector: {name}{which}", f"failed: {reason}", *steps)
+        elif part["state"] == "UNASSIGNED":
+            yield warning(f"Connector: {name}{which}", "nobody carries it", "see whether a worker is missing")
+
+
+def _again(name: str) -> str:
+    return f"when it is repaired:  caudal connector restart {name} --tasks --only-failed"
+
+
+def _connectors(surroundings: Surroundings) -> Iterator[tuple[str, dict[str, Any]]]:
+    from deploy.connect_client import ConnectClient
+
+    endpoint = _endpoint(surroundings, "connect")
+    if endpoint is not None:
+        with ConnectClient(endpoint, timeout_seconds=_ANSWER_SECONDS) as client:
+            yield from sorted(client.connectors().items())
+
+
+def _records_in(admin: "Admin", topics: set[str]) -> dict[str, int]:
+    """How many records topics hold; a topic that is not there yet is left out."""
+    known = admin.topic_names()
+    places = [(topic, index) for topic in topics if topic in known for index in range(known[topic])]
+    first, end = admin.offsets(places, "earliest"), admin.offsets(places, "latest")
+    counts: dict[str, int] = {}
+    for topic, index in places:
+        counts[topic] = counts.get(topic, 0) + end[topic, index] - first[topic, index]
+    return counts
+
+
+def _admin(endpoint: str) -> "Admin":
+    from core_broker.client.admin import Admin
+    from deploy.options import client_settings
+
+    return Admin(client_settings(endpoint, None, None, _ANSWER_SECONDS))
+
+
+def _endpoint(surroundings: Surroundings, name: str) -> str | None:
+    """Where a service of the platform is, or the one that it uses instead; None when there is neither."""
+    platform = surroundings.platform
+    if platform is None:
+        return None
+    service = platform.services.get(name)
+    return service.endpoint if service else platform.elsewhere.get(name)

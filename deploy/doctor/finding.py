@@ -1,0 +1,45 @@
+"""What a check tells: how it stands, what was found, and what to do about it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """How bad it is; only a problem makes the command fail."""
+
+    OK = "ok"
+    NOTE = "note"
+    """Neither good nor bad: worth knowing."""
+    WARNING = "warning"
+    """It works now, and may not later, or not for everything."""
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that a check has seen."""
+
+    level: Level
+    subject: str
+    found: str
+    next_steps: tuple[str, ...] = ()
+
+
+def ok(subject: str, found: str) -> Finding:
+    """As it should be."""
+    return Finding(level=Level.OK, subject=subject, found=found)
+
+
+def note(subject: str, found: str, *next_steps: str) -> Finding:
+    """Worth knowing."""
+    return Finding(level=Level.NOTE, subject=subject, found=found, next_steps=next_steps)
+
+
+def warning(subject: str, found: str, *next_steps: str) -> Finding:
+    """May become a problem."""
+    return Finding(level=Level.WARNING, subject=subject, found=found, next_steps=next_steps)
+
+
+def problem(subject: str, found: str, *next_steps: str) -> Finding:
+    """Something does not work."""
+    return Finding(level=Level.PROBLEM, subject=subject, found=found, next_steps=next_steps)

@@ -1,0 +1,92 @@
+"""The data folder: whether it can be written, on what it lies, and how much room there is."""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from deploy.doctor.finding import Finding, ok, problem, warning
+from deploy.doctor.sizes import GB, size
+from deploy.doctor.surroundings import Surroundings
+from deploy.launcher.preflight import DISK_FREE_MIN_BYTES
+
+_FREE_WANTED: Final = 5 * GB
+"""Some segments of topics, each of which may grow to a gigabyte, and Spark's tables."""
+_INODES_WANTED: Final = 20_000
+_ELSEWHERE: Final = "put the data elsewhere:  --data DIR  (or set CAUDAL_DATA)"
+_NETWORK: Final = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs")
+_VOLATILE: Final = {
+    "tmpfs": "it is in memory: all data is gone after a restart of the machine",
+    "ramfs": "it is in memory: all data is gone after a restart of the machine",
+    "overlay": "it is the layer of a container: all data is gone with the container",
+}
+
+
+def writable(surroundings: Surroundings) -> Iterator[Finding]:
+    """Can data be written where it is to be?"""
+    data = surroundings.data
+    place = nearest(data)
+    if not place.is_dir():
+        yield problem("Data folder", f"{data} cannot be made: {place} is no folder", _ELSEWHERE)
+        return
+    try:
+        with tempfile.TemporaryFile(dir=place) as probe:
+            probe.write(b"caudal")
+            probe.flush()
+            os.fsync(probe.fileno())
+    except OSError as error:
+        yield problem("Data folder", f"{place} cannot be written: {error.strerror or error}", _ELSEWHERE)
+        return
+    found = f"{data}" if place == data else f"{data}, to be made at the first start"
+    yield _on_filesystem(found, filesystem_of(place, Path("/proc/self/mountinfo").read_text(encoding="utf-8")))
+
+
+def room(surroundings: Surroundings) -> Iterator[Finding]:
+    """Is there room for records, tables and logs?"""
+    place = nearest(surroundings.data)
+    found = os.statvfs(place)
+    free, total = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+    shown = f"{size(free)} of {size(total)} free at {place}"
+    if free < DISK_FREE_MIN_BYTES:
+        wanted = f"the platform starts with at least {size(DISK_FREE_MIN_BYTES)}"
+        yield problem("Disk", f"{shown}; {wanted}", "make room there", _ELSEWHERE)
+    elif free < _FREE_WANTED:
+        yield warning(
+            "Disk", f"{shown}; one segment of a topic may take 1 GB", "give topics a retention.bytes", _ELSEWHERE
+        )
+    elif found.f_files and found.f_favail < _INODES_WANTED:
+        yield warning("Disk", f"{shown}, but only {found.f_favail:,} more files can be made", _ELSEWHERE)
+    else:
+        yield ok("Disk", shown)
+
+
+def nearest(path: Path) -> Path:
+    """The path itself, or the nearest of its parents that exists."""
+    absolute = path.absolute()
+    return next((parent for parent in (absolute, *absolute.parents) if parent.exists()), absolute)
+
+
+def filesystem_of(place: Path, mounts: str) -> str:
+    """The type of the filesystem that a folder lies on, by the lines of mountinfo; empty when it is not told."""
+    best, kind = "", ""
+    for line in mounts.splitlines():
+        before, separator, after = line.partition(" - ")
+        fields = before.split()
+        if not separator or len(fields) < 5:
+            continue
+        point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[4])
+        # Later mounts lie over earlier ones at the same point.
+        if place.resolve().is_relative_to(point) and len(point) >= len(best):
+            best, kind = point, after.split()[0]
+    return kind
+
+
+def _on_filesystem(found: str, kind: str) -> Finding:
+    if kind in _NETWORK:
+        reason = "locks and forced writes over a network are not to be relied on"
+        return warning("Data folder", f"{found}, on {kind}: {reason}", _ELSEWHERE)
+    if kind in _VOLATILE:
+        return warning("Data folder", f"{found}, on {kind}: {_VOLATILE[kind]}", _ELSEWHERE)
+    return ok("Data folder", f"{found}, on {kind or 'an unknown filesystem'}")

@@ -1,0 +1,131 @@
+"""The machine: memory, open files, the clock, and tools that are of use beside us."""
+
+import importlib.metadata
+import os
+import re
+import resource
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from deploy.doctor.finding import Finding, note, ok, problem, warning
+from deploy.doctor.sizes import GB, MB, size
+from deploy.doctor.surroundings import Surroundings
+
+_PLATFORM_BYTES: Final = 700 * MB
+"""Broker, registry, REST proxy, Connect and launcher together, with some room."""
+_SPARK_BYTES: Final = 2 * GB
+"""Spark's Java with its gigabyte of objects, and the Python processes beside it."""
+_FILES_MIN: Final = 1024
+_FILES_WANTED: Final = 4096
+_YEARS: Final = range(2025, 2100)
+_CGROUP: Final = Path("/sys/fs/cgroup")
+_TOOLS: Final = {
+    "kcat": ("kcat", "a small Kafka client for the shell", "kcat"),
+    "redis-server": ("Redis", "carries tasks to other machines (executor=celery)", "redis-server"),
+    "postgres": ("PostgreSQL", "lets several registries work side by side", "postgresql"),
+    "mariadbd": ("MariaDB", "one of the databases that connectors read and write", "mariadb-server"),
+}
+_TOOL_FOLDERS: Final = "/usr/sbin:/usr/local/sbin:/sbin"
+"""Where servers are that are not on everybody's path; PostgreSQL has a folder for each version beside it."""
+
+
+def memory(surroundings: Surroundings) -> Iterator[Finding]:
+    """Is there memory for the platform, and for Spark?"""
+    total, available = memory_bytes(Path("/proc/meminfo").read_text(encoding="ascii"), _cgroup_left())
+    found = f"{size(available)} of {size(total)} free"
+    if surroundings.platform is not None:
+        yield note("Memory", f"{found}, beside the platform that runs")
+    elif available < _PLATFORM_BYTES:
+        yield problem("Memory", f"{found}; the platform takes about {size(_PLATFORM_BYTES)}", "end other programs")
+    elif available < _PLATFORM_BYTES + _SPARK_BYTES:
+        yield warning(
+            "Memory",
+            f"{found}; enough without Spark, which takes about {size(_SPARK_BYTES)} more",
+            "give Spark less:  --set spark.driver.memory=512m  for caudal connect, or end other programs",
+        )
+    else:
+        yield ok(
+            "Memory", f"{found}; the platform takes about {size(_PLATFORM_BYTES)}, Spark {size(_SPARK_BYTES)} more"
+        )
+
+
+def memory_bytes(text: str, cgroup: tuple[int, int] | None) -> tuple[int, int]:
+    """Total and available memory from /proc/meminfo, or what a container is allowed, if that is less."""
+    lines = {name: int(kilobytes) * 1024 for name, kilobytes in re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE)}
+    total, available = lines["MemTotal"], lines.get("MemAvailable", lines.get("MemFree", 0))
+    if cgroup is None:
+        return total, available
+    return min(total, cgroup[0]), min(available, cgroup[1])
+
+
+def open_files(_: Surroundings) -> Iterator[Finding]:
+    """May a process open as many files as a broker needs?"""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= _FILES_WANTED:
+        yield ok("Open files", f"{soft:,} for each process" if soft != resource.RLIM_INFINITY else "without limit")
+        return
+    reason = "a broker keeps some open for each partition, and one for each connection"
+    raised = f"raise it:  ulimit -n {_most_files(hard)}  in the shell that starts the platform"
+    told = warning if soft >= _FILES_MIN else problem
+    yield told("Open files", f"only {soft:,} for each process; {reason}", raised)
+
+
+def clock(surroundings: Surroundings) -> Iterator[Finding]:
+    """Can the machine's clock be right? Retention and timestamps go by it."""
+    now = datetime.fromtimestamp(surroundings.clock.now_ms() / 1000, tz=UTC)
+    shown = now.strftime("%Y-%m-%d %H:%M UTC")
+    repair = "set the clock, or let it be set:  timedatectl set-ntp true"
+    made = _installed_at()
+    if now.year not in _YEARS:
+        yield problem("Clock", f"{shown}; records would be deleted too early or never", repair)
+    elif made is not None and now < made:
+        yield warning("Clock", f"{shown}, which is before Caudal was installed here ({made:%Y-%m-%d %H:%M})", repair)
+    else:
+        yield ok("Clock", shown)
+
+
+def tools(surroundings: Surroundings) -> Iterator[Finding]:
+    """Which servers and tools are there that Caudal can use and does not need?"""
+    there, missing = [], []
+    for program, (name, purpose, package) in _TOOLS.items():
+        if _is_there(program, surroundings.environment.get("PATH", "")):
+            there.append(name)
+        else:
+            missing.append(f"{name} ({purpose}): package {package}")
+    steps = [f"if you want it, {line}" for line in missing]
+    yield note("Optional tools", f"there: {', '.join(there)}" if there else "none of them is there", *steps)
+
+
+def _most_files(hard: int) -> int:
+    return 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
+
+
+def _installed_at() -> datetime | None:
+    """When our distribution was put here; a clock that is behind is seen by it."""
+    for file in importlib.metadata.files("caudal") or ():
+        if file.name == "METADATA":
+            return datetime.fromtimestamp(Path(str(file.locate())).stat().st_mtime, tz=UTC)
+    return None
+
+
+def _is_there(program: str, path: str) -> bool:
+    if shutil.which(program, path=f"{path}{os.pathsep}{_TOOL_FOLDERS}"):
+        return True
+    return program == "postgres" and any(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+
+
+def _cgroup_left() -> tuple[int, int] | None:
+    """What a container may use, and what of it is left; None when nothing limits it."""
+    try:
+        limit = (_CGROUP / "memory.max").read_text(encoding="ascii").strip()
+        used = int((_CGROUP / "memory.current").read_text(encoding="ascii"))
+        cached = re.search(r"^inactive_file (\d+)", (_CGROUP / "memory.stat").read_text(encoding="ascii"), re.MULTILINE)
+    except (OSError, ValueError):
+        return None
+    if not limit.isdigit():
+        return None
+    spare = int(cached[1]) if cached else 0
+    return int(limit), max(0, int(limit) - used + spare)

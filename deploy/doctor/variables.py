@@ -1,0 +1,106 @@
+"""Variables of the environment that services read: what has an effect, what would be refused, what nobody knows."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from core_broker.service.properties import from_environment
+from core_broker.service.settings import Problem, SettingsError
+from deploy.doctor.finding import Finding, note, ok, problem, warning
+from deploy.doctor.surroundings import Surroundings
+from deploy.stack import BROKER, CONNECT, REGISTRY, REST_PROXY, Service
+
+if TYPE_CHECKING:
+    from core_broker.service.settings import ServiceSettings
+
+_OURS: Final = "CAUDAL_"
+_SPARK: Final = "CAUDAL_SPARK_"
+_KNOWN: Final = ("CAUDAL_BOOTSTRAP", "CAUDAL_REGISTRY", "CAUDAL_REGISTRY_USER", "CAUDAL_CONNECT", "CAUDAL_DATA")
+"""What the tools read."""
+
+
+def variables(surroundings: Surroundings) -> Iterator[Finding]:
+    """Which variables change the services and the tools, and which ones would keep them from starting?"""
+    found = [
+        *(finding for service in (BROKER, REGISTRY, REST_PROXY, CONNECT) for finding in _of(service, surroundings)),
+        *_of_spark(surroundings.environment),
+        *_of_tools(surroundings.environment),
+    ]
+    yield from found or [ok("Variables", "none that changes a service or a tool")]
+
+
+def _of(service: Service, surroundings: Surroundings) -> Iterator[Finding]:
+    names = _names_by_key(surroundings.environment, service.environment_prefix)
+    values = from_environment(surroundings.environment, service.environment_prefix)
+    settings = _settings_of(service)
+    refused: tuple[Problem, ...] = ()
+    try:
+        settings.parse(values)
+    except SettingsError as error:
+        refused = error.problems
+    yield from (_refusal(service.name, names, item, f"see {service.settings_page}") for item in refused)
+    ignored = settings.ignored(values)
+    for key, reason in ignored.items():
+        yield note(names[key], f"{service.name}: accepted without effect: {reason}")
+    effective = [names[key] for key in values if key not in {*ignored, *(item.key for item in refused)}]
+    if effective:
+        yield note(f"Variables: {service.name}", f"{', '.join(sorted(effective))} change its settings")
+
+
+def _of_spark(environment: Mapping[str, str]) -> Iterator[Finding]:
+    from streams.settings import ENVIRONMENT_PREFIX, SparkSettings
+
+    given = {name: value for name, value in environment.items() if name.startswith(_SPARK)}
+    names = _names_by_key(given, ENVIRONMENT_PREFIX)
+    refused: tuple[Problem, ...] = ()
+    try:
+        SparkSettings.read(file=None, environment=given)
+    except SettingsError as error:
+        refused = error.problems
+    yield from (_refusal("caudal spark", names, item, "see streams/SETTINGS.md") for item in refused)
+    effective = [name for key, name in names.items() if key not in {item.key for item in refused}]
+    if effective:
+        yield note("Variables: spark", f"{', '.join(sorted(effective))} change what  caudal spark  starts and asks")
+
+
+def _of_tools(environment: Mapping[str, str]) -> Iterator[Finding]:
+    given = [name for name in environment if name.startswith(_OURS) and not name.startswith(_SPARK)]
+    known = sorted(name for name in given if name in _KNOWN)
+    if known:
+        shown = ", ".join(name if name.endswith("_USER") else f"{name}={environment[name]}" for name in known)
+        yield note("Variables: tools", f"{shown}: where the tools look when no option says it")
+    for name in sorted(set(given) - set(known)):
+        close = difflib.get_close_matches(name, _KNOWN, n=1)
+        steps = [f"did you mean {close[0]}?"] if close else [f"there are {', '.join(_KNOWN)} and {_SPARK}..."]
+        yield warning(name, "nobody reads it", *steps)
+
+
+def _refusal(reader: str, names: Mapping[str, str], refused: Problem, where: str) -> Finding:
+    name = names.get(refused.key, refused.key)
+    return problem(name, f"{reader} would not start: {refused}", f"unset {name}, or set it right: {where}")
+
+
+def _names_by_key(environment: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """The variable behind each setting."""
+    return {key: name for name in environment for key in from_environment({name: ""}, prefix)}
+
+
+def _settings_of(service: Service) -> "type[ServiceSettings]":
+    """Imported when asked for: a tool that looks at one thing need not load all services' settings."""
+    match service.name:
+        case "broker":
+            from core_broker.settings import BrokerSettings
+
+            return BrokerSettings
+        case "registry":
+            from schema_registry.settings import RegistrySettings
+
+            return RegistrySettings
+        case "rest-proxy":
+            from rest_proxy.settings import ProxySettings
+
+            return ProxySettings
+        case _:
+            from connect.settings import ConnectSettings
+
+            return ConnectSettings
