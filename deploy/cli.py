@@ -79,6 +79,7 @@ def application() -> "typer.Typer":
         spark_upkeep,
         topics,
     )
+    from deploy.launcher import up
 
     app = typer.Typer(
         no_args_is_help=True,
@@ -88,6 +89,7 @@ def application() -> "typer.Typer":
         help="An event platform that Kafka's ecosystem cannot tell from the real thing.",
         epilog="First steps:  caudal broker  then  caudal topic produce hello world  and  caudal topic consume hello",
     )
+    app.command(name="up", rich_help_panel="Platform", epilog=up.EPILOG)(up.up)
     app.command(name="broker", rich_help_panel="Services", epilog=service_help.BROKER_EPILOG)(service_help.broker)
     app.command(name="registry", rich_help_panel="Services", epilog=service_help.REGISTRY_EPILOG)(service_help.registry)
     app.command(name="rest-proxy", rich_help_panel="Services", epilog=service_help.REST_PROXY_EPILOG)(

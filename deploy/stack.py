@@ -5,6 +5,7 @@ Told once, here. The launcher, the compose files, the chart, the units and the s
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 
@@ -76,6 +77,7 @@ STACK: Final = (BROKER, REGISTRY, REST_PROXY, CONNECT)
 BY_NAME: Final = {service.name: service for service in STACK}
 SPARK_CONNECT_PORT: Final = 15002
 """Spark is no service of its own: Connect starts it on first need, and notebooks find it here."""
+_NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,21 +94,29 @@ class Place:
     metrics_port: int | None = None
 
 
-def settings_of(name: str, places: Mapping[str, Place]) -> dict[str, str]:
-    """The settings that make a service of the stack work beside the others, wherever they stand."""
+def settings_of(name: str, places: Mapping[str, Place], *, elsewhere: Mapping[str, str] = _NOWHERE) -> dict[str, str]:
+    """The settings that make a service of the stack work beside the others, wherever they stand.
+
+    `elsewhere` has the addresses of those that are not ours: `broker` as host:port (or several), `registry` as a URL.
+    """
     place = places[name]
     shared = {"listeners": f"{BY_NAME[name].protocol}://{place.bind}:{place.port}"}
     match name:
         case "broker":
-            return {**shared, **_broker(place, places)}
+            return {**shared, **_broker(place, places, elsewhere)}
         case "registry":
             return {**shared, "database.url": f"sqlite:///{place.data}/registry.db"}
         case "rest-proxy":
-            return {**shared, **_upstream(places), "state.dir": place.data}
+            return {
+                **shared,
+                "bootstrap.servers": _bootstrap(places, elsewhere),
+                "schema.registry.url": url("registry", places, elsewhere=elsewhere),
+                "state.dir": place.data,
+            }
         case "connect":
             return {
                 **shared,
-                "bootstrap.servers": _bootstrap(places),
+                "bootstrap.servers": _bootstrap(places, elsewhere),
                 "rest.advertised.host.name": place.host,
                 "spark.caudal.data.dir": place.data,
             }
@@ -114,23 +124,21 @@ def settings_of(name: str, places: Mapping[str, Place]) -> dict[str, str]:
             raise KeyError(name)
 
 
-def url(name: str, places: Mapping[str, Place]) -> str:
+def url(name: str, places: Mapping[str, Place], *, elsewhere: Mapping[str, str] = _NOWHERE) -> str:
     """Where an HTTP service is reached by the others."""
-    return f"http://{places[name].host}:{places[name].port}"
+    return elsewhere[name] if name in elsewhere else f"http://{places[name].host}:{places[name].port}"
 
 
-def _broker(place: Place, places: Mapping[str, Place]) -> dict[str, str]:
-    chosen = {"log.dirs": place.data}
+def _broker(place: Place, places: Mapping[str, Place], elsewhere: Mapping[str, str]) -> dict[str, str]:
+    # By default a new group waits 3 s for more members; Kafka's own sample configuration turns that off, too.
+    chosen = {"log.dirs": place.data, "group.initial.rebalance.delay.ms": "0"}
     if place.metrics_port is not None:
         chosen["metrics.listener"] = f"http://{place.bind}:{place.metrics_port}"
-    if "registry" in places:
-        chosen["confluent.schema.registry.url"] = url("registry", places)  # asked by guarded topics alone
+    if "registry" in places or "registry" in elsewhere:
+        # Asked by guarded topics alone.
+        chosen["confluent.schema.registry.url"] = url("registry", places, elsewhere=elsewhere)
     return chosen
 
 
-def _upstream(places: Mapping[str, Place]) -> dict[str, str]:
-    return {"bootstrap.servers": _bootstrap(places), "schema.registry.url": url("registry", places)}
-
-
-def _bootstrap(places: Mapping[str, Place]) -> str:
-    return f"{places['broker'].host}:{places['broker'].port}"
+def _bootstrap(places: Mapping[str, Place], elsewhere: Mapping[str, str]) -> str:
+    return elsewhere["broker"] if "broker" in elsewhere else f"{places['broker'].host}:{places['broker'].port}"

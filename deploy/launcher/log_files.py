@@ -1,0 +1,88 @@
+"""Log files that cannot fill a disk: a file is closed at a size, and few old ones are kept."""
+
+import io
+from collections import deque
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Final
+
+from typing_extensions import override
+
+LOG_BYTES_MAX: Final = 50 << 20
+OLD_FILES: Final = 2
+_TAIL_LINES: Final = 40
+_TAIL_LINE_BYTES_MAX: Final = 2_000
+
+
+class LogFile:
+    """One log: `NAME.log`, and older ones beside it as `NAME.log.1`, `NAME.log.2`; its last lines are remembered."""
+
+    def __init__(self, path: Path, *, bytes_max: int = LOG_BYTES_MAX) -> None:
+        self.path = path
+        self._bytes_max = bytes_max
+        self._tail: deque[bytes] = deque(maxlen=_TAIL_LINES)
+        self._unfinished = b""
+        self._file: IO[bytes] | None = None
+        self._size = 0
+
+    def begin(self) -> None:
+        """Begin a new file, if there is anything in the old one."""
+        self.close()
+        if self.path.exists() and self.path.stat().st_size:
+            for number in range(OLD_FILES, 0, -1):
+                older = old_file(self.path, number - 1)
+                if older.exists():
+                    older.replace(old_file(self.path, number))
+        self._file = self.path.open("ab", buffering=0)
+        self._size = self._file.tell()
+
+    def write(self, data: bytes) -> None:
+        """Write what has come; a disk that is full loses lines and stops nobody."""
+        self._remember(data)
+        try:
+            if self._file is None or self._size + len(data) > self._bytes_max:
+                self.begin()
+            assert self._file is not None
+            self._file.write(data)
+            self._size += len(data)
+        except OSError:
+            self.close()
+
+    def last_lines(self, count: int) -> list[str]:
+        """The last lines that were written."""
+        unfinished = [self._unfinished] if self._unfinished else []
+        lines = [*self._tail, *unfinished][-count:]
+        return [line.decode(errors="replace") for line in lines]
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _remember(self, data: bytes) -> None:
+        *lines, rest = (self._unfinished + data).split(b"\n")
+        self._tail.extend(line[:_TAIL_LINE_BYTES_MAX] for line in lines)
+        self._unfinished = rest[:_TAIL_LINE_BYTES_MAX]
+
+
+def old_file(path: Path, number: int) -> Path:
+    """An older file of a log; 0 is the log itself."""
+    return path.with_name(f"{path.name}.{number}") if number else path
+
+
+class LogStream(io.TextIOBase):
+    """A log as a stream of text, for Python's own logs."""
+
+    def __init__(self, log: LogFile) -> None:
+        self._log = log
+
+    @override
+    def write(self, text: str) -> int:
+        self._log.write(text.encode())
+        return len(text)
+
+    @override
+    def writelines(self, lines: Iterable[str]) -> None:  # type: ignore[override] # typeshed's lines are of any kind
+        for line in lines:
+            self.write(line)

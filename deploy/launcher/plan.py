@@ -1,0 +1,225 @@
+"""From what was asked to what will run: services, places, ports and settings. Nothing is touched yet."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from deploy.launcher.refusals import Refused
+from deploy.launcher.request import THIS_MACHINE, Request
+from deploy.stack import BY_NAME, SPARK_CONNECT_PORT, STACK, Place, Service, settings_of
+
+ANY_PORT: Final = 0
+METRICS: Final = "broker-metrics"
+SPARK: Final = "spark"
+_EVERY_ADDRESS: Final = ("", "0.0.0.0", "::", "[::]", "*")
+_FOLDERS: Final = {"connect": "spark"}
+"""Connect keeps what it knows in topics; what it has on disk is Spark's."""
+_UNFIT: Final = frozenset(",?#\n")
+"""Separators in the settings and URLs that the path becomes a part of."""
+_ELSEWHERE: Final = {"broker": "--bootstrap HOST:PORT", "registry": "--registry URL"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What will run, and where; a port may still be `ANY_PORT`."""
+
+    data: Path
+    services: tuple[Service, ...]
+    bind: str
+    """The address to listen on; empty: every one."""
+    host: str
+    """The name under which the services are reached."""
+    ports: Mapping[str, int]
+    """By service, and `METRICS` and `SPARK`."""
+    extra: Mapping[str, Mapping[str, str]]
+    """Settings that were asked for, by service."""
+    elsewhere: Mapping[str, str]
+    """Addresses of services that somebody else runs."""
+
+    @property
+    def logs(self) -> Path:
+        """The folder of all logs."""
+        return self.data / "logs"
+
+    @property
+    def spark(self) -> Path:
+        """The folder of the Spark engine."""
+        return self.data / SPARK
+
+    @property
+    def has_spark(self) -> bool:
+        """Whether anything here may start Spark."""
+        return any(service.name == "connect" for service in self.services)
+
+    def log_of(self, name: str) -> Path:
+        """The log of a service."""
+        return self.logs / f"{name}.log"
+
+    def folder_of(self, name: str) -> Path:
+        """The folder of a service."""
+        return self.data / _FOLDERS.get(name, name)
+
+    def needs_of(self, service: Service) -> tuple[str, ...]:
+        """The services of this plan that must be ready before it."""
+        names = {other.name for other in self.services}
+        return tuple(name for name in service.needs if name in names)
+
+    def places(self) -> dict[str, Place]:
+        """Where each service stands, once all ports are known."""
+        return {
+            service.name: Place(
+                host=self.host,
+                port=self.ports[service.name],
+                data=str(self.folder_of(service.name)),
+                bind=self.bind,
+                metrics_port=self.ports[METRICS] if service.metrics_port else None,
+            )
+            for service in self.services
+        }
+
+    def settings_of(self, name: str) -> dict[str, str]:
+        """All settings of a service; what was asked for wins."""
+        settings = settings_of(name, self.places(), elsewhere=self.elsewhere)
+        if name == "connect":
+            settings["spark.caudal.connect.port"] = str(self.ports[SPARK])
+        return {**settings, "logging.format": "text", **self.extra.get(name, {})}
+
+    def endpoint_of(self, name: str) -> str:
+        """Where clients find a service: host:port of a broker, else a URL."""
+        address = f"{self.host}:{self.ports[name]}"
+        return address if BY_NAME[name].protocol != "http" else f"http://{address}"
+
+    def watch_of(self, name: str) -> str:
+        """Where `/health` and `/metrics` of a service are."""
+        port = self.ports[METRICS if BY_NAME[name].metrics_port else name]
+        return f"http://{self.host}:{port}"
+
+
+def planned(request: Request) -> Plan:
+    """What a request means; raises `Refused` when it cannot be meant."""
+    services = _services(request.without)
+    return Plan(
+        data=_data(request.data),
+        services=services,
+        bind=_bind(request.host),
+        host=_host(request.host),
+        ports=_ports(request.ports, services),
+        extra=_extra(request.settings, services),
+        elsewhere=_elsewhere(request, services),
+    )
+
+
+def port_names(services: Sequence[Service] = STACK) -> dict[str, int]:
+    """Everything that listens, with its usual port."""
+    named: dict[str, int] = {}
+    for service in services:
+        named[service.name] = service.port
+        if service.metrics_port:
+            named[METRICS] = service.metrics_port
+    return {**named, SPARK: SPARK_CONNECT_PORT} if "connect" in named else named
+
+
+def is_open(bind: str) -> bool:
+    """Whether others than this machine can reach what listens there."""
+    return bind not in (THIS_MACHINE, "[::1]") and not bind.startswith("127.")
+
+
+def _data(given: str) -> Path:
+    path = Path(given).expanduser().absolute()
+    if bad := sorted(_UNFIT & set(str(path))):
+        raise Refused(
+            f"--data {path} has {' and '.join(map(repr, bad))} in it, which services cannot take in a path",
+            ["choose another folder:  [bold]--data DIR[/] (or set CAUDAL_DATA)"],
+        )
+    return path
+
+
+def _services(without: Sequence[str]) -> tuple[Service, ...]:
+    for name in without:
+        if name not in BY_NAME:
+            raise Refused(f"--without {name}: there is no such service", [f"there are:  {', '.join(BY_NAME)}"])
+    left = tuple(service for service in STACK if service.name not in without)
+    if not left:
+        raise Refused("--without leaves nothing to run", [f"there are:  {', '.join(BY_NAME)}"])
+    return left
+
+
+def _bind(host: str) -> str:
+    if host in _EVERY_ADDRESS:
+        return ""
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _host(host: str) -> str:
+    return _bind(host) or THIS_MACHINE
+
+
+def _ports(given: Sequence[str], services: Sequence[Service]) -> dict[str, int]:
+    ports = port_names(services)
+    if "any" in given:
+        ports = dict.fromkeys(ports, ANY_PORT)
+    for assignment in given:
+        if assignment != "any":
+            name, port = _assigned_port(assignment)
+            if name not in ports:
+                raise Refused(
+                    f"--ports {assignment}: nothing called {name} listens here", [f"there are:  {', '.join(ports)}"]
+                )
+            ports[name] = port
+    _check_distinct(ports)
+    return ports
+
+
+def _assigned_port(assignment: str) -> tuple[str, int]:
+    name, equals, port = assignment.partition("=")
+    if not (equals and port.isdecimal() and int(port) <= 65535):
+        raise Refused(
+            f"--ports {assignment} must be `any` or NAME=PORT with a port from 0 (any free one) to 65535",
+            [f"names are:  {', '.join(port_names())}"],
+        )
+    return name, int(port)
+
+
+def _check_distinct(ports: Mapping[str, int]) -> None:
+    by_port: dict[int, str] = {}
+    for name, port in ports.items():
+        if port and port in by_port:
+            raise Refused(
+                f"{by_port[port]} and {name} cannot both listen on port {port}",
+                [f"choose another:  [bold]--ports {name}=PORT[/]"],
+            )
+        by_port[port] = name
+
+
+def _extra(given: Sequence[str], services: Sequence[Service]) -> dict[str, dict[str, str]]:
+    extra: dict[str, dict[str, str]] = {}
+    for assignment in given:
+        name, colon, rest = assignment.partition(":")
+        key, equals, value = rest.partition("=")
+        if not (colon and equals and key.strip()):
+            raise Refused(f"--set {assignment} must look like SERVICE:key=value, such as broker:num.partitions=3")
+        if name not in {service.name for service in services}:
+            names = ", ".join(service.name for service in services)
+            raise Refused(f"--set {assignment}: no service called {name} runs here", [f"there are:  {names}"])
+        extra.setdefault(name, {})[key.strip()] = value.strip()
+    return extra
+
+
+def _elsewhere(request: Request, services: Sequence[Service]) -> dict[str, str]:
+    """Addresses of what is left out; refuses what somebody still needs and nobody has told the address of."""
+    given = {"broker": request.bootstrap, "registry": request.registry}
+    running = {service.name for service in services}
+    needed = {need: service.name for service in reversed(services) for need in service.needs}
+    for name, address in given.items():
+        option = _ELSEWHERE[name]
+        if address and name in running:
+            raise Refused(
+                f"{option} says where another {name} is, but one is to run here", [f"add  [bold]--without {name}[/]"]
+            )
+        if not address and name not in running and name in needed:
+            raise Refused(
+                f"--without {name}: {needed[name]} needs one",
+                [f"say where yours is:  [bold]{option}[/]", f"or leave out  [bold]{needed[name]}[/]  as well"],
+            )
+    return {name: address for name, address in given.items() if address}

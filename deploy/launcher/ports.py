@@ -1,0 +1,110 @@
+"""Ports: whether they are free, who has them, and keeping them for services that are started again and again.
+
+A port is kept by a socket that is bound but does not listen. On Linux a service may listen there beside it, since both
+set SO_REUSEADDR, while nobody is given it who asks for any free port. Elsewhere the port is looked at and let go.
+"""
+
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Final, Self
+
+_PROCESSES: Final = Path("/proc")
+_LISTENS: Final = "0A"
+_CAN_BE_SHARED: Final = sys.platform == "linux"
+
+
+class HeldPort:
+    """A port that is ours to give to a service."""
+
+    def __init__(self, port: int, sockets: ExitStack) -> None:
+        self.port = port
+        self._sockets = sockets
+
+    @classmethod
+    def taken(cls, bind: str, port: int) -> Self:
+        """Take a port (0: any free one) on an address (empty: every one); OSError when it is not free."""
+        with ExitStack() as sockets:
+            for family, address in _addresses(bind, port):
+                with suppress(_NoSuchAddress):
+                    port = sockets.enter_context(_bound(family, address, port)).getsockname()[1]
+            if not port:
+                raise OSError(f"{bind} is no address of this machine")
+            return cls(port, sockets.pop_all() if _CAN_BE_SHARED else ExitStack())
+
+    def release(self) -> None:
+        """Let it go."""
+        self._sockets.close()
+
+
+def owner_of(port: int) -> str | None:
+    """Who listens on a port, such as `java (process 4711)`; None where the system does not tell."""
+    inodes = set(_listening(port))
+    for process in _PROCESSES.glob("[0-9]*") if inodes else ():
+        if inodes & set(_sockets_of(process)):
+            return f"{_name_of(process)} (process {process.name})"
+    return None
+
+
+class _NoSuchAddress(OSError):
+    """The machine has no such kind of address."""
+
+
+def _addresses(bind: str, port: int) -> list[tuple[int, tuple[object, ...]]]:
+    host = bind.strip("[]") or None
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    return list(dict.fromkeys((int(family), tuple(address)) for family, _, _, _, address in found))
+
+
+def _bound(family: int, address: tuple[object, ...], port: int) -> socket.socket:
+    try:
+        bound = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise _NoSuchAddress from error
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family == socket.AF_INET6:
+        bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    try:
+        bound.bind((address[0], port, *address[2:]))
+    except OSError:
+        bound.close()
+        if family == socket.AF_INET6 and not _has_ipv6():
+            raise _NoSuchAddress from None
+        raise
+    return bound
+
+
+def _has_ipv6() -> bool:
+    """Names such as localhost may have an address of version 6 where the machine itself has none."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+def _listening(port: int) -> Iterator[str]:
+    """The inodes of sockets that listen on a port."""
+    for table in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in (_PROCESSES / "net" / table).read_text(encoding="ascii").splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
+                    yield f"socket:[{fields[9]}]"
+
+
+def _sockets_of(process: Path) -> Iterator[str]:
+    with suppress(OSError):
+        for descriptor in (process / "fd").iterdir():
+            with suppress(OSError):
+                yield str(descriptor.readlink())
+
+
+def _name_of(process: Path) -> str:
+    try:
+        return (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return "a process"

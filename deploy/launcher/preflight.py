@@ -1,0 +1,118 @@
+"""What is looked at before anything starts: folder, disk, a second launcher, ports. What is wrong is told in words."""
+
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from deploy.launcher.lock import PlatformLock, holder_of
+from deploy.launcher.plan import SPARK, Plan
+from deploy.launcher.ports import HeldPort, owner_of
+from deploy.launcher.refusals import Refused
+from streams.spark.engine.folder import EngineFolder
+
+DISK_FREE_MIN_BYTES: Final = 200 << 20
+_CHOOSE_DATA: Final = "choose another folder:  [bold]--data DIR[/] (or set CAUDAL_DATA)"
+_MIB: Final = 1 << 20
+
+
+@contextmanager
+def ready_to_start(plan: Plan) -> Iterator[Plan]:
+    """The plan with all its ports known, while its folder is locked and its ports are kept; raises `Refused`."""
+    prepare_folders(plan)
+    check_disk(plan.data)
+    with _locked(plan.data), ExitStack() as kept:
+        yield replace(plan, ports=_kept_ports(plan, kept))
+
+
+def prepare_folders(plan: Plan) -> None:
+    """Make the folders, and see whether they can be written."""
+    folders = [plan.data, plan.logs, *(plan.folder_of(service.name) for service in plan.services)]
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(b"x")
+        except FileExistsError as error:
+            raise Refused(f"{folder} is a file; the platform needs a folder there", [_CHOOSE_DATA]) from error
+        except NotADirectoryError as error:
+            raise Refused(f"{folder} cannot be made: a part of its path is a file", [_CHOOSE_DATA]) from error
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+
+
+def check_disk(data: Path) -> None:
+    """Refuse to start where the disk would soon be full: nothing can be kept then."""
+    free = shutil.disk_usage(data).free
+    if free < DISK_FREE_MIN_BYTES:
+        raise Refused(
+            f"the disk of {data} has {free // _MIB} MB free; the platform starts with at least "
+            f"{DISK_FREE_MIN_BYTES // _MIB} MB",
+            ["make room there", _CHOOSE_DATA],
+        )
+
+
+def _unwritable(folder: Path, error: OSError) -> Refused:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return Refused(f"the disk of {folder} is full", ["make room there", _CHOOSE_DATA])
+    user = os.environ.get("USER") or f"user {os.getuid()}"
+    return Refused(
+        f"{folder} cannot be written: {error.strerror or error}",
+        [f"give {user} the right to write there", _CHOOSE_DATA],
+    )
+
+
+@contextmanager
+def _locked(data: Path) -> Iterator[None]:
+    lock = PlatformLock.taken(data)
+    if lock is None:
+        pid = holder_of(data)
+        raise Refused(
+            f"a platform runs in {data} already{f' (process {pid})' if pid else ''}",
+            [
+                f"see how it fares:  [bold]caudal status --data {data}[/]",
+                f"stop it:  [bold]caudal down --data {data}[/]",
+                "or start another one:  [bold]--data DIR --ports any[/]",
+            ],
+        )
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _kept_ports(plan: Plan, kept: ExitStack) -> Mapping[str, int]:
+    ports: dict[str, int] = {}
+    # Those that were named first: any free port could be one of them.
+    for name, port in sorted(plan.ports.items(), key=lambda item: not item[1]):
+        if name == SPARK and EngineFolder(plan.spark).is_locked():
+            ports[name] = port  # by an engine that has outlived its platform, and will be used again
+            continue
+        try:
+            held = HeldPort.taken(plan.bind if name != SPARK else "127.0.0.1", port)
+        except OSError as error:
+            raise _no_port(name, port, plan.bind, error) from error
+        kept.callback(held.release)
+        ports[name] = held.port
+    return {name: ports[name] for name in plan.ports}
+
+
+def _no_port(name: str, port: int, bind: str, error: OSError) -> Refused:
+    another = f"choose another:  [bold]--ports {name}=PORT[/], or [bold]--ports any[/]"
+    if error.errno == errno.EADDRINUSE:
+        owner = owner_of(port)
+        return Refused(
+            f"port {port} of {name} is taken{f' by {owner}' if owner else ''}",
+            [another, "or end what has it; a platform ends with  [bold]caudal down[/]"],
+        )
+    if error.errno == errno.EACCES:
+        return Refused(f"port {port} of {name} needs rights that you do not have: {error.strerror}", [another])
+    return Refused(
+        f"{name} cannot listen on {bind or 'every address'}:{port}: {error.strerror or error}",
+        ["choose an address of this machine:  [bold]--host ADDR[/]"],
+    )

@@ -1,0 +1,120 @@
+"""One process of a service: started, listened to, waited for, ended."""
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from deploy.launcher.health import is_healthy
+from deploy.launcher.log_files import LogFile
+
+_CHUNK_BYTES: Final = 1 << 16
+_HEALTH_TIMEOUT_S: Final = 5.0
+_HEALTH_PAUSE_S: Final = 0.05
+_LAST_WORDS_S: Final = 1.0
+"""How long to wait for what a dead process has written; one that it has started may keep the pipe open."""
+_READY_LINE_BYTES_MAX: Final = 4_096
+
+
+class NotReady(Exception):
+    """A process that lives, but was not ready in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a process has ended."""
+
+    code: int
+
+    def __str__(self) -> str:
+        if self.code < 0:
+            with suppress(ValueError):
+                return f"killed by signal {-self.code} ({signal.Signals(-self.code).name})"
+        return f"ended with exit code {self.code}"
+
+
+class ServiceProcess:
+    """A process and what it says."""
+
+    def __init__(self, name: str, process: asyncio.subprocess.Process, log: LogFile) -> None:
+        self._process = process
+        self._log = log
+        self._said_ready = asyncio.Event()
+        self._ready_line = re.compile(rf"^caudal {re.escape(name)} ready: ".encode(), re.MULTILINE)
+        self._pump = asyncio.create_task(self._listen(), name=f"output of {name}")
+        self._end = asyncio.create_task(process.wait(), name=f"end of {name}")
+
+    @classmethod
+    async def started(cls, name: str, settings: Mapping[str, str], log: LogFile) -> "ServiceProcess":
+        """Start a service in a session of its own, so that Ctrl-C reaches the launcher alone."""
+        words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "deploy.launcher.child", str(os.getpid()), name, *words),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+        return cls(name, process, log)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    async def until_ready(self, url: str, *, timeout_s: float) -> Exit | None:
+        """Wait until it says that it is ready, and is; gives how it ended, if it did. Raises `NotReady` in the end."""
+        becoming = asyncio.create_task(self._become_ready(url))
+        try:
+            done, _ = await asyncio.wait((becoming, self._end), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            becoming.cancel()
+        if self._end in done:
+            return await self.until_end()
+        if not done:
+            raise NotReady
+        return None
+
+    async def until_end(self) -> Exit:
+        """Wait for its end, and for its last words."""
+        code = await asyncio.shield(self._end)
+        await asyncio.wait((self._pump,), timeout=_LAST_WORDS_S)
+        self._pump.cancel()
+        return Exit(code)
+
+    async def stop(self, *, timeout_s: float) -> bool:
+        """Ask it to end, and kill it when it takes too long; tells whether it ended by itself."""
+        self._send(signal.SIGTERM)
+        done, _ = await asyncio.wait((self._end,), timeout=timeout_s)
+        if not done:
+            self.kill()
+        await self.until_end()
+        return bool(done)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            self._process.send_signal(number)
+
+    async def _become_ready(self, url: str) -> None:
+        await self._said_ready.wait()
+        while not await is_healthy(url, timeout_s=_HEALTH_TIMEOUT_S):  # noqa: ASYNC110 - nothing here tells when
+            await asyncio.sleep(_HEALTH_PAUSE_S)
+
+    async def _listen(self) -> None:
+        assert self._process.stdout is not None
+        recent = b""
+        while data := await self._process.stdout.read(_CHUNK_BYTES):
+            self._log.write(data)
+            if not self._said_ready.is_set():
+                recent = (recent + data)[-_READY_LINE_BYTES_MAX - len(data) :]
+                if self._ready_line.search(recent):
+                    self._said_ready.set()

@@ -1,0 +1,28 @@
+"""What somebody asks of the launcher, as it was typed, and as it travels to a launcher in the background."""
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+DATA_VARIABLE: Final = "CAUDAL_DATA"
+DEFAULT_DATA: Final = Path("caudal-platform")
+THIS_MACHINE: Final = "localhost"
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of `caudal up`."""
+
+    data: str = str(DEFAULT_DATA)
+    host: str = THIS_MACHINE
+    """The address on which everything listens."""
+    ports: tuple[str, ...] = ()
+    """`any`, or NAME=PORT."""
+    without: tuple[str, ...] = ()
+    """Services that are not to run."""
+    settings: tuple[str, ...] = ()
+    """SERVICE:key=value."""
+    bootstrap: str | None = None
+    """Where the cluster is when our broker is left out."""
+    registry: str | None = None
+    """Where the registry is when ours is left out."""

@@ -1,0 +1,279 @@
+"""Keeps the services of a platform running: starts them in order, restarts those that die, stops them in reverse."""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+
+from core_broker.service.clock import Clock
+from deploy.launcher import spark, state
+from deploy.launcher.backoff import FIRST_START_TRIES, Backoff
+from deploy.launcher.events import AllReady, Died, Ready, SparkTold, Starting, Stopped, Stopping, Tell
+from deploy.launcher.log_files import LogFile
+from deploy.launcher.plan import SPARK, Plan
+from deploy.launcher.process import Exit, NotReady, ServiceProcess
+from deploy.launcher.refusals import Refused
+from deploy.stack import Service
+
+log = logging.getLogger(__name__)
+
+_READY_TIMEOUT_S: Final = 120.0
+_STOP_TIMEOUT_S: Final = 30.0
+_TAIL_LINES: Final = 10
+_WRONG_SETTINGS: Final = 2
+"""The exit code of a service whose settings were refused."""
+STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Keeper:
+    """One service: its process of the moment, and what is known about it."""
+
+    def __init__(self, service: Service, plan: Plan) -> None:
+        self.service = service
+        self.process: ServiceProcess | None = None
+        self.is_ready = asyncio.Event()
+        self.was_ready = False
+        self.backoff = Backoff()
+        self.log = LogFile(plan.log_of(service.name))
+        self.state = state.ServiceState(
+            state="starting",
+            port=plan.ports[service.name],
+            endpoint=plan.endpoint_of(service.name),
+            metrics=f"{plan.watch_of(service.name)}/metrics",
+            log=str(self.log.path),
+        )
+
+
+class Supervisor:
+    """All services of a plan, from their start to their end."""
+
+    def __init__(self, plan: Plan, *, tell: Tell, clock: Clock) -> None:
+        self._plan = plan
+        self._tell = tell
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._keepers = {service.name: Keeper(service, plan) for service in plan.services}
+        self._stop = asyncio.Event()
+        self._is_hurried = False
+        self._state = state.PlatformState(
+            pid=os.getpid(),
+            started_ms=clock.now_ms(),
+            data=str(plan.data),
+            state="starting",
+            services={name: keeper.state for name, keeper in self._keepers.items()},
+            spark=_spark_state(plan),
+            elsewhere=dict(plan.elsewhere),
+        )
+
+    async def run(self) -> None:
+        """Run until a signal says stop; raises `Refused` when a service cannot start at all."""
+        self._write()
+        with self._signals():
+            try:
+                await self._live()
+            finally:
+                await self._end()
+
+    # --- starting and restarting ---
+
+    async def _live(self) -> None:
+        """Keep everything running until a signal comes or a first start has failed."""
+        keeping = [asyncio.create_task(self._keep(keeper)) for keeper in self._keepers.values()]
+        others = [asyncio.create_task(self._welcome())]
+        if self._plan.has_spark:
+            others.append(asyncio.create_task(self._look_for_java()))
+        stop = asyncio.create_task(self._stop.wait())
+        try:
+            done, _ = await asyncio.wait((*keeping, stop), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (*keeping, *others, stop):
+                task.cancel()
+            await asyncio.gather(*keeping, *others, stop, return_exceptions=True)
+        for task in done - {stop}:
+            task.result()  # raises: a keeper never returns
+
+    async def _welcome(self) -> None:
+        for keeper in self._keepers.values():
+            await keeper.is_ready.wait()
+        self._change_platform("running")
+        after_s = self._clock.monotonic() - self._began
+        log.info("platform ready", extra={"seconds": round(after_s, 2)})
+        self._tell(AllReady(after_s=after_s))
+
+    async def _look_for_java(self) -> None:
+        missing = await asyncio.to_thread(spark.what_is_missing)
+        if missing and self._state.spark is not None:
+            self._state = msgspec.structs.replace(
+                self._state, spark=msgspec.structs.replace(self._state.spark, missing=missing)
+            )
+            self._write()
+        self._tell(SparkTold(missing=missing))
+
+    async def _keep(self, keeper: Keeper) -> None:
+        name = keeper.service.name
+        keeper.log.begin()
+        self._tell(Starting(service=name, endpoint=keeper.state.endpoint))
+        while True:
+            for need in self._plan.needs_of(keeper.service):
+                await self._keepers[need].is_ready.wait()
+            how, ready_for_s = await self._one_life(keeper)
+            keeper.is_ready.clear()
+            keeper.process = None
+            pause_s = keeper.backoff.died(ready_for_s=ready_for_s)
+            self._check_first_start(keeper, how)
+            self._mourn(keeper, how, pause_s)
+            await asyncio.sleep(pause_s)
+
+    async def _one_life(self, keeper: Keeper) -> tuple[Exit | NotReady, float]:
+        """Start a process and wait for its end; how it ended, and how long it was ready."""
+        name, began = keeper.service.name, self._clock.monotonic()
+        process = await ServiceProcess.started(name, self._plan.settings_of(name), keeper.log)
+        keeper.process = process
+        log.info("service started", extra={"service": name, "pid": process.pid})
+        self._change(keeper, pid=process.pid, started_ms=self._clock.now_ms())
+        try:
+            ended = await process.until_ready(self._plan.watch_of(name), timeout_s=_READY_TIMEOUT_S)
+        except NotReady as error:
+            process.kill()
+            await process.until_end()
+            return error, 0.0
+        if ended is not None:
+            return ended, 0.0
+        ready_since = self._clock.monotonic()
+        self._rejoice(keeper, ready_since - began)
+        return await process.until_end(), self._clock.monotonic() - ready_since
+
+    def _rejoice(self, keeper: Keeper, after_s: float) -> None:
+        name, restarts = keeper.service.name, keeper.state.restarts
+        keeper.was_ready = True
+        self._change(keeper, state="ready", ready_after_s=round(after_s, 3))
+        keeper.is_ready.set()
+        log.info("service ready", extra={"service": name, "seconds": round(after_s, 2), "restarts": restarts})
+        self._tell(Ready(service=name, endpoint=keeper.state.endpoint, after_s=after_s, restarts=restarts))
+
+    def _check_first_start(self, keeper: Keeper, how: Exit | NotReady) -> None:
+        """A service that was never ready is not tried for ever: whoever has just started it is still looking."""
+        if keeper.was_ready:
+            return
+        is_refused = how == Exit(_WRONG_SETTINGS)
+        if not is_refused and keeper.backoff.deaths < FIRST_START_TRIES:
+            return
+        name = keeper.service.name
+        text = (
+            f"{name} refused its settings"
+            if is_refused
+            else f"{name} did not start in {FIRST_START_TRIES} tries: {_told(how)}"
+        )
+        steps = [f"its whole log:  [bold]{keeper.log.path}[/]"]
+        if is_refused:
+            steps.insert(0, f"its settings, with their meaning:  {keeper.service.settings_page}")
+        self._change(keeper, state="failed", pid=None)
+        log.error("service does not start", extra={"service": name, "how": _told(how)})
+        raise Refused(text, steps, tail=keeper.log.last_lines(_TAIL_LINES))
+
+    def _mourn(self, keeper: Keeper, how: Exit | NotReady, pause_s: float) -> None:
+        name = keeper.service.name
+        condition: state.ServiceCondition = "failed" if keeper.backoff.is_hopeless else "restarting"
+        self._change(keeper, state=condition, pid=None, restarts=keeper.state.restarts + 1)
+        log.warning("service died", extra={"service": name, "how": _told(how), "restart_in_s": pause_s})
+        tail = tuple(keeper.log.last_lines(_TAIL_LINES))
+        self._tell(Died(service=name, how=_told(how), pause_s=pause_s, tail=tail, log=str(keeper.log.path)))
+
+    # --- stopping ---
+
+    async def _end(self) -> None:
+        """Stop what runs, the last one first; Spark after Connect, which works in it."""
+        self._change_platform("stopping")
+        for keeper in reversed(self._keepers.values()):
+            await self._end_service(keeper)
+            if keeper.service.name == "connect":
+                await self._end_spark()
+            keeper.log.close()
+        log.info("platform stopped")
+
+    async def _end_service(self, keeper: Keeper) -> None:
+        process, name = keeper.process, keeper.service.name
+        if process is None:
+            return
+        began = self._clock.monotonic()
+        if self._is_hurried:
+            process.kill()
+        ended_itself = await process.stop(timeout_s=_STOP_TIMEOUT_S)
+        keeper.process = None
+        self._change(keeper, state="stopped", pid=None)
+        self._tell_stopped(name, began, was_killed=self._is_hurried or not ended_itself)
+
+    async def _end_spark(self) -> None:
+        began = self._clock.monotonic()
+        if self._is_hurried:
+            await asyncio.to_thread(spark.kill_engine, self._plan.spark)
+            return
+        ended_itself = await asyncio.to_thread(spark.end_engine, self._plan.spark, timeout_s=_STOP_TIMEOUT_S)
+        if ended_itself is not None:
+            self._tell_stopped(SPARK, began, was_killed=not ended_itself)
+
+    def _tell_stopped(self, name: str, began: float, *, was_killed: bool) -> None:
+        after_s = self._clock.monotonic() - began
+        message = "service killed, it did not stop in time" if was_killed else "service stopped"
+        log.info(message, extra={"service": name, "seconds": round(after_s, 2)})
+        self._tell(Stopped(service=name, after_s=after_s, was_killed=was_killed))
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in STOP_SIGNALS:
+            loop.add_signal_handler(number, self._heed, number)
+        try:
+            yield
+        finally:
+            for number in STOP_SIGNALS:
+                loop.remove_signal_handler(number)
+
+    def _heed(self, number: signal.Signals) -> None:
+        """The first one stops in order, the second one at once."""
+        if self._stop.is_set():
+            log.warning("killing everything", extra={"signal": number.name})
+            self._is_hurried = True
+            for keeper in self._keepers.values():
+                if keeper.process is not None:
+                    keeper.process.kill()
+            if self._plan.has_spark:
+                spark.kill_engine(self._plan.spark)
+            return
+        log.info("stopping", extra={"signal": number.name})
+        self._stop.set()
+        self._tell(Stopping(reason=number.name))
+
+    # --- what others may know ---
+
+    def _change(self, keeper: Keeper, **changes: object) -> None:
+        keeper.state = msgspec.structs.replace(keeper.state, **changes)
+        services = {name: one.state for name, one in self._keepers.items()}
+        self._state = msgspec.structs.replace(self._state, services=services)
+        self._write()
+
+    def _change_platform(self, condition: state.PlatformCondition) -> None:
+        self._state = msgspec.structs.replace(self._state, state=condition)
+        self._write()
+
+    def _write(self) -> None:
+        try:
+            state.write(self._state)
+        except OSError as error:
+            # A full disk must not end services that still serve.
+            log.warning("platform.json cannot be written", extra={"error": str(error)})
+
+
+def _spark_state(plan: Plan) -> state.SparkState | None:
+    if not plan.has_spark:
+        return None
+    return state.SparkState(data_dir=str(plan.spark), connect_port=plan.ports[SPARK])
+
+
+def _told(how: Exit | NotReady) -> str:
+    return str(how) if isinstance(how, Exit) else f"it was not ready after {_READY_TIMEOUT_S:.0f} s"
