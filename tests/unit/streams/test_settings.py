@@ -8,8 +8,8 @@ from streams.settings import SparkSettings
 
 def test_defaults_are_an_embedded_spark_in_a_folder_of_its_own() -> None:
     settings = SparkSettings()
-    assert settings.data_dir == Path.cwd() / "data" / "spark"
-    assert settings.warehouse == str(Path.cwd() / "data" / "spark" / "warehouse")
+    assert settings.data_dir == Path.cwd() / "caudal-spark"
+    assert settings.warehouse == str(Path.cwd() / "caudal-spark" / "warehouse")
     assert settings.is_local
     assert settings.connect_port == 15002
     assert settings.of_spark() == {"spark.master": "local[*]", "spark.driver.memory": "1g"}
