@@ -79,7 +79,7 @@ def application() -> "typer.Typer":
         spark_upkeep,
         topics,
     )
-    from deploy.launcher import up
+    from deploy.launcher import down, logs, status, up
 
     app = typer.Typer(
         no_args_is_help=True,
@@ -90,6 +90,9 @@ def application() -> "typer.Typer":
         epilog="First steps:  caudal broker  then  caudal topic produce hello world  and  caudal topic consume hello",
     )
     app.command(name="up", rich_help_panel="Platform", epilog=up.EPILOG)(up.up)
+    app.command(name="status", rich_help_panel="Platform", epilog=status.EPILOG)(status.status)
+    app.command(name="logs", rich_help_panel="Platform", epilog=logs.EPILOG)(logs.logs)
+    app.command(name="down", rich_help_panel="Platform", epilog=down.EPILOG)(down.down)
     app.command(name="broker", rich_help_panel="Services", epilog=service_help.BROKER_EPILOG)(service_help.broker)
     app.command(name="registry", rich_help_panel="Services", epilog=service_help.REGISTRY_EPILOG)(service_help.registry)
     app.command(name="rest-proxy", rich_help_panel="Services", epilog=service_help.REST_PROXY_EPILOG)(

@@ -1,6 +1,7 @@
 """Log files that cannot fill a disk: a file is closed at a size, and few old ones are kept."""
 
 import io
+import time
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
@@ -47,6 +48,12 @@ class LogFile:
             self._size += len(data)
         except OSError:
             self.close()
+
+    def note(self, text: str, *, now_ms: int) -> None:
+        """Write a line of the launcher's own among those of the service, in their style."""
+        seconds, milliseconds = divmod(now_ms, 1000)
+        moment = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
+        self.write(f"{moment}.{milliseconds:03d} INFO    launcher: {text}\n".encode())
 
     def last_lines(self, count: int) -> list[str]:
         """The last lines that were written."""

@@ -27,13 +27,12 @@ def what_is_missing() -> str:
 
 def end_engine(data: Path, *, timeout_s: float) -> bool | None:
     """End the engine of a folder and wait for it; whether it ended by itself in time, None when there was none."""
-    folder = EngineFolder(data)
-    pid = _engine_pid(folder)
+    pid = engine_pid(data)
     if pid is None:
         return None
     _ask_to_end(data, pid)
     deadline = time.monotonic() + timeout_s
-    while _engine_pid(folder) == pid:
+    while engine_pid(data) == pid:
         if time.monotonic() > deadline:
             _signal(pid, signal.SIGKILL)
             return False
@@ -43,7 +42,7 @@ def end_engine(data: Path, *, timeout_s: float) -> bool | None:
 
 def kill_engine(data: Path) -> None:
     """End the engine of a folder at once; what it has started ends with it."""
-    pid = _engine_pid(EngineFolder(data))
+    pid = engine_pid(data)
     if pid is not None:
         _signal(pid, signal.SIGKILL)
 
@@ -61,7 +60,9 @@ def _ask_to_end(data: Path, pid: int) -> None:
     _signal(pid, signal.SIGTERM)
 
 
-def _engine_pid(folder: EngineFolder) -> int | None:
+def engine_pid(data: Path) -> int | None:
+    """The process of the engine of a folder; None when there is none."""
+    folder = EngineFolder(data)
     if not folder.lock.exists() or not folder.is_locked():
         return None
     text = folder.lock.read_text(encoding="utf-8").strip()

@@ -135,6 +135,7 @@ class Supervisor:
         process = await ServiceProcess.started(name, self._plan.settings_of(name), keeper.log)
         keeper.process = process
         log.info("service started", extra={"service": name, "pid": process.pid})
+        keeper.log.note(f"{name} started  pid={process.pid}", now_ms=self._clock.now_ms())
         self._change(keeper, pid=process.pid, started_ms=self._clock.now_ms())
         try:
             ended = await process.until_ready(self._plan.watch_of(name), timeout_s=_READY_TIMEOUT_S)
@@ -182,6 +183,7 @@ class Supervisor:
         self._change(keeper, state=condition, pid=None, restarts=keeper.state.restarts + 1)
         log.warning("service died", extra={"service": name, "how": _told(how), "restart_in_s": pause_s})
         tail = tuple(keeper.log.last_lines(_TAIL_LINES))
+        keeper.log.note(f"{name} {_told(how)}; it is started again in {pause_s:g} s", now_ms=self._clock.now_ms())
         self._tell(Died(service=name, how=_told(how), pause_s=pause_s, tail=tail, log=str(keeper.log.path)))
 
     # --- stopping ---

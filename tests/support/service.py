@@ -16,7 +16,7 @@ READY_TIMEOUT_S: Final = 60.0
 STOP_TIMEOUT_S: Final = 30.0
 
 
-def _environment() -> dict[str, str]:
+def service_environment() -> dict[str, str]:
     """Ours, but bytecode is kept as it is for everybody who starts a service, or each start would compile it all."""
     return {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
@@ -85,7 +85,9 @@ class ServiceProcess(ABC):
             (self.directory / "stderr.log").open("ab") as stderr,
         ):
             command = self._command()
-            self._process = subprocess.Popen(command, stdout=stdout, stderr=stderr, cwd=REPOSITORY, env=_environment())
+            self._process = subprocess.Popen(
+                command, stdout=stdout, stderr=stderr, cwd=REPOSITORY, env=service_environment()
+            )
 
     def kill(self) -> None:
         """End the process at once, as a power cut of the process would (SIGKILL)."""
