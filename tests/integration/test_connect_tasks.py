@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from connect.api.errors import DataError
+from connect.api.errors import DataError, RetriableError
 from connect.runtime.models import State, Target
 from core_broker.client.admin import Admin
 from core_broker.client.settings import ClientSettings
@@ -39,10 +39,10 @@ def source(name: str) -> dict[str, str]:
     return {"connector.class": "ScriptedSource", "script": name, "topic": f"{name}-out"}
 
 
-def send(broker: BrokerProcess, topic: str, values: Sequence[str]) -> None:
+def send(broker: BrokerProcess, topic: str, values: Sequence[str], *, partition: int = -1) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for value in values:
-        producer.produce(topic, value=value)
+        producer.produce(topic, value=value, partition=partition)
     assert producer.flush(20) == 0
 
 
@@ -234,6 +234,49 @@ def test_two_tasks_of_a_sink_share_the_partitions(
     create_topic(broker, f"{name}-in", partitions=4)
     tasks = [world.start(name, sink(name), task=number) for number in range(2)]
     eventually(lambda: [task.counters.partition_count for task in tasks], lambda counts: counts == [2, 2], timeout_s=40)
+
+
+def test_records_of_a_partition_that_another_task_got_during_an_outage_are_left_to_it(
+    world: TaskWorld, broker: BrokerProcess, admin: Admin, script: Script, name: str
+) -> None:
+    topic, other = f"{name}-in", Script(f"{name}-other")
+    create_topic(broker, topic, partitions=2)
+    script.on_put = other.on_put = _away
+    send(broker, topic, ["b"], partition=1)
+    world.start(name, sink(name))
+    eventually(lambda: script.batches, timeout_s=60)
+    world.start(name, {**sink(name), "script": f"{name}-other"}, task=1)
+    eventually(lambda: other.batches, timeout_s=60)
+    script.on_put = lambda _: None
+    send(broker, topic, ["a"], partition=0)
+    offsets = eventually(
+        lambda: admin.group_offsets(f"connect-{name}"), lambda found: found.get((topic, 0)) == 1, timeout_s=60
+    )
+    assert offsets == {(topic, 0): 1}
+    assert script.values == ["a"]
+
+
+def test_records_of_a_partition_that_went_and_came_back_during_an_outage_are_read_again(
+    world: TaskWorld, broker: BrokerProcess, admin: Admin, script: Script, name: str
+) -> None:
+    topic = f"{name}-in"
+    create_topic(broker, topic, partitions=2)
+    script.on_put = _away
+    send(broker, topic, ["a1", "a2"], partition=0)
+    world.start(name, sink(name))
+    eventually(lambda: script.batches, timeout_s=60)
+    Script(f"{name}-other")
+    world.start(name, {**sink(name), "script": f"{name}-other"}, task=1)
+    eventually(lambda: script.events, lambda events: events[-1] == f"open {[(topic, 0)]}", timeout_s=60)
+    script.on_put = lambda _: None
+    send(broker, topic, ["a3"], partition=0)
+    eventually(lambda: admin.group_offsets(f"connect-{name}"), lambda found: found == {(topic, 0): 3}, timeout_s=60)
+    assert script.values == ["a1", "a2", "a3"]
+
+
+def _away(records: Sequence[object]) -> None:
+    if records:
+        raise RetriableError("down")
 
 
 def test_topics_that_match_a_pattern_are_read_when_they_come(

@@ -80,6 +80,9 @@ class SinkWork(Work):
         self._first: dict[Place, int] = {}
         """Where reading began, for partitions without a commit."""
         self._batch: Sequence[IncomingRecord] = ()
+        """What was read last, without the partitions that were taken since."""
+        self._held: set[Place] = set()
+        """The batch's partitions that were never taken since: given again, they begin anew at what is committed."""
         self._trouble: Exception | None = None
         self._is_careful = False
         """Set when a flush failed: batches are then put and flushed one by one, to find whose fault it is."""
@@ -109,8 +112,10 @@ class SinkWork(Work):
         self._batch = records
         for record in records:
             self._first.setdefault((record.topic, record.partition), record.offset)
+        self._held = {(record.topic, record.partition) for record in records}
         self._deliver(self._pipeline.records(records))
-        for record in records:
+        # What the group took meanwhile is no longer in the batch: whoever has it now reads it again.
+        for record in self._batch:
             self._positions[record.topic, record.partition] = record.offset + 1
         self._apply_rewinds()
         if self._is_careful and records:
@@ -217,6 +222,7 @@ class SinkWork(Work):
         except Exception as error:  # noqa: BLE001 - told by the read
             self._trouble = error
         self._close_places(places)
+        self._held.difference_update(places)
         self._batch = [raw for raw in self._batch if (raw.topic, raw.partition) not in places]
 
     def _close_places(self, places: Collection[Place]) -> None:
@@ -279,8 +285,11 @@ class SinkWork(Work):
             if self._stopping.is_asked:
                 raise Stopped
             self._stay(min(int(left * 1000) + 1, _TURN_MS))
-        held = set(self._client.assigned)
-        return [record for record in records if record.place in held]
+        return self._still_held(records)
+
+    def _still_held(self, records: Sequence[SinkRecord]) -> list[SinkRecord]:
+        """Those of the batch's records whose partitions were this task's all the time."""
+        return [record for record in records if record.place in self._held]
 
     def _refused(self, records: list[SinkRecord], error: Exception) -> None:
         """The sink cannot take a batch, and not because the other side is away: find whose fault it is, if allowed."""
@@ -290,16 +299,20 @@ class SinkWork(Work):
 
         def put(part: Sequence[SinkRecord]) -> None:
             attempts = 0
-            while True:
+            while held := self._still_held(part):
                 try:
-                    self._task.put(part)
-                    self._task.flush(self._after(part))
+                    self._task.put(held)
+                    self._task.flush(self._after(held))
                     return
                 except OUTAGES as outage:
                     attempts += 1
-                    self._after_outage(list(part), outage, attempts)
+                    self._after_outage(held, outage, attempts)
 
-        isolate(records, error, put=put, bad=self.report)
+        def bad(record: SinkRecord, refusal: Exception) -> None:
+            if self._still_held([record]):
+                self.report(record, refusal)
+
+        isolate(records, error, put=put, bad=bad)
         self._client.resume()
 
     def report(self, record: SinkRecord, error: Exception) -> None:
