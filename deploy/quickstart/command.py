@@ -1,0 +1,121 @@
+"""`caudal quickstart`: starts the platform, and shows what it does, step by step."""
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from deploy.launcher.request import DATA_VARIABLE, DEFAULT_DATA
+
+EPILOG: Final = """Examples:
+
+caudal quickstart                      starts a platform in ./caudal-platform, shows it, and leaves it running
+
+caudal quickstart --exit               the same on passing data; 0 only when every result was right
+
+caudal quickstart --data ~/river       on a platform that runs there, or is started there
+
+Each step shows the commands that do the same by hand. Take the tour as often as you like."""
+
+_DataOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        "-d",
+        envvar=DATA_VARIABLE,
+        metavar="DIR",
+        help="Folder of the platform: one that runs there is used, else one is started.",
+        show_default=f"{DEFAULT_DATA}; with --exit a passing folder",
+    ),
+]
+_PortsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ports",
+        metavar="any|NAME=PORT",
+        help="Ports of a platform that is started, as caudal up takes them. Repeat it for more.",
+        show_default="the usual ones, or others where they are taken",
+    ),
+]
+_ExitOption = Annotated[
+    bool,
+    typer.Option(
+        "--exit",
+        help="End the platform afterwards, unless it ran before; so it is without a terminal, and with ONCE=1, too.",
+    ),
+]
+_SparkOption = Annotated[bool, typer.Option("--no-spark", help="Leave Spark out; the rest takes some seconds.")]
+
+
+def quickstart(
+    *, data: _DataOption = None, ports: _PortsOption = None, exit_: _ExitOption = False, no_spark: _SparkOption = False
+) -> None:
+    """Show the whole platform at work, step by step: each is done for real, checked, and told with its command."""
+    from deploy.output import note
+
+    is_passing = exit_ or bool(os.environ.get("ONCE")) or not sys.stdin.isatty()
+    given = tuple(ports or ())
+    if data is not None or not is_passing:
+        folder = (data or DEFAULT_DATA).expanduser().absolute()
+        is_right = _toured(folder, given, stays=not is_passing, no_spark=no_spark)
+    else:
+        folder = Path(tempfile.mkdtemp(prefix="caudal-quickstart-"))
+        is_right = _toured(folder, given, stays=False, no_spark=no_spark)
+        if is_right:
+            shutil.rmtree(folder)
+        else:
+            note(f"data and logs are kept in {folder}")
+    raise typer.Exit(0 if is_right else 1)
+
+
+def _toured(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool) -> bool:
+    """Take the tour on a folder's platform, and end that if it was started for it and is not to stay."""
+    from deploy.launcher import state
+    from deploy.launcher.down import down
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started for us must not outlive us
+    was_running = state.read(data) is not None
+    try:
+        return _shown(data, ports, stays=stays or was_running, no_spark=no_spark)
+    finally:
+        if not (stays or was_running) and state.read(data) is not None:
+            down(data=data)
+
+
+def _shown(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool) -> bool:
+    from deploy.launcher.refusals import Refused
+    from deploy.output import failure
+    from deploy.quickstart import closing, platform, steps, telling
+    from deploy.quickstart.tour import StepFailed, Tour
+
+    begun = time.monotonic()
+    telling.title("Caudal", "the whole platform at work, step by step")
+    try:
+        found = platform.running(data) or platform.start(data, ports)
+        if found is None:
+            return False
+        tour = Tour(places=platform.places_of(found), spark_problem=_spark_problem(no_spark=no_spark))
+    except Refused as error:
+        failure(error.text, error.next_steps)
+        return False
+    except StepFailed as error:
+        failure(str(error), [f"read its log:  [bold]{error.log}[/]"] if error.log else [])
+        return False
+    if not steps.take(tour):
+        return False
+    closing.tell_result(tour, seconds=time.monotonic() - begun)
+    closing.tell_next(tour, stays=stays)
+    return True
+
+
+def _spark_problem(*, no_spark: bool) -> str | None:
+    """Why Spark is left out; None when it is not."""
+    from deploy.launcher.spark import what_is_missing
+
+    return "--no-spark says so" if no_spark else what_is_missing() or None

@@ -1,0 +1,88 @@
+"""The step that creates connectors, from the files of the examples."""
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
+
+from deploy.connect_options import connect_client
+from deploy.connector_files import parse_configuration
+from deploy.connector_waiting import judged
+from deploy.quickstart import telling
+from deploy.quickstart.places import Places, example, quoted, shown
+from deploy.quickstart.tour import StepFailed, Tour, awaited
+
+if TYPE_CHECKING:
+    from deploy.connect_client import ConnectClient
+
+SQL: Final = "orders-to-sql"
+SPARK: Final = "orders-to-spark"
+_SPARK_SINKS: Final = (SPARK, "payments-to-spark")
+_TIMEOUT_S: Final = 30.0
+_STARTING_S: Final = 180.0
+
+
+def create_by_hand(tour: Tour) -> list[str]:
+    """The commands of `create`."""
+    shop = f"sqlite3 {quoted(shown(tour.places.shop))} < {shown(example('shop.sql'))}"
+    creations = (
+        f"connector create {quoted(shown(tour.places.folder / f'{name}.json'))} --replace" for name in _names(tour)
+    )
+    return [shop, *(tour.places.caudal(words, "connect") for words in creations)]
+
+
+def create(tour: Tour) -> None:
+    """Make the shop's database, and create the connectors."""
+    with closing(sqlite3.connect(tour.places.shop)) as shop:
+        shop.executescript(example("shop.sql").read_text(encoding="utf-8"))
+    states = []
+    with connect_client(tour.places.connect, _TIMEOUT_S) as client:
+        for name in _names(tour):
+            client.put_config(name, _configured(tour.places, name))
+        wait_until_running(client, SQL, tour.places)
+        for name in _names(tour):
+            status = client.status(name)
+            states.append((name, status["type"], status["connector"]["state"], status["connector"]["worker_id"]))
+    telling.checked("created:")
+    telling.rows(["connector", "kind", "state", "worker"], states)
+    if tour.spark_problem is None:
+        telling.remark("Spark starts now, because somebody needs it for the first time")
+    else:
+        telling.skipped("no Spark sink, because there is no Spark")
+
+
+def wait_until_running(client: "ConnectClient", name: str, places: Places) -> None:
+    """Wait until a connector and its tasks run; `StepFailed` tells why they do not."""
+
+    def verdict() -> str:
+        from deploy.connect_errors import ConnectorNotFound
+
+        try:
+            status = client.status(name)
+        except ConnectorNotFound:
+            return "waiting"  # its first status is not written yet
+        found = judged(status)
+        if found == "failed":
+            traces = [part.get("trace") or "" for part in (status["connector"], *status["tasks"])]
+            reason = next((trace.strip().splitlines()[-1] for trace in traces if trace.strip()), "no reason told")
+            raise StepFailed(f"{name} has failed: {reason}", log=places.logs.get("connect"))
+        return found
+
+    awaited(
+        verdict,
+        lambda found: found == "running",
+        otherwise=f"{name} does not run",
+        log=places.logs.get("connect"),
+        patience_s=_STARTING_S,
+    )
+
+
+def _configured(places: Places, name: str) -> dict[str, object]:
+    """A configuration of the examples with this platform's addresses; also written to a file, to be used by hand."""
+    text = places.filled(example(f"connectors/{name}.json").read_text(encoding="utf-8"))
+    places.folder.mkdir(parents=True, exist_ok=True)
+    (places.folder / f"{name}.json").write_text(text, encoding="utf-8")
+    return parse_configuration(text).config
+
+
+def _names(tour: Tour) -> tuple[str, ...]:
+    return (SQL, *(_SPARK_SINKS if tour.spark_problem is None else ()))

@@ -1,0 +1,153 @@
+"""Steps about dead letters: looking at them, repairing what was wrong, and sending one again."""
+
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final
+
+from core_broker.client.consumer import Consumer
+from core_broker.client.settings import ClientSettings
+from deploy.connect_options import connect_client
+from deploy.dead_letter_places import chosen
+from deploy.quickstart import telling
+from deploy.quickstart.connectors import SPARK, SQL
+from deploy.quickstart.places import quoted, shown
+from deploy.quickstart.tables import orders_in_shop
+from deploy.quickstart.tour import Sent, StepFailed, Tour, awaited, ensure
+
+if TYPE_CHECKING:
+    from deploy.connect_client import ConnectClient
+
+_REPAIR: Final = "INSERT INTO countries VALUES ('IS', 'Iceland')"
+_SHOWN: Final = (
+    "topic",
+    "partition",
+    "offset",
+    "connector.name",
+    "task.id",
+    "stage",
+    "class.name",
+    "exception.class.name",
+    "exception.message",
+)
+_HEADERS: Final = "__connect.errors."
+_LETTERS_MAX: Final = 1000
+_TIMEOUT_S: Final = 60.0
+
+
+def look_by_hand(tour: Tour) -> list[str]:
+    """The commands of `look`."""
+    return [
+        tour.places.caudal(f"dlq list {SQL}", "connect"),
+        tour.places.caudal(f"topic consume {SQL}-dead-letters --format json", "cluster"),
+    ]
+
+
+def look(tour: Tour) -> None:
+    """Find the two bad records of this tour among the dead letters, each with why."""
+    assert tour.refused is not None
+    assert tour.garbled is not None
+    with connect_client(tour.places.connect, _TIMEOUT_S) as client:
+        garbled, refused = _letter_of(client, tour, SQL, tour.garbled), _letter_of(client, tour, SQL, tour.refused)
+        if tour.spark_problem is None:
+            _letter_of(client, tour, SPARK, tour.garbled)
+    ensure(garbled["error"]["stage"] == "VALUE_CONVERTER", f"the record that is no order failed elsewhere: {garbled}")
+    ensure(refused["error"]["stage"] == "TASK_PUT", f"the order to Iceland failed elsewhere: {refused}")
+    tour.refused_letter = (refused["partition"], refused["offset"])
+    telling.checked(f"two records did not stop {SQL}, and are not lost:")
+    telling.rows(
+        ["place", "stage", "message"],
+        [
+            (_place(letter), letter["error"]["stage"], _brief(letter["error"]["message"]))
+            for letter in sorted((garbled, refused), key=lambda letter: letter["offset"])
+        ],
+    )
+    headers = _headers(tour, tour.refused_letter)
+    ensure(
+        (headers.get("topic"), headers.get("offset")) == ("orders", str(tour.refused.offset)),
+        f"the dead letter of order {tour.refused_order} has other headers: {headers}",
+    )
+    telling.checked(f"order {tour.refused_order} is kept in {SQL}-dead-letters as it was; its headers tell the rest:")
+    telling.pairs([(f"{_HEADERS}{name}", _brief(headers[name])) for name in _SHOWN if name in headers])
+
+
+def redrive_by_hand(tour: Tour) -> list[str]:
+    """The commands of `redrive`."""
+    return [
+        f"sqlite3 {quoted(shown(tour.places.shop))} {quoted(_REPAIR)}",
+        tour.places.caudal(f"dlq redrive {SQL} {'-'.join(map(str, tour.refused_letter or ()))} --yes", "connect"),
+    ]
+
+
+def redrive(tour: Tour) -> None:
+    """Let the shop deliver to Iceland, send the order through the connector again, and find it in the table, once."""
+    assert tour.refused_letter is not None
+    with closing(sqlite3.connect(tour.places.shop, timeout=_TIMEOUT_S)) as shop, shop:
+        shop.execute(_REPAIR)
+    body = {"selection": chosen([tour.refused_letter], everything=False, narrowed={}), "max_records": 1}
+    with connect_client(tour.places.connect, _TIMEOUT_S) as client:
+        outcome = client.redrive(SQL, body)
+        ensure(outcome["redriven"] == 1, f"the letter was not sent: {outcome}", log=tour.places.logs.get("connect"))
+        with telling.progress("waiting for the row"):
+            rows = awaited(
+                lambda: [row for row in orders_in_shop(tour) if row[0] == tour.refused_order],
+                bool,
+                otherwise=f"order {tour.refused_order} is not in {tour.places.shop}",
+                log=tour.places.logs.get("connect"),
+            )
+        ensure(len(rows) == 1, f"order {tour.refused_order} is in the table more than once: {rows}")
+        telling.checked(f"order {tour.refused_order} has arrived:")
+        telling.rows(["id#", "customer", "item", "quantity#", "price_cents#", "country"], rows)
+        again = client.redrive(SQL, body)
+        ensure(again["redriven"] == 0, f"the letter was sent a second time: {again}")
+    telling.checked("asked once more, the letter stays: what was sent again is not sent twice")
+
+
+def _letter_of(client: "ConnectClient", tour: Tour, connector: str, record: Sent) -> Any:
+    """The dead letter that a record has become."""
+
+    def found() -> list[Any]:
+        page = client.dead_letters(connector, {"limit": _LETTERS_MAX})
+        return [letter for letter in page["records"] if _origin(letter) == (record.partition, record.offset)]
+
+    letters = awaited(
+        found,
+        bool,
+        otherwise=f"{record} has not become a dead letter of {connector}",
+        log=tour.places.logs.get("connect"),
+    )
+    if len(letters) > 1:
+        raise StepFailed(f"{record} has become {len(letters)} dead letters of {connector}")
+    return letters[0]
+
+
+def _origin(letter: Any) -> tuple[int, int]:
+    return letter["error"]["partition"], letter["error"]["offset"]
+
+
+def _headers(tour: Tour, place: tuple[int, int]) -> dict[str, str]:
+    """The headers of a letter, as any Kafka client reads them, without what they all begin with."""
+    partition, offset = place
+    settings = ClientSettings(bootstrap_servers=tour.places.bootstrap, properties={"log_level": "0"})
+    with Consumer(settings) as consumer:
+        consumer.assign({(f"{SQL}-dead-letters", partition): offset})
+        records = awaited(
+            lambda: consumer.read(1, timeout_ms=500),
+            bool,
+            otherwise=f"the dead letter {partition}-{offset} cannot be read",
+            log=tour.places.logs.get("broker"),
+        )
+    return {
+        name.removeprefix(_HEADERS): (value or b"").decode(errors="replace")
+        for name, value in records[0].headers
+        if name.startswith(_HEADERS)
+    }
+
+
+def _place(letter: Any) -> str:
+    return f"{letter['partition']}-{letter['offset']}"
+
+
+def _brief(message: str | None) -> str:
+    """The first line, and not more of it than a terminal shows."""
+    first = (message or "–").partition("\n")[0]
+    return first if len(first) <= 150 else f"{first[:149]}…"

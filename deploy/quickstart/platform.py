@@ -1,0 +1,88 @@
+"""The platform of a tour: the one that runs in a folder, or one that is started for it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from deploy.launcher import state
+from deploy.launcher.background import started
+from deploy.launcher.display import Display
+from deploy.launcher.events import AllReady, Failed
+from deploy.launcher.plan import planned, port_names
+from deploy.launcher.ports import HeldPort, owner_of
+from deploy.launcher.request import THIS_MACHINE, Request
+from deploy.launcher.state import PlatformState
+from deploy.output import out
+from deploy.quickstart import telling
+from deploy.quickstart.places import Places, data_option, program, shown
+from deploy.quickstart.tour import StepFailed, awaited
+from deploy.stack import STACK
+
+_STARTING_S: Final = 120.0
+
+
+def running(data: Path) -> PlatformState | None:
+    """The platform that runs in a folder, once all of it is ready; None when there is none."""
+    if state.read(data) is None:
+        return None
+    return awaited(
+        lambda: state.read(data),
+        lambda found: found is None or found.is_ready,
+        otherwise=f"the platform in {shown(data)} is not ready",
+        log=data / "logs" / "launcher.log",
+        patience_s=_STARTING_S,
+    )
+
+
+def start(data: Path, ports: Sequence[str]) -> PlatformState | None:
+    """Start a platform in the background, as `caudal up --detach` does; None when it does not start, which is told."""
+    words = " ".join(["up --detach", *(f"--ports {port}" for port in ports)])
+    telling.section("Start the platform")
+    telling.explanation("All services on one machine, with their data in one folder; Spark waits until it is needed.")
+    telling.command(f"{program()} {words}{data_option(data)}")
+    request = Request(data=str(data), ports=tuple(ports) or _free_ports())
+    with Display(planned(request), out) as display, started(request) as background:
+        try:
+            for event in background.events():
+                display(event)
+                if isinstance(event, AllReady | Failed):
+                    break
+        except KeyboardInterrupt:
+            background.process.terminate()
+            background.process.wait()
+            raise
+    return state.read(data)
+
+
+def places_of(found: PlatformState) -> Places:
+    """Where everything of a platform is; raises `StepFailed` when something is not there that the tour needs."""
+    addresses = {**found.elsewhere, **{name: service.endpoint for name, service in found.services.items()}}
+    missing = [service.name for service in STACK if service.name not in addresses]
+    if missing or found.spark is None:
+        raise StepFailed(
+            f"the platform in {shown(Path(found.data))} runs without {', '.join(missing)}, which the tour needs; "
+            "take it on other data: --data DIR"
+        )
+    return Places(
+        data=Path(found.data),
+        bootstrap=addresses["broker"],
+        registry=addresses["registry"],
+        proxy=addresses["rest-proxy"],
+        connect=addresses["connect"],
+        spark_data=Path(found.spark.data_dir),
+        spark_port=found.spark.connect_port,
+        logs={name: Path(service.log) for name, service in found.services.items()},
+    )
+
+
+def _free_ports() -> tuple[str, ...]:
+    """The usual ports where they are free, and any for what somebody else has taken."""
+    given = []
+    for name, port in port_names().items():
+        try:
+            HeldPort.taken(THIS_MACHINE, port).release()
+        except OSError:
+            owner = owner_of(port)
+            telling.remark(f"port {port} is taken{f' by {owner}' if owner else ''}: {name} gets another one")
+            given.append(f"{name}=0")
+    return tuple(given)

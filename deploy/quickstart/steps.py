@@ -1,0 +1,123 @@
+"""The steps of the tour, as data, and how each is told, done and checked."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import httpx2
+
+from core_broker.client.errors import ClientError
+from deploy.connect_errors import ConnectCallError
+from deploy.quickstart import connectors, events, letters, schemas, tables, telling
+from deploy.quickstart.places import shown
+from deploy.quickstart.tour import StepFailed, Tour
+from schema_registry.client.errors import ClientError as RegistryClientError
+from streams.errors import StreamsError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One thing that is shown."""
+
+    title: str
+    says: str
+    """What it does, in a line."""
+    by_hand: Callable[[Tour], Sequence[str]]
+    """The commands that do the same."""
+    run: Callable[[Tour], None]
+    """Do it, check what came of it, and show that; raises `StepFailed`, or what clients raise."""
+    needs_spark: bool = False
+
+
+STEPS: Final = (
+    Step(
+        title="Tell what events look like",
+        says="Creates a topic for orders and one for payments, and registers their schemas: Avro and Protobuf.",
+        by_hand=schemas.register_by_hand,
+        run=schemas.register,
+    ),
+    Step(
+        title="Connect topics with tables",
+        says="Makes the shop's own database, and creates sinks from JSON, as Kafka Connect has it.",
+        by_hand=connectors.create_by_hand,
+        run=connectors.create,
+    ),
+    Step(
+        title="Send events over HTTP",
+        says="Posts orders and payments to the REST proxy as JSON, which writes them by their schemas; some are bad.",
+        by_hand=events.produce_by_hand,
+        run=events.produce,
+    ),
+    Step(
+        title="See a SQL table fill",
+        says="Each order becomes a row of SQLite; PostgreSQL and MySQL take the same configuration.",
+        by_hand=tables.sql_by_hand,
+        run=tables.sql,
+    ),
+    Step(
+        title="See Spark tables fill",
+        says="The same orders are rows of a Spark table, exactly once, and SQL joins them with their payments.",
+        by_hand=tables.spark_by_hand,
+        run=tables.spark,
+        needs_spark=True,
+    ),
+    Step(
+        title="Look at what went wrong",
+        says="Records that cannot be taken are kept in a topic, with the reason in their headers.",
+        by_hand=letters.look_by_hand,
+        run=letters.look,
+    ),
+    Step(
+        title="Try to break the contract",
+        says="A new version of the schema must be able to read the orders that are there; this one is not.",
+        by_hand=schemas.refuse_by_hand,
+        run=schemas.refuse,
+    ),
+    Step(
+        title="Repair, and send it again",
+        says="The shop now delivers to Iceland: the dead letter goes through its connector once more.",
+        by_hand=letters.redrive_by_hand,
+        run=letters.redrive,
+    ),
+)
+
+
+def take(tour: Tour) -> bool:
+    """Take all steps of a tour; tells whether each result was right, and stops at the first that was not."""
+    for number, step in enumerate(STEPS, 1):
+        telling.heading(f"{number}/{len(STEPS)}", step.title)
+        telling.explanation(step.says)
+        if step.needs_spark and tour.spark_problem is not None:
+            telling.skipped(f"left out: {tour.spark_problem}")
+            continue
+        for text in step.by_hand(tour):
+            telling.command(text)
+        if not _taken(step, tour, number):
+            return False
+    return True
+
+
+def _taken(step: Step, tour: Tour, number: int) -> bool:
+    try:
+        step.run(tour)
+    except StepFailed as error:
+        _tell_failure(number, step, str(error), log=None if error.log is None else shown(error.log))
+    except (ClientError, RegistryClientError, ConnectCallError, StreamsError) as error:
+        from deploy.failures import explain
+
+        _tell_failure(number, step, explain(error)[0], log=None)
+    except (httpx2.HTTPError, sqlite3.Error, OSError) as error:
+        _tell_failure(number, step, f"{type(error).__name__}: {error}", log=None)
+    else:
+        return True
+    return False
+
+
+def _tell_failure(number: int, step: Step, reason: str, *, log: str | None) -> None:
+    from rich.markup import escape
+
+    from deploy.output import failure
+
+    read = [f"read its log:  [bold]{escape(log)}[/]"] if log else ["read the logs:  [bold]caudal logs[/]"]
+    failure(f"step {number}, {step.title!r}, failed: {reason}", read)

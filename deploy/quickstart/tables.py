@@ -1,0 +1,135 @@
+"""Steps that look at tables while they fill: one of a database, and those of Spark."""
+
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any, Final
+
+from deploy.connect_options import connect_client
+from deploy.quickstart import connectors, telling
+from deploy.quickstart.places import Places, quoted, shown
+from deploy.quickstart.tour import StepFailed, Tour, awaited, ensure
+from streams.errors import EngineError
+from streams.settings import SparkSettings
+from streams.spark.engine.client import Engine
+
+_COLUMNS: Final = ("id", "customer", "item", "quantity", "price_cents", "country")
+_SPARK_S: Final = 180.0
+_SPARK_PAUSE_S: Final = 0.5
+"""Each look is a job of Spark, which has better things to do."""
+_TIMEOUT_S: Final = 30.0
+
+
+def sql_by_hand(tour: Tour) -> list[str]:
+    """The command of `sql`."""
+    return [_sqlite(tour.places, f"SELECT * FROM orders WHERE id >= {tour.first_order}")]
+
+
+def sql(tour: Tour) -> None:
+    """Wait for the orders in the database."""
+    wanted = set(tour.good_orders)
+    with telling.progress("waiting for rows") as tell:
+        found = awaited(
+            lambda: _counted(orders_in_shop(tour), len(wanted), "rows in SQLite", tell),
+            lambda found: {row[0] for row in found} >= wanted,
+            otherwise=f"orders {sorted(wanted)} are not in {tour.places.shop}",
+            log=tour.places.logs.get("connect"),
+        )
+    ensure(
+        {row[0] for row in found} == wanted,
+        f"there are other orders than expected in {tour.places.shop}: {found}",
+    )
+    telling.checked(f"{len(found)} orders are rows of SQLite:")
+    telling.rows(_heads(_COLUMNS), found)
+    telling.remark(f"order {tour.refused_order} is not among them")
+
+
+def orders_in_shop(tour: Tour) -> list[tuple[Any, ...]]:
+    """The orders of this tour that are in the database."""
+    statement = f"SELECT {', '.join(_COLUMNS)} FROM orders WHERE id >= ? ORDER BY id"
+    with closing(sqlite3.connect(tour.places.shop, timeout=_TIMEOUT_S)) as shop:
+        return shop.execute(statement, (tour.first_order,)).fetchall()
+
+
+def spark_by_hand(tour: Tour) -> list[str]:
+    """The command of `spark`."""
+    return [tour.places.caudal(f"spark sql {quoted(_joined(tour))}", "spark")]
+
+
+def spark(tour: Tour) -> None:
+    """Wait for Spark, and for the orders and their payments in its tables."""
+    begun = time.monotonic()
+    wanted = {*tour.good_orders, tour.refused_order}
+    with telling.progress("Spark starts") as tell, _engine(tour, begun, tell) as engine:
+        started = time.monotonic() - begun
+        answer = awaited(
+            lambda: _counted(_rows(engine, tour), len(wanted), "rows in Spark", tell),
+            lambda rows: {row[0] for row in rows if row[0] == tour.refused_order or row[4] is not None} >= wanted,
+            otherwise=f"orders {sorted(wanted)} and their payments are not in the tables of Spark",
+            log=tour.places.spark_log,
+            patience_s=_SPARK_S,
+            pause_s=_SPARK_PAUSE_S,
+        )
+        version, notebooks = engine.info.spark_version, engine.info.connect_url
+    ensure(
+        sorted(row[0] for row in answer) == sorted(wanted),
+        f"not each order is in the table once: {answer}",
+        log=tour.places.spark_log,
+    )
+    telling.checked(f"Spark {version} was there after {started:.1f} s, and {len(answer)} orders are rows of its table:")
+    telling.rows(_heads(("id", "customer", "item", "country", "method", "amount_cents")), answer)
+    telling.remark(f"orders came as Avro, payments as Protobuf; notebooks attach to {notebooks}")
+
+
+def _engine(tour: Tour, begun: float, tell: telling.Progress) -> Engine:
+    """The engine that the connectors have started; that they run, too, is waited for."""
+    settings = SparkSettings.parse({"spark.caudal.data.dir": str(tour.places.spark_data)})
+
+    def running() -> Engine | None:
+        tell(f"Spark starts, {time.monotonic() - begun:.0f} s")
+        return Engine.running(settings)
+
+    found = awaited(
+        running,
+        lambda engine: engine is not None,
+        otherwise="Spark has not started",
+        log=tour.places.logs.get("connect"),
+        patience_s=_SPARK_S,
+    )
+    assert found is not None
+    with connect_client(tour.places.connect, _TIMEOUT_S) as client:
+        connectors.wait_until_running(client, connectors.SPARK, tour.places)
+    return found
+
+
+def _rows(engine: Engine, tour: Tour) -> list[Any]:
+    try:
+        answer: Any = engine.call("sql", statement=_joined(tour), limit=1000)
+    except EngineError as error:
+        if "TABLE_OR_VIEW_NOT_FOUND" in str(error):
+            return []  # not yet
+        raise StepFailed(str(error), log=tour.places.spark_log) from error
+    rows: list[Any] = answer["rows"]
+    return rows
+
+
+def _joined(tour: Tour) -> str:
+    return (
+        "SELECT o.id, o.customer, o.item, o.country, p.method, p.amount_cents "
+        f"FROM orders o LEFT JOIN payments p ON p.order_id = o.id WHERE o.id >= {tour.first_order} ORDER BY o.id"
+    )
+
+
+def _counted(rows: list[Any], count: int, what: str, tell: Callable[[str], None]) -> list[Any]:
+    tell(f"{len(rows)} of {count} {what}")
+    return rows
+
+
+def _heads(columns: tuple[str, ...]) -> list[str]:
+    numbers = {"id", "quantity", "price_cents", "amount_cents"}
+    return [f"{column}#" if column in numbers else column for column in columns]
+
+
+def _sqlite(places: Places, statement: str) -> str:
+    return f"sqlite3 {quoted(shown(places.shop))} {quoted(statement)}"
