@@ -87,10 +87,6 @@ class Positions:
             case "timestamps":
                 return self._at(_all_of(boundary, places), boundary, late_is_end=late_is_end)
 
-    def committed(self, group_id: str) -> dict[Place, int]:
-        """What a group has committed."""
-        return _tried(lambda: self._admin.group_offsets(group_id))
-
     def commit(self, group_id: str, offsets: Offsets) -> None:
         """Commit for a group, so that its lag is seen by all."""
         _tried(lambda: self._admin.set_group_offsets(group_id, offsets))

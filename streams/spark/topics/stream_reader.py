@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from core_broker.client.errors import ClientError
 from streams.errors import DataLoss
-from streams.spark.topics.offsets import as_checkpoint, from_checkpoint, ids_from_checkpoint
+from streams.spark.topics.offsets import LATEST, as_checkpoint, from_checkpoint, ids_from_checkpoint
 from streams.spark.topics.options import SourceOptions
 from streams.spark.topics.positions import Positions
 from streams.spark.topics.ranges import OffsetRange, Offsets, Place, RangePartition, divided, shared_out
@@ -39,6 +39,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._rows = rows
         self._positions: Positions | None = None
         self._initial: dict[str, Any] | None = None
+        self._is_start_noted = True
         self._target: dict[Place, int] | None = None
         self._latest: dict[Place, int] | None = None
         self._read_at: float | None = None
@@ -55,33 +56,24 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:
         """Where a query without a checkpoint begins. Spark asks twice, and keeps no note: it must not change.
 
-        `latest` changes with every record. So it is committed for the group, when there is one, before anything is
-        read: a query that fails in its first batch begins at the same place again.
+        The end of a topic changes with every record. Spark writes down where batches end, and not where the first one
+        began: so the first one is empty where the start may move, and where it ends is where the query began.
         """
         if self._initial is None:
             options = self.options
             places = self._asked.existing_places(options.subscription)
-            noted = self._noted(places)
-            fresh = self._resolved(places - set(noted)) if places - set(noted) else {}
-            if fresh and self._keeps_start:
-                assert options.group_id is not None, "only a group keeps it"
-                self._asked.commit(options.group_id, fresh)
-            self._initial = as_checkpoint({**noted, **fresh}, self._asked.ids(places))
+            begin = self._asked.resolved(options.starting, places, late_is_end=options.starts_late_at_end)
+            self._initial = as_checkpoint(begin, self._asked.ids(places))
+            self._is_start_noted = not self._may_move
         return self._initial
 
     @property
-    def _keeps_start(self) -> bool:
-        return self.options.starting.kind == "latest" and self.options.group_id is not None
-
-    def _noted(self, places: set[Place]) -> dict[Place, int]:
-        if not self._keeps_start or self.options.group_id is None:
-            return {}
-        committed = self._asked.committed(self.options.group_id)
-        return {place: offset for place, offset in committed.items() if place in places}
-
-    def _resolved(self, places: set[Place]) -> dict[Place, int]:
-        options = self.options
-        return self._asked.resolved(options.starting, places, late_is_end=options.starts_late_at_end)
+    def _may_move(self) -> bool:
+        """Whether the query would begin elsewhere a moment later."""
+        starting = self.options.starting
+        if starting.kind == "offsets":
+            return LATEST in starting.offsets.values()
+        return starting.kind == "latest" or (starting.kind != "earliest" and self.options.starts_late_at_end)
 
     @override
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -93,6 +85,10 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Where the next batch ends; at `start` when there is nothing, or too little, to read."""
         latest = self._latest = self._ends()
+        if not self._is_start_noted:
+            self._is_start_noted = True
+            if start == self._initial:
+                return start
         ids = self._asked.ids(latest)
         known = _without(from_checkpoint(start), made_anew(start, ids))
         if (target := self._target) is not None:
@@ -139,6 +135,8 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @override
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The ranges of a batch, cut for its tasks."""
+        if not self._is_start_noted and start == self._initial:
+            return []  # The first batch, which is empty, once more: what came since is read by the second.
         known, anew = from_checkpoint(start), made_anew(start, ids_from_checkpoint(end))
         if anew:
             self._report(f"Topics were deleted and made anew: {', '.join(sorted(anew))}")

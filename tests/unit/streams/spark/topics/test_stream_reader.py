@@ -65,23 +65,42 @@ def test_a_stream_begins_at_the_end_and_stays_there(broker: BrokerProcess, name:
     create_topic(broker, name)
     send(name, [b"1", b"2"])
     reader = opened(broker, subscribe=name)
-    assert told(reader.initialOffset()) == offsets(name, 2)
+    start = reader.initialOffset()
+    assert told(start) == offsets(name, 2)
     send(name, [b"3"])
-    assert told(reader.initialOffset()) == offsets(name, 2)
-    assert told(reader.latestOffset(offsets(name, 2), ALL)) == offsets(name, 3)
+    assert reader.initialOffset() == start
+    assert reader.latestOffset(start, ALL) == start
     assert reader.reportLatestOffset() == offsets(name, 3)
-    assert values(reader, offsets(name, 2), offsets(name, 3)) == [b"3"]
+    end = reader.latestOffset(start, ALL)
+    assert told(end) == offsets(name, 3)
+    assert values(reader, start, end) == [b"3"]
 
 
-def test_the_end_where_a_stream_began_is_kept_for_its_group(broker: BrokerProcess, name: str, send: Send) -> None:
-    create_topic(broker, name)
-    send(name, [b"1", b"2"])
-    first = opened(broker, subscribe=name, kafka_group_id=f"{name}-group")
-    assert told(first.initialOffset()) == offsets(name, 2)
-    send(name, [b"3"])
-    # The first batch has failed, and nothing of it is in the checkpoint.
-    again = opened(broker, subscribe=name, kafka_group_id=f"{name}-group")
-    assert told(again.initialOffset()) == offsets(name, 2)
+@pytest.mark.parametrize(
+    "starting",
+    [
+        {"startingOffsets": "latest"},
+        {"startingOffsets": '{"%s": {"0": -1}}'},
+        {"startingTimestamp": "5000", "startingOffsetsByTimestampStrategy": "latest"},
+    ],
+    ids=["latest", "offset -1", "late time"],
+)
+@pytest.mark.parametrize("later", [[], [b"3"], [b"3", b"4"]], ids=["none", "one", "two"])
+def test_a_start_that_moves_is_where_the_first_batch_ends_also_when_it_is_done_again(
+    broker: BrokerProcess, name: str, send: Send, starting: dict[str, str], later: list[bytes]
+) -> None:
+    create_topic(broker, name, configs={"retention.ms": "-1"})
+    send(name, [b"1", b"2"], timestamp_ms=1000)
+    given = {key: value.replace("%s", name) for key, value in starting.items()}
+    first = opened(broker, subscribe=name, **given)
+    in_checkpoint = first.latestOffset(first.initialOffset(), ALL)
+    assert told(in_checkpoint) == offsets(name, 2)
+    # The first batch has failed: all that is known of it is its end.
+    send(name, later, timestamp_ms=1000)
+    again = opened(broker, subscribe=name, **given)
+    assert planned(again, again.initialOffset(), in_checkpoint) == []
+    ends = [again.latestOffset(in_checkpoint, ALL) for _ in range(2)]
+    assert values(again, in_checkpoint, ends[-1]) == later
 
 
 def test_progress_is_committed_for_the_group(broker: BrokerProcess, name: str, send: Send) -> None:
