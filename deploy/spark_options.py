@@ -49,10 +49,27 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Tell what would b
 
 
 def spark_settings(config: Path | None, assignments: list[str] | None) -> "SparkSettings":
-    """The options of a command as settings: --set, then CAUDAL_SPARK_... variables, then the file."""
+    """The options of a command as settings: --set, then CAUDAL_SPARK_... variables, then the file.
+
+    When they name no folder, the Spark of the platform that runs here is meant (`caudal up`), if one does.
+    """
     from streams.settings import SparkSettings
 
-    return SparkSettings.read(file=config, environment=os.environ, assignments=assignments or ())
+    given = SparkSettings.read(file=config, environment=os.environ, assignments=assignments or ())
+    if given.is_set("spark.caudal.data.dir") or not (of_platform := _settings_of_platform()):
+        return given
+    told = {*given.set, *(f"spark.{name}" for name, _ in given.spark_properties)}
+    untold = [f"{key}={value}" for key, value in of_platform.items() if key not in told]
+    return SparkSettings.read(file=config, environment=os.environ, assignments=[*untold, *(assignments or ())])
+
+
+def _settings_of_platform() -> dict[str, str]:
+    """What the platform that runs here has told its Spark; nothing when there is none."""
+    from deploy.launcher.request import data_folder
+    from deploy.launcher.state import read
+
+    platform = read(data_folder(os.environ))
+    return platform.spark.settings if platform is not None and platform.spark is not None else {}
 
 
 @contextmanager

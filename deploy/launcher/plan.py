@@ -17,6 +17,13 @@ _FOLDERS: Final = {"connect": "spark"}
 """Connect keeps what it knows in topics; what it has on disk is Spark's."""
 _UNFIT: Final = frozenset(",?#\n")
 """Separators in the settings and URLs that the path becomes a part of."""
+_OPTIONS: Final = {
+    "listeners": "--host ADDR and --ports NAME=PORT",
+    "metrics.listener": "--host ADDR and --ports broker-metrics=PORT",
+    "spark.caudal.connect.port": "--ports spark=PORT",
+    "spark.caudal.data.dir": "--data DIR",
+}
+"""Settings that have options of their own, since others must know them, too."""
 _ELSEWHERE: Final = {"broker": "--bootstrap HOST:PORT", "registry": "--registry URL"}
 
 
@@ -202,6 +209,8 @@ def _extra(given: Sequence[str], services: Sequence[Service]) -> dict[str, dict[
         if name not in {service.name for service in services}:
             names = ", ".join(service.name for service in services)
             raise Refused(f"--set {assignment}: no service called {name} runs here", [f"there are:  {names}"])
+        if option := _OPTIONS.get(key.strip()):
+            raise Refused(f"--set {assignment}: the launcher itself decides that", [f"say it with  [bold]{option}[/]"])
         extra.setdefault(name, {})[key.strip()] = value.strip()
     return extra
 

@@ -18,6 +18,8 @@ from streams.spark.engine.folder import EngineFolder
 
 DISK_FREE_MIN_BYTES: Final = 200 << 20
 _CHOOSE_DATA: Final = "choose another folder:  [bold]--data DIR[/] (or set CAUDAL_DATA)"
+_SPARK_BIND: Final = "127.0.0.1"
+"""Notebooks are let in from this machine alone, unless its own settings say otherwise."""
 _MIB: Final = 1 << 20
 
 
@@ -90,13 +92,14 @@ def _kept_ports(plan: Plan, kept: ExitStack) -> Mapping[str, int]:
     ports: dict[str, int] = {}
     # Those that were named first: any free port could be one of them.
     for name, port in sorted(plan.ports.items(), key=lambda item: not item[1]):
-        if name == SPARK and EngineFolder(plan.spark).is_locked():
-            ports[name] = port  # by an engine that has outlived its platform, and will be used again
-            continue
+        bind = plan.bind if name != SPARK else _SPARK_BIND
         try:
-            held = HeldPort.taken(plan.bind if name != SPARK else "127.0.0.1", port)
+            held = HeldPort.taken(bind, port)
         except OSError as error:
-            raise _no_port(name, port, plan.bind, error) from error
+            if name == SPARK and EngineFolder(plan.spark).is_locked():
+                ports[name] = port  # by an engine that has outlived its platform, and will be used again
+                continue
+            raise _no_port(name, port, bind, error) from error
         kept.callback(held.release)
         ports[name] = held.port
     return {name: ports[name] for name in plan.ports}

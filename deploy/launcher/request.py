@@ -1,5 +1,6 @@
 """What somebody asks of the launcher, as it was typed, and as it travels to a launcher in the background."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -8,6 +9,11 @@ import msgspec
 DATA_VARIABLE: Final = "CAUDAL_DATA"
 DEFAULT_DATA: Final = Path("caudal-platform")
 THIS_MACHINE: Final = "localhost"
+
+
+def data_folder(environment: Mapping[str, str]) -> Path:
+    """The folder of the platform that is meant when nobody names one."""
+    return Path(environment.get(DATA_VARIABLE) or DEFAULT_DATA).expanduser().absolute()
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

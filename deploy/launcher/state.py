@@ -40,6 +40,8 @@ class SparkState(msgspec.Struct, frozen=True, kw_only=True):
 
     data_dir: str
     connect_port: int
+    settings: dict[str, str] = {}
+    """All that Connect was told about Spark, so that whoever starts it first starts the same."""
     missing: str | None = None
     """Why it cannot start here; None when it can, or when nobody has looked yet."""
 
@@ -80,6 +82,7 @@ def write(state: PlatformState) -> None:
     """Replace what was known; a reader sees the one or the other, never half of both."""
     path = Path(state.data) / FILE_NAME
     passing = path.with_suffix(".tmp")
+    passing.touch(mode=0o600)  # settings may hold passwords
     passing.write_bytes(msgspec.json.format(msgspec.json.encode(state), indent=2))
     passing.replace(path)
 

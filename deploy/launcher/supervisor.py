@@ -274,7 +274,12 @@ class Supervisor:
 def _spark_state(plan: Plan) -> state.SparkState | None:
     if not plan.has_spark:
         return None
-    return state.SparkState(data_dir=str(plan.spark), connect_port=plan.ports[SPARK])
+    settings = {key: value for key, value in plan.settings_of("connect").items() if key.startswith("spark.")}
+    return state.SparkState(
+        data_dir=str(plan.spark),
+        connect_port=plan.ports[SPARK],
+        settings=settings,
+    )
 
 
 def _told(how: Exit | NotReady) -> str:
