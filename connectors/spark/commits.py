@@ -13,11 +13,12 @@ from msgspec.structs import replace
 
 from connectors.spark.entries import Counted, Entry, WrittenLetters, WrittenRange, WrittenRows
 from connectors.spark.letter_box import LetterBox
-from connectors.spark.manifest import Decided, Manifest, ManifestStore, Reload, settled
+from connectors.spark.manifest import Decided, Manifest, ManifestStore, Place, Reload, Replaced, settled
+from connectors.spark.metadata import PLACE, column_name
 from connectors.spark.refusals import Refusal, Refusals
 from connectors.spark.rows import DELETED
 from connectors.spark.spec import SinkFolders, SinkSpec
-from streams.errors import SchemaConflict, StreamsError
+from streams.errors import SchemaConflict, StreamsError, WrongOption
 from streams.spark.files import Files
 from streams.spark.tables import Tables
 from streams.spark.types import Change
@@ -42,6 +43,7 @@ class Commits:
         self._allowed = frozenset(change for change in ALL_CHANGES if change in spec.config.schema_evolution)
         self._store = ManifestStore(files, folders, connector=spec.connector)
         self._refusals = Refusals(files, folders)
+        self._is_reloading = False
         self.manifest: Manifest | None = None
         self.counts: dict[str, float] = {}
 
@@ -54,21 +56,24 @@ class Commits:
                 self._box.send(manifest)
             manifest = settled(manifest)
             self._store.write(manifest)
+        self._is_reloading = False
         self.manifest = manifest
         return manifest
 
-    def begin(self, positions: Mapping[tuple[str, int], int]) -> None:
+    def begin(self, positions: Mapping[Place, int]) -> None:
         """Begin a run where the last one ended, with nothing left of it that nobody needs."""
-        self.manifest = self._store.begin(positions)
+        self.manifest = self._store.begin(positions, self._box.topic_ids({topic for topic, _ in positions}))
         self._refusals.clear()
         self._files.delete(self._folders.staging)
 
     def commit(self, batch: int, written: Written) -> None:
         """A batch of the query: decided once, and then done."""
-        manifest = self.manifest
-        assert manifest is not None, "begin comes first"
+        manifest = self._known()
         if batch > manifest.batch:
-            before, manifest = manifest, self._decide(written).after(manifest, batch)
+            decided = self._decide(written)
+            unknown = {topic for topic, _ in decided.ends} - manifest.ids.keys()
+            ids = self._box.topic_ids(unknown) if unknown else {}
+            before, manifest = manifest, decided.after(manifest, batch, ids=ids)
             self._store.write(manifest)
             self.manifest = manifest
             self._forget(before)
@@ -90,15 +95,34 @@ class Commits:
 
     def reload(self, again: Reload, written: Written) -> int:
         """Replace the rows of a range by what is written now; how many those are."""
-        manifest = self.manifest
-        assert manifest is not None, "begin comes first"
+        manifest = self._known()
         decided = self._decide(written)
         tables = {again.tables[0], *(member.table for member in decided.rows)}
-        self._store.write(manifest := decided.replacing(manifest, replace(again, tables=tuple(sorted(tables)))))
-        self._apply(manifest)
-        self._store.write(settled(manifest))
-        self.manifest = settled(manifest)
+        for table in tables:
+            self._check_places(table)
+        self._store.write(chosen := decided.replacing(manifest, replace(again, tables=tuple(sorted(tables)))))
+        self._is_reloading = True
+        self.recover()
+        self._forget(chosen)
         return sum(member.file.rows for member in decided.rows)
+
+    def _known(self) -> Manifest:
+        """What this run has decided last. A reload that failed half way has removed rows: first they come back."""
+        manifest = self.manifest
+        assert manifest is not None, "begin comes first"
+        if not self._is_reloading:
+            return manifest
+        found = self._store.read()
+        if found is None or found.run != manifest.run:
+            raise Replaced(self._spec.connector)
+        return self.recover() or manifest
+
+    def _check_places(self, table: str) -> None:
+        """WrongOption when nobody could tell which rows of a table go. What is decided must be possible."""
+        schema = self._tables.schema(table)
+        missing = [] if schema is None else [name for name in map(column_name, PLACE) if name not in schema.names]
+        if missing:
+            raise WrongOption("table", table, f"must have the columns {', '.join(missing)} to be loaded again")
 
     def _decide(self, written: Written) -> Decided:
         """What is in a batch, once no row of it is refused by its table any more."""

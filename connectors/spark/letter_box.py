@@ -1,14 +1,15 @@
 """Sends dead letters and tells the group how far the sink is: in one transaction, so that neither is done twice."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Final
 
 from connectors.spark.letters import read
 from connectors.spark.manifest import Manifest, Place, Replaced, flat
 from connectors.spark.spec import SinkSpec
 from core_broker.client.admin import Admin
-from core_broker.client.errors import ClientError, Fatal
+from core_broker.client.errors import ClientError, Fatal, NotFound
 from core_broker.client.settings import ClientSettings
 from core_broker.client.transactional_producer import AbortNeeded, TransactionalProducer
 
@@ -40,6 +41,19 @@ class LetterBox:
     def committed(self) -> dict[Place, int]:
         """What the group has."""
         return dict(self._admin.group_offsets(self._spec.group))
+
+    def begin_anew(self, places: Iterable[Place]) -> None:
+        """Let the group begin at 0 there: what it has committed was of topics that are gone, as are their letters."""
+        self._admin.set_group_offsets(self._spec.group, dict.fromkeys(places, 0))
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """The ids of topics; empty where the cluster knows none, or the topic is gone."""
+        found = dict.fromkeys(topics, "")
+        for topic in found:
+            with suppress(NotFound):
+                (told,) = self._admin.topics([topic])
+                found[topic] = told.topic_id if told.topic_id.strip("A=") else ""
+        return found
 
     def close(self) -> None:
         """Leave nothing open."""

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from connectors.spark.entries import WrittenLetters, WrittenRows
 from connectors.spark.spec import SinkFolders
+from core_broker.service.clock import Clock, SystemClock
 from streams.errors import EngineError
 from streams.spark.files import Files
 
@@ -43,6 +44,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """How many decisions of that run there were: batches, and reloads between them."""
     positions: Positions = {}
     """How far everything was read, with this batch."""
+    ids: dict[str, str] = {}
+    """The ids of the topics that were read, empty where none is known: one that was made anew has another."""
     ends: Positions = {}
     """Those of the partitions that this batch has records of."""
     rows: tuple[WrittenRows, ...] = ()
@@ -68,10 +71,11 @@ class Replaced(EngineError):
 class ManifestStore:
     """Reads and replaces the manifest of one sink."""
 
-    def __init__(self, files: Files, folders: SinkFolders, *, connector: str) -> None:
+    def __init__(self, files: Files, folders: SinkFolders, *, connector: str, clock: Clock | None = None) -> None:
         self._files = files
         self._path = folders.manifest
         self._connector = connector
+        self._clock = clock or SystemClock()
 
     def read(self) -> Manifest | None:
         """What was decided last; None when nothing ever was."""
@@ -86,12 +90,17 @@ class ManifestStore:
             raise Replaced(self._connector)
         self._files.write(self._path, msgspec.json.encode(manifest))
 
-    def begin(self, positions: Mapping[Place, int]) -> Manifest:
+    def begin(self, positions: Mapping[Place, int], ids: Mapping[str, str] | None = None) -> Manifest:
         """Begin a run at these positions; earlier runs can decide nothing any more."""
         found = self.read()
-        manifest = Manifest(run=1 if found is None else found.run + 1, positions=nested(positions), is_settled=True)
+        run = self._first_run() if found is None else found.run + 1
+        manifest = Manifest(run=run, positions=nested(positions), ids=dict(ids or {}), is_settled=True)
         self.write(manifest)
         return manifest
+
+    def _first_run(self) -> int:
+        """A number that no run had before: tables outlive a manifest that somebody deletes, and know its batches."""
+        return self._clock.now_ms() // 1000
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,9 +110,10 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     letters: tuple[WrittenLetters, ...]
     ends: dict[Place, int]
 
-    def after(self, manifest: Manifest, batch: int) -> Manifest:
-        """The next manifest."""
+    def after(self, manifest: Manifest, batch: int, *, ids: Mapping[str, str]) -> Manifest:
+        """The next manifest; `ids` of topics that were never read before."""
         return Manifest(
+            ids={**manifest.ids, **ids},
             run=manifest.run,
             batch=batch,
             step=manifest.step + 1,

@@ -11,14 +11,16 @@ from urllib.parse import quote
 from typing_extensions import override
 
 from connectors.spark.commits import Commits
-from connectors.spark.entries import unpacked
+from connectors.spark.entries import Entry, unpacked
 from connectors.spark.failures import SinkFailure, Told, is_passing, told_in
-from connectors.spark.letter_box import LetterBox
-from connectors.spark.manifest import Place, Reload, Replaced, flat
+from connectors.spark.letter_box import LetterBox, client_settings
+from connectors.spark.manifest import Manifest, Place, Reload, Replaced, flat
 from connectors.spark.progress import lag_of
+from connectors.spark.reloading import check_there, reload_of
 from connectors.spark.source import SinkStreamReader, sink_source
 from connectors.spark.spec import SinkFolders, SinkSpec
-from connectors.spark.starting import first_positions, still_there
+from connectors.spark.starting import first_positions, made_anew
+from core_broker.client.admin import Admin
 from streams.errors import EngineError, StreamsError
 from streams.spark.engine.job import EnginePlace, Job
 from streams.spark.engine.messages import JSON
@@ -93,19 +95,28 @@ class SinkQuery(Job):
 
     def reload(self, topic: str, partition: int, *, start: int, end: int) -> int:
         """Read a range once more, and replace its rows; how many there are now."""
-        table = self._sink.names.of(topic)
-        again = Reload(topic=topic, partition=partition, start=start, end=end, tables=(table,))
         with self._committing:
-            if self._is_stopping or self._query is None:
+            manifest = self._commits.manifest
+            if self._is_stopping or self._query is None or manifest is None:
                 raise EngineError("NotRunning", f"Sink {self.name} does not run now: try again when it does")
-            reader = self._reader({})
-            parts = reader.partitions(
-                as_checkpoint({(topic, partition): start}), as_checkpoint({(topic, partition): end})
-            )
-            context = self.place.session.sparkContext
-            tasks = context.parallelize(parts, max(1, len(parts)))
-            told = tasks.flatMap(lambda part: [text for batch in reader.read(part) for text in batch[0].to_pylist()])
-            return self._commits.reload(again, lambda: [unpacked(text) for text in told.collect()])
+            again = reload_of(self._sink, flat(manifest.positions), topic, partition, start=start, end=end)
+            check_there(again, self._first_offset(again))
+            return self._commits.reload(again, lambda: self._written_again(again))
+
+    def _written_again(self, again: Reload) -> list[Entry]:
+        """Let executors write a range."""
+        reader, place = self._reader({}), (again.topic, again.partition)
+        parts = reader.partitions(as_checkpoint({place: again.start}), as_checkpoint({place: again.end}))
+        tasks = self.place.session.sparkContext.parallelize(parts, max(1, len(parts)))
+        told = tasks.flatMap(lambda part: [text for batch in reader.read(part) for text in batch[0].to_pylist()])
+        entries = [unpacked(text) for text in told.collect()]
+        # Retention may have been faster than the executors.
+        check_there(again, self._first_offset(again))
+        return entries
+
+    def _first_offset(self, again: Reload) -> int:
+        place = (again.topic, again.partition)
+        return Admin(client_settings(self._sink.admin)).offsets([place], "earliest")[place]
 
     # --- the query ---
 
@@ -116,7 +127,7 @@ class SinkQuery(Job):
         if manifest is None:
             positions = first_positions(self._sink, committed=self._box.committed())
         else:
-            positions = still_there(self._sink, flat(manifest.positions))
+            positions = self._still_there(manifest)
         self._commits.begin(positions)
         # The manifest knows all: what Spark remembers of a query is for the time between two starts of it.
         shutil.rmtree(self._checkpoint, ignore_errors=True)
@@ -131,6 +142,15 @@ class SinkQuery(Job):
             .foreachBatch(self._commit)
             .start()
         )
+
+    def _still_there(self, manifest: Manifest) -> dict[Place, int]:
+        """The positions to go on from: none of topics that are others by now."""
+        positions = flat(manifest.positions)
+        now = self._box.topic_ids({topic for topic, _ in positions})
+        anew = made_anew(self._sink, positions, before=manifest.ids, now=now)
+        if anew:
+            self._box.begin_anew(anew)
+        return {place: offset for place, offset in positions.items() if place not in anew}
 
     def _reader(self, positions: Mapping[Place, int]) -> SinkStreamReader:
         """Who reads for the query."""

@@ -6,10 +6,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from connect.api.errors import DataError
 
-DELETED: Final = "_deleted"
+DELETED: Final = "__caudal_deleted"
 """A column of staged files only: whether the row with this key is to go."""
 NO_FIELDS: Final = pa.struct([])
 
@@ -32,6 +33,12 @@ class Rows(NamedTuple):
     def schema(self) -> pa.Schema:
         """The shape."""
         return pa.schema([pa.field(name, column.type) for name, column in self.columns.items()])
+
+    @property
+    def are_deletions(self) -> bool:
+        """Whether all of them only say which rows are to go."""
+        deleted = self.columns.get(DELETED)
+        return deleted is not None and bool(pc.all(deleted).as_py())
 
 
 def fingerprint(schema: pa.Schema) -> str:

@@ -112,7 +112,11 @@ class Staging:
         """The shape with the columns that folders tell, at its end."""
         names = {part.name for part in self._partitions}
         kept = [pa.field(name, column.type) for name, column in rows.columns.items() if name not in names]
-        told = [pa.field(part.name, type_of(part, rows.columns[part.source].type)) for part in self._partitions]
+        told = [
+            pa.field(part.name, type_of(part, rows.columns[part.source].type))
+            for part in self._partitions
+            if part.source in rows.columns
+        ]
         return pa.schema([*kept, *told])
 
     def _write(self, draft: _Draft) -> None:

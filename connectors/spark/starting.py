@@ -27,14 +27,22 @@ def first_positions(spec: SinkSpec, *, committed: Mapping[Place, int]) -> dict[P
     return positions
 
 
-def still_there(spec: SinkSpec, positions: Mapping[Place, int]) -> dict[Place, int]:
-    """The positions that a sink goes on from: one that lies behind the end of its topic is of a topic that was deleted
-    and made anew, which is read from its beginning."""
+def made_anew(
+    spec: SinkSpec, positions: Mapping[Place, int], *, before: Mapping[str, str], now: Mapping[str, str]
+) -> set[Place]:
+    """Partitions of topics that were deleted and made anew, which are read from their beginning: the topic's id is
+    another one, or the position lies behind its end."""
     admin = Admin(client_settings(spec.admin))
     partitions = admin.topic_names()
-    ends = admin.offsets([place for place in positions if place[1] < partitions.get(place[0], 0)], "latest")
-    gone = {place for place, end in ends.items() if positions[place] > end}
-    for topic, partition in sorted(gone):
+    there = [place for place in positions if place[1] < partitions.get(place[0], 0)]
+    ends = admin.offsets(there, "latest")
+    anew = {place for place, end in ends.items() if positions[place] > end or _is_other(place[0], before, now)}
+    for topic, partition in sorted(anew):
         extra = {"topic": topic, "partition": partition, "position": positions[topic, partition]}
         log.warning("a topic was made anew: it is read from its beginning", extra=extra)
-    return {place: offset for place, offset in positions.items() if place not in gone}
+    return anew
+
+
+def _is_other(topic: str, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    known, found = before.get(topic), now.get(topic)
+    return bool(known and found and known != found)

@@ -160,7 +160,9 @@ class DeltaTables:
         if is_done(table, writer, batch):
             return
         columns = [field for field in arrow_schema(table) if field.name != deleted]
-        marked = rows.column(deleted).cast(pa.bool_()).fill_null(False)
+        # Writers that never delete have no such column.
+        is_marked = deleted in rows.column_names
+        marked = rows.column(deleted).cast(pa.bool_()).fill_null(False) if is_marked else _none_marked(rows.num_rows)
         source = conformed(rows, pa.schema(columns)).append_column(deleted, marked)
         flag = f"source.{identifier(deleted)}"
         merging = table.merge(
@@ -280,6 +282,10 @@ def delta_schema(schema: pa.Schema) -> Schema:
 def identifier(name: str) -> str:
     """A column's name in a predicate."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _none_marked(count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(False), count)
 
 
 def _matching(rows: pa.Table, key: str) -> str:

@@ -1,5 +1,6 @@
 """Where the files of a table are: folders of partitions as Hive names them, and names that tell who wrote what."""
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -29,8 +30,11 @@ def file_name(writer: str, batch: int, index: int) -> str:
 
 
 def safe_writer(writer: str) -> str:
-    """A writer's name as it stands in the names of its files."""
-    return _UNSAFE.sub("_", writer)
+    """A writer's name as it stands in the names of its files; no two writers have the same."""
+    safe = _UNSAFE.sub("_", writer)
+    if safe == writer:
+        return safe
+    return f"{safe}.{hashlib.blake2s(writer.encode(), digest_size=4).hexdigest()}"
 
 
 def written(name: str) -> Written | None:

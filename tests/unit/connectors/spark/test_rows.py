@@ -18,7 +18,7 @@ from connectors.spark.entries import WrittenRows
 from connectors.spark.naming import TableNames
 from connectors.spark.partitions import by_folder
 from connectors.spark.record_rows import RecordRows, array_of
-from connectors.spark.rows import Rows, fingerprint, flat
+from connectors.spark.rows import DELETED, Rows, fingerprint, flat
 from connectors.spark.staging import Staging
 from core_broker.client.records import IncomingRecord
 
@@ -194,8 +194,15 @@ UPSERT = {"write.mode": "upsert", "table.format": "delta", "pk.mode": "record_ke
 def test_in_upsert_mode_the_key_is_a_column_and_a_tombstone_deletes() -> None:
     made, _ = rows_of(UPSERT, [record(1, {"id": 1}, key="k"), record(2, None, key="k")])
     assert [rows.keys for rows in made] == [("key",), ("key",)]
-    assert [row["_deleted"] for rows in made for row in listed(rows)] == [False, True]
-    assert list(made[1].columns) == ["key", "_topic", "_partition", "_offset", "_timestamp", "_deleted"]
+    assert [row[DELETED] for rows in made for row in listed(rows)] == [False, True]
+    assert list(made[1].columns) == ["key", "_topic", "_partition", "_offset", "_timestamp", DELETED]
+
+
+def test_a_field_that_tells_of_deletions_itself_is_a_column_as_any_other() -> None:
+    flagged = struct({"id": data.INT32, "_deleted": data.BOOLEAN})
+    made, refused = rows_of(UPSERT, [record(1, {"id": 1, "_deleted": True}, key="k", schema=flagged)])
+    assert refused == []
+    assert [(row["_deleted"], row[DELETED]) for row in listed(made[0])] == [(True, False)]
 
 
 def test_a_record_without_a_key_cannot_be_upserted() -> None:
@@ -231,6 +238,15 @@ def test_a_missing_partition_column_is_an_error_of_the_record() -> None:
     config = SparkSinkConfig.parse({"partition.by": "country"})
     with pytest.raises(DataError, match="country"):
         list(by_folder(Rows("t", {"n": pa.array([1])}, np.arange(1)), config.partitions))
+
+
+def test_a_deletion_needs_no_column_of_a_partition(tmp_path: Path) -> None:
+    staging = Staging(str(tmp_path / "staging"), SparkSinkConfig.parse({**UPSERT, "partition.by": "country"}))
+    made, _ = rows_of(UPSERT, [record(1, None, key="k"), record(2, None, key="l")])
+    staging.add(made[0])
+    (entry,) = [entry for entry in staging.finish() if isinstance(entry, WrittenRows)]
+    assert (entry.file.partition, entry.file.rows) == ({"country": None}, 2)
+    assert "country" not in entry.schema.names
 
 
 def test_staged_files_hold_the_rows_without_what_their_folder_tells(tmp_path: Path) -> None:

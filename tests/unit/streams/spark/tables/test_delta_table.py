@@ -163,6 +163,15 @@ def test_upserts_insert_update_and_delete_by_key(tmp_path: Path) -> None:
     assert DeltaTable(entry.location).to_pyarrow_table().column_names == SCHEMA.names
 
 
+def test_a_writer_that_never_deletes_upserts_as_well(tmp_path: Path) -> None:
+    entry, tables = _entry(tmp_path), _tables()
+    columns = pa.schema([*FILE, pa.field("_offset", pa.int64())])
+    for batch, value in enumerate(["a", "b"]):
+        file = staged(tmp_path, [{"Id": 1, "v": value, "_offset": batch}], columns)
+        _merge(tables, entry, file, batch)
+    assert [(row["Id"], row["v"]) for row in _rows(entry)] == [(1, "b")]
+
+
 def test_of_many_changes_of_one_key_in_a_batch_the_last_counts(tmp_path: Path) -> None:
     entry = _entry(tmp_path)
     changes = [(1, "a", False), (1, "", True), (2, "x", False), (1, "b", False), (2, "", True)]

@@ -9,6 +9,7 @@ from streams.spark.tables.layout import (
     may_be_repeated,
     partition_of,
     partition_path,
+    safe_writer,
     written,
 )
 
@@ -29,10 +30,18 @@ def test_folders_are_escaped_as_hive_does() -> None:
 
 
 def test_a_files_name_says_who_wrote_it() -> None:
-    name = file_name("query-1/e 2", 17, 3)
-    assert name == "part-query_1_e_2-17-3.parquet"
-    assert written(name) == ("query_1_e_2", 17)
+    name = file_name("query_1.e", 17, 3)
+    assert name == "part-query_1.e-17-3.parquet"
+    assert written(name) == ("query_1.e", 17)
     assert written("compacted-0af-0.parquet") is None
+
+
+def test_writers_whose_names_differ_in_odd_characters_only_do_not_overwrite_each_other() -> None:
+    writers = ["orders-sink", "orders_sink", "orders sink", "orders/sink"]
+    names = [file_name(writer, 1, 0) for writer in writers]
+    assert len(set(names)) == len(writers)
+    assert [written(name) for name in names] == [(safe_writer(writer), 1) for writer in writers]
+    assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-") for name in names)
 
 
 def test_only_the_last_batch_of_each_writer_may_come_again() -> None:
