@@ -25,7 +25,7 @@ from tests.support.spark_senders import ConfluentSender, RestSender
 from tests.support.spark_tables import delta_rows, differences, parquet_rows, place_of
 from tests.support.spark_worker import AVRO, JSON_SCHEMA, PROTOBUF, TEXT, SparkWorker, committed, end_offsets, sink
 
-pytestmark = [needs_java, pytest.mark.timeout(300)]
+pytestmark = [needs_java, pytest.mark.timeout(1200)]
 
 _EACH: Final = 400
 _SPOILED: Final[tuple[Spoiling, ...]] = ("no magic byte", "truncated", "unknown schema id")

@@ -20,7 +20,7 @@ from tests.support.spark_senders import ConfluentSender
 from tests.support.spark_tables import Row, delta_rows, differences, parquet_rows, place_of
 from tests.support.spark_worker import AVRO, SparkWorker, sink
 
-pytestmark = [needs_java, pytest.mark.timeout(300)]
+pytestmark = [needs_java, pytest.mark.timeout(1200)]
 
 _SPOILED: Final[tuple[Spoiling, ...]] = ("no magic byte", "truncated", "unknown schema id")
 _TOPIC: Final = "cluster-orders"
@@ -50,7 +50,7 @@ def _written(broker: BrokerProcess, registry: RegistryProcess, worker: SparkWork
     for name, config in configs.items():
         worker.create(name, config)
     for name in configs:
-        worker.wait_until_drained(broker, name, [_TOPIC], timeout_s=150)
+        worker.wait_until_drained(broker, name, [_TOPIC], timeout_s=300)
     return Written(
         sorted(parquet_rows(worker.table("appended")), key=place_of),
         sorted(delta_rows(worker.table("latest")), key=place_of),

@@ -15,7 +15,10 @@ from tests.support.spark_session import small_session
 from tests.support.staged_files import staged
 
 JARS = sorted(Path(os.environ.get("CAUDAL_SPARK_JARS", "/nonexistent")).glob("delta-*.jar"))
-pytestmark = pytest.mark.skipif(not JARS, reason="CAUDAL_SPARK_JARS names no folder with jars of Delta")
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not JARS, reason="CAUDAL_SPARK_JARS names no folder with jars of Delta"),
+]
 
 ROW = pa.schema([("id", pa.int64()), ("v", pa.string()), ("k", pa.string())])
 FILE = pa.schema([("id", pa.int64()), ("v", pa.string()), ("_deleted", pa.bool_())])

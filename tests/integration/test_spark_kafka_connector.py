@@ -25,7 +25,7 @@ NEEDED = ("spark-sql-kafka-0-10_2.13", "spark-token-provider-kafka-0-10_2.13", "
 pytestmark = [
     needs_java,
     pytest.mark.skipif(not JARS, reason="CAUDAL_SPARK_JARS names no folder with Spark's Kafka connector"),
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(900),
     # Connections of Spark to Python are closed when they are collected.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

@@ -47,7 +47,7 @@ def siege(tmp_path: Path, registry: RegistryProcess) -> Iterator[Siege]:
             begun.load.stop()
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 def test_every_record_is_written_once_though_each_part_is_killed(siege: Siege) -> None:
     chooser = random.Random(os.environ.get("KILL_SEED"))
     weapons = siege.weapons(chooser)
@@ -57,7 +57,7 @@ def test_every_record_is_written_once_though_each_part_is_killed(siege: Siege) -
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600 + 60 * _KILLS)
+@pytest.mark.timeout(900 + 120 * _KILLS)
 def test_every_record_is_written_once_though_all_parts_are_killed_again_and_again(siege: Siege) -> None:
     chooser = random.Random(os.environ.get("KILL_SEED"))
     weapons = siege.weapons(chooser)

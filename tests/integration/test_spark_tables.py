@@ -21,8 +21,11 @@ from streams.spark.files import Files, HadoopFiles, joined
 from streams.spark.tables import StagedFile, Tables, TableSpec
 from streams.spark.tables import operations as table_operations
 from streams.spark.types import TIMESTAMP, list_of, map_of
+from tests.support.spark_java import needs_java
 from tests.support.spark_session import small_session
 from tests.support.staged_files import staged
+
+pytestmark = [needs_java, pytest.mark.timeout(900)]
 
 ROW = pa.schema([("id", pa.int64()), ("v", pa.string())])
 PLACE = [("_topic", pa.string()), ("_partition", pa.int32()), ("_offset", pa.int64())]

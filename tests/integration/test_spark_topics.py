@@ -27,12 +27,12 @@ from tests.support.spark_session import small_session
 
 pytestmark = [
     needs_java,
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(900),
     # Connections of Spark to Python are closed when they are collected.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-_PATIENCE_S: Final = 120
+_PATIENCE_S: Final = 240
 _NOTEBOOK: Final = """
 import sys
 from pyspark.sql import SparkSession

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,8 +14,8 @@ from typing import Final, Self
 
 import psutil
 
-_START_TIMEOUT_S: Final = 90.0
-_STOP_TIMEOUT_S: Final = 10.0
+_START_TIMEOUT_S: Final = 240.0
+_STOP_TIMEOUT_S: Final = 30.0
 _REGISTERED: Final = re.compile(r"Successfully registered with master")
 _MASTER: Final = "org.apache.spark.deploy.master.Master"
 _WORKER: Final = "org.apache.spark.deploy.worker.Worker"
@@ -32,12 +31,8 @@ class SparkCluster:
         self._cores = cores
         self._memory = memory
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._port = free_port()
-
-    @property
-    def master(self) -> str:
-        """What `spark.master` must be."""
-        return f"spark://127.0.0.1:{self._port}"
+        self.master = ""
+        """What `spark.master` must be, once it runs."""
 
     def __enter__(self) -> Self:
         try:
@@ -52,8 +47,10 @@ class SparkCluster:
 
     def start(self) -> None:
         """Start all, and wait until the workers have been taken."""
-        self._launch("master", _MASTER, "--host", "127.0.0.1", "--port", str(self._port), "--webui-port", "0")
-        self._wait_for("master", re.compile(r"Starting Spark master at"))
+        self._launch("master", _MASTER, "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+        self.master = self._wait_for("master", re.compile(r"Starting Spark master at (spark://127\.0\.0\.1:[1-9]\d*)"))[
+            1
+        ]
         names = [f"worker-{number}" for number in range(1, self._workers + 1)]
         for name in names:
             size = ("-c", str(self._cores), "-m", self._memory)
@@ -112,12 +109,13 @@ class SparkCluster:
                 env=environment,
             )
 
-    def _wait_for(self, name: str, sign: re.Pattern[str]) -> None:
+    def _wait_for(self, name: str, sign: re.Pattern[str]) -> re.Match[str]:
         deadline = time.monotonic() + _START_TIMEOUT_S
-        while not sign.search(self.log(name)):
+        while (found := sign.search(self.log(name))) is None:
             assert self._processes[name].poll() is None, f"{name} ended\n{self.log(name)[-2000:]}"
             assert time.monotonic() < deadline, f"{name} did not start in time\n{self.log(name)[-2000:]}"
             time.sleep(0.05)
+        return found
 
 
 def python_without_us(folder: Path) -> Path:
@@ -131,11 +129,3 @@ def python_without_us(folder: Path) -> Path:
     check = subprocess.run(command, capture_output=True, check=False, cwd=folder)
     assert b"No module named 'connect'" in check.stderr, check.stderr
     return python
-
-
-def free_port() -> int:
-    """A port that nobody uses now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -17,6 +17,7 @@ _SMALL: Final = {
     "spark.driver.memory": "512m",
     "spark.caudal.connect.port": "0",
     "spark.caudal.idle.timeout.ms": "30000",
+    "spark.caudal.start.timeout.ms": "600000",
     "spark.sql.shuffle.partitions": "2",
 }
 QUICK: Final = {"spark.sql.catalogImplementation": "in-memory", "spark.caudal.connect.port": "-1"}
@@ -56,7 +57,7 @@ def end_engine(settings: SparkSettings) -> None:
     for process in family:
         with suppress(psutil.NoSuchProcess):
             process.kill()
-    psutil.wait_procs(family, timeout=20)
+    psutil.wait_procs(family, timeout=60)
 
 
 def engine_process(settings: SparkSettings) -> psutil.Process | None:
@@ -82,7 +83,7 @@ def python_workers(family: list[psutil.Process]) -> list[psutil.Process]:
 
 def wait_until_gone(family: list[psutil.Process]) -> None:
     """Wait until none of the processes is left."""
-    eventually(lambda: [process for process in family if is_alive(process)], lambda left: not left, timeout_s=30)
+    eventually(lambda: [process for process in family if is_alive(process)], lambda left: not left, timeout_s=120)
 
 
 def is_alive(process: psutil.Process) -> bool:

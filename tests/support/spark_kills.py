@@ -29,7 +29,7 @@ MODES: Final[Mapping[str, Mapping[str, str]]] = {
     "delta_upsert": {"table.format": "delta", "write.mode": "upsert", "pk.mode": "record_key"},
 }
 _PLACES: Final = [(TOPIC, partition) for partition in range(PARTITIONS)]
-_PATIENCE_S: Final = 120.0
+_PATIENCE_S: Final = 240.0
 _MOMENT_S: Final = 2.0
 
 

@@ -23,7 +23,7 @@ _SEED: Final = 11
 _BLOCK: Final = 1000
 _KEYS: Final = 300
 _PAUSE_S: Final = 0.02
-_PATIENCE_S: Final = 120.0
+_PATIENCE_S: Final = 240.0
 
 
 def block(number: int) -> Iterator[OrderRecord]:
@@ -92,7 +92,7 @@ class _Sender:
                 "enable.idempotence": True,
                 "linger.ms": 5,
                 "partitioner": "murmur2_random",
-                "delivery.timeout.ms": 110_000,
+                "delivery.timeout.ms": 230_000,
                 "queue.buffering.max.messages": 20_000,
                 "reconnect.backoff.ms": 20,
                 "reconnect.backoff.max.ms": 200,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tests.support.service import REPOSITORY
 
-_TIMEOUT_S: Final = 120.0
+_TIMEOUT_S: Final = 240.0
 
 
 def ask_spark(url: str, *statements: str) -> list[list[dict[str, Any]]]:

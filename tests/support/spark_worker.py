@@ -11,10 +11,11 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from typing_extensions import override
 
+from streams.settings import SparkSettings
+from streams.spark.engine.client import Engine
 from tests.support.admin import admin_client, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.connect import ConnectProcess
-from tests.support.spark_cluster import free_port
 
 AVRO: Final = "io.confluent.connect.avro.AvroConverter"
 PROTOBUF: Final = "io.confluent.connect.protobuf.ProtobufConverter"
@@ -23,11 +24,13 @@ TEXT: Final = "org.apache.kafka.connect.storage.StringConverter"
 _SMALL: Final = {
     "spark.master": "local[2]",
     "spark.driver.memory": "700m",
+    "spark.caudal.connect.port": "0",
     "spark.caudal.idle.timeout.ms": "20000",
+    "spark.caudal.start.timeout.ms": "600000",
     "spark.sql.shuffle.partitions": "2",
 }
-_PATIENCE_S: Final = 90.0
-_CALL_S: Final = 20.0
+_PATIENCE_S: Final = 300.0
+_CALL_S: Final = 60.0
 
 
 class SparkWorker(ConnectProcess):
@@ -37,9 +40,15 @@ class SparkWorker(ConnectProcess):
         self, directory: Path, *, bootstrap: str, group: str = "connect", settings: Mapping[str, str] | None = None
     ) -> None:
         self.data = directory / "spark"
-        self.notebook = f"sc://127.0.0.1:{(port := free_port())}"
-        own = {**_SMALL, "spark.caudal.data.dir": str(self.data), "spark.caudal.connect.port": str(port)}
+        own = {**_SMALL, "spark.caudal.data.dir": str(self.data)}
         super().__init__(directory, bootstrap=bootstrap, group=group, settings={**own, **(settings or {})})
+
+    @property
+    def notebook(self) -> str:
+        """Where notebooks connect."""
+        with Engine.connect(SparkSettings.among(self.settings)) as engine:
+            assert engine.info.connect_url is not None
+            return engine.info.connect_url
 
     def table(self, name: str) -> Path:
         """The folder of a table."""

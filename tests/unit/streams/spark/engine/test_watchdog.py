@@ -42,5 +42,5 @@ def test_what_a_killed_engine_has_started_is_ended_before_another_one_may_begin(
         assert memory > 1_000_000
         assert processes == 2
         host.send_signal(signal.SIGKILL)
-    eventually(lambda: not folder.is_locked(), timeout_s=30)
+    eventually(lambda: not folder.is_locked(), timeout_s=120)
     assert not is_alive(child)
