@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from tests.support.admin import create_topic, eventually
+from tests.support.admin import admin_client, create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.connect import ConnectProcess
 
@@ -106,6 +106,48 @@ def test_redriven_letters_arrive_once_however_often_it_is_asked_for(
     assert (again["redriven"], again["skipped"]) == (0, 3)
     assert all(letter["redriven"] for letter in letters(connect, failed))
     assert len(lines(out)) == 5
+
+
+def test_connectors_that_share_a_topic_of_dead_letters_get_their_own_alone(
+    connect: ConnectProcess, broker: BrokerProcess, failed: str, tmp_path: Path
+) -> None:
+    other, out = f"{failed}-other", tmp_path / "other.txt"
+    create_topic(broker, f"{other}-in")
+    connect.create(other, {**config(other, out), "errors.deadletterqueue.topic.name": f"{failed}-dead"})
+    send(broker, f"{other}-in", ["theirs", "1"])
+    found = eventually(lambda: letters(connect, other))
+    assert [letter["value"] for letter in found] == ["theirs"]
+    assert len(letters(connect, failed)) == 3
+    assert redrive(connect, failed, dry_run=True)["records"] == [{"partition": 0, "offset": n} for n in range(3)]
+
+
+def test_letters_in_a_topic_that_was_made_anew_were_not_redriven(
+    connect: ConnectProcess, broker: BrokerProcess, failed: str, out: Path
+) -> None:
+    assert redrive(connect, failed)["redriven"] == 3
+    eventually(lambda: len(lines(out)), lambda count: count == 5)
+    admin_client(broker).delete_topics([f"{failed}-dead"])[f"{failed}-dead"].result(30)
+    connect.json("PUT", f"/connectors/{failed}/config", config(failed, out))
+
+    def new_letters() -> list[dict[str, Any]]:
+        send(broker, f"{failed}-in", ["bad again"])  # The task that takes whatever comes may still be there.
+        return letters(connect, failed)
+
+    found = eventually(new_letters, pause_s=0.5, timeout_s=60)
+    assert (found[0]["offset"], found[0]["redriven"]) == (0, False)
+
+
+def test_a_connector_whose_name_no_topic_may_have_gets_its_letters_again(
+    connect: ConnectProcess, broker: BrokerProcess, name: str, out: Path
+) -> None:
+    odd, path = f"{name}/é %", f"{name}%2F%C3%A9%20%25"
+    create_topic(broker, f"{name}-in")
+    connect.create(odd, config(name, out))
+    send(broker, f"{name}-in", ["not json"])
+    eventually(lambda: letters(connect, path))
+    connect.json("PUT", f"/connectors/{path}/config", {**config(name, out), "value.converter": _TEXT})
+    assert redrive(connect, path)["redriven"] == 1
+    eventually(lambda: lines(out), lambda found: found == ["not json"], timeout_s=60)
 
 
 def test_single_letters_can_be_redriven(connect: ConnectProcess, failed: str, out: Path) -> None:

@@ -1,5 +1,7 @@
 """The topic by which dead letters come back to their sink, and what its records say of themselves."""
 
+import hashlib
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -8,10 +10,20 @@ from core_broker.client.records import Header, IncomingRecord
 PREFIX: Final = "__connect.redrive."
 _COUNT, _TOPIC, _PARTITION, _OFFSET = (PREFIX + name for name in ("count", "topic", "partition", "offset"))
 
+_NAME_LENGTH_MAX: Final = 200
+_NAME: Final = re.compile(rf"[a-zA-Z0-9._-]{{1,{_NAME_LENGTH_MAX}}}")
+_ODD: Final = re.compile(r"[^a-zA-Z0-9._-]")
+
 
 def redrive_topic(connector: str) -> str:
-    """The topic of a connector; its sink reads it beside its own topics."""
-    return f"connect-redrive-{connector}"
+    """The topic of a connector; its sink reads it beside its own topics.
+
+    Connectors may have names that no topic may have: what is left of those is told apart by a digest.
+    """
+    if _NAME.fullmatch(connector):
+        return f"connect-redrive-{connector}"
+    digest = hashlib.sha256(connector.encode(errors="surrogatepass")).hexdigest()[:16]
+    return f"connect-redrive-{_ODD.sub('_', connector)[:_NAME_LENGTH_MAX]}-{digest}"
 
 
 def redriven_headers(

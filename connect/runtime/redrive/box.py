@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from connect.api.errors import ConnectError
+from connect.api.errors import ConnectError, RetriableError
 from connect.api.sink import SinkConnector
 from connect.runtime.configuration.config_providers import ConfigProviders
 from connect.runtime.configuration.connector_config import SourceConnectorConfig
@@ -42,6 +42,8 @@ _TRANSACTION_LETTERS: Final = 500
 _REDRIVES_MAX: Final = 10
 """A letter that came back this often does not get better."""
 _LOOKED_AT_MAX: Final = 1_000_000
+_PATIENCE_SECONDS: Final = 20.0
+"""How long a server that converters need may be away: somebody waits for the answer."""
 _FOREVER: Final = {"retention.ms": "-1"}
 
 
@@ -67,7 +69,7 @@ class DeadLetterBox:
         self._plugins = plugins
         self._providers = providers
         self._lock = threading.Lock()
-        self._marks: _Marks | None = None
+        self._notes: _Notes | None = None
 
     def page(
         self,
@@ -82,8 +84,8 @@ class DeadLetterBox:
         """The first dead letters that are meant, by partition and offset."""
         topic = self._topic(name, self._config_of(name))
         selection = Selection(partition=partition, from_offset=offset, stage=stage, exception=exception)
-        marks = self._known_marks()
-        listed = (shown(raw, redriven=marks.has(name, raw)) for raw, _ in self._chosen(topic, selection))
+        marks = self._known_marks(name, topic)
+        listed = (shown(raw, redriven=marks.has(raw)) for raw, _ in self._chosen(name, topic, selection))
         return LetterPage(topic=topic, records=list(islice(listed, limit)))
 
     def redrive(self, name: str, selection: Selection, *, max_records: int, dry_run: bool) -> Redriven:
@@ -92,11 +94,11 @@ class DeadLetterBox:
         config = self._config_of(name)
         topic = self._topic(name, config)
         with self._lock:
-            marks = self._known_marks()
+            marks = self._known_marks(name, topic)
             chosen: list[tuple[IncomingRecord, LetterError]] = []
             skipped = 0
-            for raw, error in self._chosen(topic, selection):
-                if marks.has(name, raw) or redrive_count(raw.headers) >= _REDRIVES_MAX:
+            for raw, error in self._chosen(name, topic, selection):
+                if marks.has(raw) or redrive_count(raw.headers) >= _REDRIVES_MAX:
                     skipped += 1
                 elif len(chosen) < max_records:
                     chosen.append((raw, error))
@@ -108,8 +110,8 @@ class DeadLetterBox:
 
     def close(self) -> None:
         """Leave nothing open."""
-        if self._marks is not None:
-            self._marks.topic.stop()
+        if self._notes is not None:
+            self._notes.topic.stop()
 
     def _topic(self, name: str, config: Mapping[str, str]) -> str:
         topic = self._providers.resolve(config).get("errors.deadletterqueue.topic.name", "").strip()
@@ -119,7 +121,8 @@ class DeadLetterBox:
             )
         return topic
 
-    def _chosen(self, topic: str, selection: Selection) -> Iterator[tuple[IncomingRecord, LetterError]]:
+    def _chosen(self, name: str, topic: str, selection: Selection) -> Iterator[tuple[IncomingRecord, LetterError]]:
+        """Letters that are meant; several connectors may share a topic, and none is given the others' records."""
         starts = None
         if selection.partition is not None and selection.from_offset is not None:
             starts = {selection.partition: selection.from_offset}
@@ -128,20 +131,26 @@ class DeadLetterBox:
                 if looked_at >= _LOOKED_AT_MAX:
                     return
                 error = error_of(raw.headers)
-                if is_meant(selection, raw, error):
+                if error.connector in (None, name) and is_meant(selection, raw, error):
                     yield raw, error
         except NotFound:
             return  # no record has failed yet
         except ClientError as error:
-            raise ConnectError(f"The dead letters in topic {topic} could not be read: {error}") from error
+            raise _unreadable(topic, error) from error
 
-    def _known_marks(self) -> "_Marks":
-        if self._marks is None:
-            marks = _Marks(self._settings)
-            marks.topic.start()
-            self._marks = marks
-        self._marks.topic.read_to_end()
-        return self._marks
+    def _known_marks(self, name: str, topic: str) -> "_Marks":
+        if self._notes is None:
+            notes = _Notes(self._settings)
+            notes.topic.start()
+            self._notes = notes
+        self._notes.topic.read_to_end()
+        try:
+            (described,) = Admin(self._settings.kafka()).topics([topic])
+        except NotFound:
+            return _Marks(self._notes, name, "")  # no record has failed yet
+        except ClientError as error:
+            raise _unreadable(topic, error) from error
+        return _Marks(self._notes, name, described.topic_id)
 
     def _way(self, name: str, config: Mapping[str, str]) -> "_Way":
         resolved = self._providers.resolve(config)
@@ -160,6 +169,8 @@ class DeadLetterBox:
             admin.create_topic(topic, partitions=1, configs=_FOREVER)
         except AlreadyExists:
             pass
+        except ClientError as error:
+            raise ConnectError(f"Topic {topic}, by which letters come back, could not be created: {error}") from error
         self._on_new_topic(name)
 
     def _send(
@@ -177,7 +188,7 @@ class DeadLetterBox:
                 ready = [(raw, way(raw, error)) for raw, error in part]
                 failed += [text for _, text in ready if isinstance(text, str)]
                 good = [(raw, record) for raw, record in ready if isinstance(record, OutgoingRecord)]
-                _transaction(producer, [*(record for _, record in good), *(marks.mark(name, raw) for raw, _ in good)])
+                _transaction(producer, [*(record for _, record in good), *(marks.mark(raw) for raw, _ in good)])
                 sent += [LetterPlace(partition=raw.partition, offset=raw.offset) for raw, _ in good]
         except ClientError as error:
             raise ConnectError(f"{len(sent)} dead letters were sent again, then the cluster failed: {error}") from error
@@ -226,7 +237,9 @@ class _ToSink:
 class _ThroughSource:
     def __init__(self, config: SourceConnectorConfig, plugins: Plugins, settings: ConnectSettings) -> None:
         counters, stopping = TaskCounters(), Stopping()
-        policy = ErrorPolicy(config, task=config.name, counters=counters, stopping=stopping)
+        policy = ErrorPolicy(
+            config, task=config.name, counters=counters, stopping=stopping, patience_seconds=_PATIENCE_SECONDS
+        )
         conversion = conversion_of(config, plugins, settings)
         self._pipeline = SourcePipeline(conversion, policy, counters=counters, dead_letters=None)
 
@@ -237,32 +250,44 @@ class _ThroughSource:
             if record is None:
                 return f"{place}: the source could make no record of what it had read"
             sent, _origins = self._pipeline.outgoing([record])
+        except RetriableError:
+            raise  # A registry that is away is nobody's fault: the letters stay where they are.
         except (msgspec.DecodeError, ConnectError) as error:
             cause = error.__cause__ if isinstance(error, ToleranceExceeded) else error
             return f"{place}: {cause}"
         return sent[0] if sent else f"{place}: a transform drops it"
 
 
-class _Marks:
+class _Notes:
     """Which letters were sent again, as a compacted topic tells."""
 
     def __init__(self, settings: ConnectSettings) -> None:
         plan = TopicPlan(name=settings.redrive_storage_topic, key="redrive.storage.topic", partitions=1)
         self.topic = CompactedTopic(settings.kafka(), plan, self._apply)
-        self._known: set[bytes] = set()
-
-    def has(self, connector: str, raw: IncomingRecord) -> bool:
-        """Whether a letter was sent again."""
-        return _mark(connector, raw) in self._known
-
-    def mark(self, connector: str, raw: IncomingRecord) -> OutgoingRecord:
-        """The record that says so."""
-        return OutgoingRecord(topic=self.topic.plan.name, key=_mark(connector, raw), value=b"{}")
+        self.known: set[bytes] = set()
 
     def _apply(self, record: IncomingRecord) -> None:
         if record.key is not None:
-            self._known.add(record.key)
+            self.known.add(record.key)
 
 
-def _mark(connector: str, raw: IncomingRecord) -> bytes:
-    return msgspec.json.encode([connector, raw.topic, raw.partition, raw.offset])
+class _Marks:
+    """Those of one connector's letters. A topic that was deleted and made anew counts from 0 again: its id tells."""
+
+    def __init__(self, notes: _Notes, connector: str, topic_id: str) -> None:
+        self._notes, self._connector, self._topic_id = notes, connector, topic_id
+
+    def has(self, raw: IncomingRecord) -> bool:
+        """Whether a letter was sent again."""
+        return self._key(raw) in self._notes.known
+
+    def mark(self, raw: IncomingRecord) -> OutgoingRecord:
+        """The record that says so."""
+        return OutgoingRecord(topic=self._notes.topic.plan.name, key=self._key(raw), value=b"{}")
+
+    def _key(self, raw: IncomingRecord) -> bytes:
+        return msgspec.json.encode([self._connector, raw.topic, self._topic_id, raw.partition, raw.offset])
+
+
+def _unreadable(topic: str, error: ClientError) -> ConnectError:
+    return ConnectError(f"The dead letters in topic {topic} could not be read: {error}")
