@@ -56,3 +56,9 @@ def test_configurations_to_paste_are_accepted(folder: str) -> None:
     assert len(blocks) == len(FOLDERS[folder])
     for block in blocks:
         by_name[block["config"]["connector.class"]].config_class.parse(block["config"])
+
+
+def test_every_folder_of_connectors_is_in_the_list() -> None:
+    listed = (ROOT / "README.md").read_text()
+    folders = sorted(path.parent.name for path in ROOT.glob("*/README.md"))
+    assert [name for name in folders if f"[{name}]({name}/README.md)" not in listed] == []
