@@ -29,6 +29,12 @@ METADATA: Final = ("topic", "partition", "offset", "timestamp", "key", "headers"
 PERIODS: Final = ("year", "month", "day", "hour")
 _PARTITION = re.compile(rf"(?:({'|'.join(PERIODS)})\((\w+)\)|(\w+))", re.ASCII)
 _TABLE_NAME = re.compile(r"[a-z0-9_]{1,128}(\.[a-z0-9_]{1,128})?")
+_TEMPLATE_PART = r"(?:[A-Za-z0-9_]|\$\{topic\})+"
+_TEMPLATE = re.compile(rf"{_TEMPLATE_PART}(?:\.{_TEMPLATE_PART})?")
+_TEMPLATES = Check(
+    accepts=lambda template: _TEMPLATE.fullmatch(template) is not None,
+    allowed="letters, digits, _ and ${topic}, with the database and a dot in front if need be",
+)
 _MAPPINGS = Check(
     accepts=lambda pairs: all(
         topic.strip() and _TABLE_NAME.fullmatch(table.strip()) for topic, _, table in (p.partition(":") for p in pairs)
@@ -55,7 +61,7 @@ class SparkSinkConfig(Config):
     table: str = option(
         STRING,
         default="${topic}",
-        check=not_empty(),
+        check=_TEMPLATES,
         aliases=("table.name.format",),
         importance=Importance.HIGH,
         group=_TABLES,
@@ -145,6 +151,11 @@ class SparkSinkConfig(Config):
             yield _problem("pk.fields", "", "must name fields of the value with pk.mode=record_value")
         if "none" in self.metadata_columns and len(self.metadata_columns) > 1:
             yield _problem("metadata.columns", ",".join(self.metadata_columns), "must be none, or names without none")
+        told = {f"_{name}" for name in METADATA} - {f"_{name}" for name in self.metadata}
+        for part in self.partitions:
+            if part.source in told:
+                wanted = f"must not name {part.source}, unless metadata.columns has {part.source[1:]}"
+                yield _problem("partition.by", ",".join(self.partition_by), wanted)
         for name, count in _counted(part.name for part in self.partitions).items():
             if count > 1:
                 yield _problem("partition.by", ",".join(self.partition_by), f"must name column {name} once")

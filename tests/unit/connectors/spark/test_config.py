@@ -28,6 +28,10 @@ def test_partitions_are_columns_or_periods_of_columns() -> None:
         ("topic2table.map", "orders"),
         ("topic2table.map", "orders:Shop.Orders"),
         ("table.format", "orc"),
+        ("table", ""),
+        ("table", "my table"),
+        ("table", "a.b.${topic}"),
+        ("table", "${database}"),
         ("metadata.columns", "topic,everything"),
         ("batch.max.records", "0"),
         ("trigger.interval.ms", "-1"),
@@ -50,6 +54,7 @@ def test_what_cannot_work_is_refused_with_key_and_value(key: str, value: str) ->
         ({"pk.mode": "record_value"}, "pk.fields"),
         ({"metadata.columns": "none,topic"}, "metadata.columns"),
         ({"partition.by": "a,a"}, "partition.by"),
+        ({"partition.by": "day(_timestamp)", "metadata.columns": "topic,offset"}, "partition.by"),
     ],
 )
 def test_options_that_do_not_go_together_are_told(options: dict[str, str], key: str) -> None:
