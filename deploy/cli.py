@@ -61,6 +61,7 @@ def application() -> "typer.Typer":
 
     from deploy import (
         cluster,
+        completion,
         connect_new,
         connector_offsets,
         connector_states,
@@ -79,9 +80,12 @@ def application() -> "typer.Typer":
         spark_upkeep,
         topics,
     )
+    from deploy.doctor import command as doctor
     from deploy.launcher import down, logs, status, up
 
+    completion.prepare()
     app = typer.Typer(
+        add_completion=False,  # `caudal completion` has better scripts
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
@@ -93,6 +97,7 @@ def application() -> "typer.Typer":
     app.command(name="status", rich_help_panel="Platform", epilog=status.EPILOG)(status.status)
     app.command(name="logs", rich_help_panel="Platform", epilog=logs.EPILOG)(logs.logs)
     app.command(name="down", rich_help_panel="Platform", epilog=down.EPILOG)(down.down)
+    app.command(name="doctor", rich_help_panel="Platform", epilog=doctor.EPILOG)(doctor.doctor)
     app.command(name="broker", rich_help_panel="Services", epilog=service_help.BROKER_EPILOG)(service_help.broker)
     app.command(name="registry", rich_help_panel="Services", epilog=service_help.REGISTRY_EPILOG)(service_help.registry)
     app.command(name="rest-proxy", rich_help_panel="Services", epilog=service_help.REST_PROXY_EPILOG)(
@@ -128,6 +133,7 @@ def application() -> "typer.Typer":
     app.add_typer(dead_letters.app, name="dlq", rich_help_panel="Tools")
     app.add_typer(spark.app, name="spark", rich_help_panel="Tools")
     app.add_typer(cluster.app, name="cluster", rich_help_panel="Tools")
+    app.command(name="completion", rich_help_panel="Tools", epilog=completion.EPILOG)(completion.completion)
     return app
 
 

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deploy import completion_values as values
+
 if TYPE_CHECKING:
     from deploy.connect_client import ConnectClient
 
@@ -30,7 +32,10 @@ ConnectTimeoutOption = Annotated[
     ),
 ]
 ConnectorArgument = Annotated[
-    str, typer.Argument(metavar="CONNECTOR", help="Name of the connector.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="CONNECTOR", help="Name of the connector.", show_default=False, autocompletion=values.connectors
+    ),
 ]
 
 

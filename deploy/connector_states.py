@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from deploy import completion_values as values
 from deploy.connect_options import (
     DEFAULT_CONNECT,
     ConnectOption,
@@ -21,7 +22,10 @@ RESTART_EPILOG = (
 DELETE_EPILOG = "Examples:\n\ncaudal connector delete orders\n\ncaudal connector delete old-1 old-2 --yes"
 
 ConnectorsArgument = Annotated[
-    list[str], typer.Argument(metavar="CONNECTOR...", help="Names of the connectors.", show_default=False)
+    list[str],
+    typer.Argument(
+        metavar="CONNECTOR...", help="Names of the connectors.", show_default=False, autocompletion=values.connectors
+    ),
 ]
 
 

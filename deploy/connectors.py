@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from deploy import completion_values as values
 from deploy.connect_options import (
     DEFAULT_CONNECT,
     ConnectOption,
@@ -183,7 +184,10 @@ def plugins(
     plugin: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PLUGIN]", help="Show the keys of this one: its class, or the last part of it.", show_default=False
+            metavar="[PLUGIN]",
+            help="Show the keys of this one: its class, or the last part of it.",
+            show_default=False,
+            autocompletion=values.plugins,
         ),
     ] = None,
     *,

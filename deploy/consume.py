@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deploy import completion_values as values
 from deploy.options import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -41,7 +42,10 @@ caudal topic consume orders --group billing --follow  as a member of a group, co
 
 
 def consume(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the topic.", show_default=False)],
+    topic: Annotated[
+        str,
+        typer.Argument(metavar="TOPIC", help="Name of the topic.", show_default=False, autocompletion=values.topics),
+    ],
     *,
     start: Annotated[
         str,
@@ -66,7 +70,13 @@ def consume(
     ] = "text",
     group: Annotated[
         str | None,
-        typer.Option("--group", "-g", help="Read as a member of this group and commit.", show_default=False),
+        typer.Option(
+            "--group",
+            "-g",
+            help="Read as a member of this group and commit.",
+            show_default=False,
+            autocompletion=values.groups,
+        ),
     ] = None,
     output: OutputOption = Output.TABLE,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deploy import completion_values as values
 from deploy.options import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Consumer groups: list, describe, seek, delete.")
 
-GroupArgument = Annotated[str, typer.Argument(metavar="GROUP", help="Id of the group.", show_default=False)]
+GroupArgument = Annotated[
+    str, typer.Argument(metavar="GROUP", help="Id of the group.", show_default=False, autocompletion=values.groups)
+]
 
 
 @app.command(name="list", epilog="Example:\n\ncaudal group list")
@@ -84,7 +87,12 @@ def describe(
 def seek(
     group_id: GroupArgument,
     *,
-    topic: Annotated[str, typer.Option("--topic", "-t", help="Topic whose offsets to move.", show_default=False)],
+    topic: Annotated[
+        str,
+        typer.Option(
+            "--topic", "-t", help="Topic whose offsets to move.", show_default=False, autocompletion=values.topics
+        ),
+    ],
     to: Annotated[
         str,
         typer.Option(
@@ -136,7 +144,10 @@ def seek(
 
 @app.command(epilog="Example:\n\ncaudal group delete billing")
 def delete(
-    group_ids: Annotated[list[str], typer.Argument(metavar="GROUP...", help="Groups to delete.", show_default=False)],
+    group_ids: Annotated[
+        list[str],
+        typer.Argument(metavar="GROUP...", help="Groups to delete.", show_default=False, autocompletion=values.groups),
+    ],
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,

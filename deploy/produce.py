@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deploy import completion_values as values
 from deploy.options import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -36,7 +37,10 @@ caudal topic consume orders --format json | caudal topic produce copy --json"""
 
 
 def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the topic.", show_default=False)],
+    topic: Annotated[
+        str,
+        typer.Argument(metavar="TOPIC", help="Name of the topic.", show_default=False, autocompletion=values.topics),
+    ],
     values: Annotated[
         list[str] | None, typer.Argument(metavar="[VALUE]...", help="Records to send; without any, lines of stdin.")
     ] = None,

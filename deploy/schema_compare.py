@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
+from deploy import completion_values as values
 from deploy.options import Output, OutputOption
 from deploy.registry_options import (
     DEFAULT_REGISTRY,
@@ -81,7 +82,13 @@ class _Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 def diff(
     old: Annotated[
-        str, typer.Argument(metavar="SUBJECT[@VERSION]", help="The schema that was there.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="SUBJECT[@VERSION]",
+            help="The schema that was there.",
+            show_default=False,
+            autocompletion=values.subjects,
+        ),
     ],
     new: Annotated[
         str | None,
@@ -89,6 +96,7 @@ def diff(
             metavar="[SUBJECT[@VERSION]|FILE|-]",
             help="The schema that follows: another version, or a file.",
             show_default=False,
+            autocompletion=values.subjects,
         ),
     ] = None,
     *,

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import typer
 
+from deploy import completion_values as values
 from schema_registry.client.models import Reference, RegisteredSchema, SchemaDefinition
 from schema_registry.formats.schema import References, Schema, SchemaType
 
@@ -16,7 +17,10 @@ EXTENSIONS = {".avsc": SchemaType.AVRO, ".proto": SchemaType.PROTOBUF, ".json": 
 _VERSION = re.compile(r"(?P<subject>.+)@(?P<version>[0-9]{1,10}|latest)", re.DOTALL)
 _REFERENCE = re.compile(r"(?P<name>.+)=(?P<subject>[^=]+):(?P<version>[0-9]{1,10}|latest)", re.DOTALL)
 
-SubjectArgument = Annotated[str, typer.Argument(metavar="SUBJECT", help="Name of the subject.", show_default=False)]
+SubjectArgument = Annotated[
+    str,
+    typer.Argument(metavar="SUBJECT", help="Name of the subject.", show_default=False, autocompletion=values.subjects),
+]
 FileArgument = Annotated[
     str, typer.Argument(metavar="FILE|-", help="File with the schema; - reads stdin.", show_default=False)
 ]

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from deploy import completion_values as values
 from deploy.options import Output, OutputOption
 from deploy.registry_options import (
     DEFAULT_REGISTRY,
@@ -34,10 +35,21 @@ Levels:
 
 def compatibility(
     subject: Annotated[
-        str | None, typer.Argument(metavar="[SUBJECT]", help="Name of the subject; without one, all subjects.")
+        str | None,
+        typer.Argument(
+            metavar="[SUBJECT]",
+            help="Name of the subject; without one, all subjects.",
+            autocompletion=values.subjects,
+        ),
     ] = None,
     level: Annotated[
-        str | None, typer.Argument(metavar="[LEVEL]", help=f"New level: {', '.join(MEANINGS)}.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[LEVEL]",
+            help=f"New level: {', '.join(MEANINGS)}.",
+            show_default=False,
+            autocompletion=values.levels,
+        ),
     ] = None,
     *,
     unset: Annotated[bool, typer.Option("--unset", help="Let it follow the level above it again.")] = False,

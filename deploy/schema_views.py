@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from deploy import completion_values as values
 from deploy.options import Output, OutputOption
 from deploy.registry_options import (
     DEFAULT_REGISTRY,
@@ -42,7 +43,13 @@ _REQUESTS_AT_ONCE = 8
 
 def list_schemas(
     prefix: Annotated[
-        str, typer.Argument(metavar="[PREFIX]", help="Only subjects that begin so.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="[PREFIX]",
+            help="Only subjects that begin so.",
+            show_default=False,
+            autocompletion=values.subjects,
+        ),
     ] = "",
     *,
     versions: Annotated[bool, typer.Option("--versions", "-a", help="Show all versions, not only the latest.")] = False,
@@ -82,7 +89,12 @@ def list_schemas(
 def show(
     place: Annotated[
         str | None,
-        typer.Argument(metavar="[SUBJECT[@VERSION]]", help="A subject's version or latest one.", show_default=False),
+        typer.Argument(
+            metavar="[SUBJECT[@VERSION]]",
+            help="A subject's version or latest one.",
+            show_default=False,
+            autocompletion=values.subjects,
+        ),
     ] = None,
     *,
     schema_id: Annotated[

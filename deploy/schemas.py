@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from deploy import completion_values as values
 from deploy.options import Output, OutputOption
 from deploy.registry_options import (
     DEFAULT_REGISTRY,
@@ -140,7 +141,12 @@ def check(
 def delete(
     places: Annotated[
         list[str],
-        typer.Argument(metavar="SUBJECT[@VERSION]...", help="Subjects or versions to delete.", show_default=False),
+        typer.Argument(
+            metavar="SUBJECT[@VERSION]...",
+            help="Subjects or versions to delete.",
+            show_default=False,
+            autocompletion=values.subjects,
+        ),
     ],
     *,
     permanent: Annotated[

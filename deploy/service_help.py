@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from deploy import completion_values as values
+
 BROKER_EPILOG = """Examples:
 
 caudal broker
@@ -65,7 +67,12 @@ ConfigOption = Annotated[
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="A setting; wins over file and environment. Repeat it for more."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A setting; wins over file and environment. Repeat it for more.",
+        autocompletion=values.settings,
+    ),
 ]
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deploy import completion_values as values
+
 if TYPE_CHECKING:
     from streams.settings import SparkSettings
     from streams.spark.engine.client import Engine
@@ -39,11 +41,18 @@ SparkSetOption = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="A setting, e.g. spark.caudal.data.dir=/var/lib/caudal/spark; wins over file and environment.",
+        autocompletion=values.settings,
         rich_help_panel="Engine",
     ),
 ]
 TableArgument = Annotated[
-    str, typer.Argument(metavar="TABLE", help="Name of the table: `table` or `database.table`.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="Name of the table: `table` or `database.table`.",
+        show_default=False,
+        autocompletion=values.tables,
+    ),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and do nothing.")]
 

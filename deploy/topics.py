@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deploy import completion_values as values
 from deploy.options import (
     DEFAULT_BOOTSTRAP,
     BootstrapOption,
@@ -22,10 +23,20 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Topics: create, list, describe, alter, delete, produce, consume.")
 
-NameArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the topic.", show_default=False)]
+NewNameArgument = Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the topic.", show_default=False)]
+NameArgument = Annotated[
+    str,
+    typer.Argument(metavar="TOPIC", help="Name of the topic.", show_default=False, autocompletion=values.topics),
+]
 ConfigsOption = Annotated[
     list[str] | None,
-    typer.Option("--config", "-c", metavar="KEY=VALUE", help="A config of the topic. Repeat it for more."),
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="KEY=VALUE",
+        help="A config of the topic. Repeat it for more.",
+        autocompletion=values.topic_configs,
+    ),
 ]
 
 
@@ -35,7 +46,7 @@ ConfigsOption = Annotated[
     "caudal topic create users -c cleanup.policy=compact -c min.cleanable.dirty.ratio=0.1"
 )
 def create(
-    name: NameArgument,
+    name: NewNameArgument,
     *,
     partitions: Annotated[
         int, typer.Option("--partitions", "-p", help="Number of partitions.", show_default="the cluster's")
@@ -141,7 +152,13 @@ def alter(
     ] = None,
     config: ConfigsOption = None,
     unset: Annotated[
-        list[str] | None, typer.Option("--unset", metavar="KEY", help="Return a config to its default.")
+        list[str] | None,
+        typer.Option(
+            "--unset",
+            metavar="KEY",
+            help="Return a config to its default.",
+            autocompletion=values.topic_config_names,
+        ),
     ] = None,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
     properties: PropertiesOption = None,
@@ -167,7 +184,10 @@ def alter(
 
 @app.command(epilog="Examples:\n\ncaudal topic delete orders\n\ncaudal topic delete old-1 old-2 --yes")
 def delete(
-    names: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Topics to delete.", show_default=False)],
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="TOPIC...", help="Topics to delete.", show_default=False, autocompletion=values.topics),
+    ],
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,

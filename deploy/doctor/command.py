@@ -2,11 +2,12 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
 import typer
 
-from deploy.launcher.request import DATA_VARIABLE, DEFAULT_DATA
+from deploy.launcher.options import DataOption
+from deploy.launcher.request import DEFAULT_DATA
 from deploy.options import Output, OutputOption
 
 if TYPE_CHECKING:
@@ -25,10 +26,7 @@ The exit code is 1 when something is marked ✗, and 0 otherwise. Nothing is cha
 
 def doctor(
     *,
-    data: Annotated[
-        Path,
-        typer.Option("--data", "-d", envvar=DATA_VARIABLE, metavar="DIR", help="The platform's data folder."),
-    ] = DEFAULT_DATA,
+    data: DataOption = DEFAULT_DATA,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Look at this machine, its settings and the running platform; say what is not right, and what to do next."""

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from core_broker.service.properties import from_environment
 from core_broker.service.settings import Problem, SettingsError
+from deploy.completion_values import TIMEOUT_VARIABLE
 from deploy.doctor.finding import Finding, note, ok, problem, warning
 from deploy.doctor.surroundings import Surroundings
+from deploy.launcher.request import DATA_VARIABLE
 from deploy.stack import BROKER, CONNECT, REGISTRY, REST_PROXY, Service
 
 if TYPE_CHECKING:
@@ -15,7 +17,14 @@ if TYPE_CHECKING:
 
 _OURS: Final = "CAUDAL_"
 _SPARK: Final = "CAUDAL_SPARK_"
-_KNOWN: Final = ("CAUDAL_BOOTSTRAP", "CAUDAL_REGISTRY", "CAUDAL_REGISTRY_USER", "CAUDAL_CONNECT", "CAUDAL_DATA")
+_KNOWN: Final = (
+    "CAUDAL_BOOTSTRAP",
+    "CAUDAL_REGISTRY",
+    "CAUDAL_REGISTRY_USER",
+    "CAUDAL_CONNECT",
+    DATA_VARIABLE,
+    TIMEOUT_VARIABLE,
+)
 """What the tools read."""
 
 
