@@ -21,7 +21,6 @@ from streams.settings import SparkSettings
 from streams.spark.engine.client import Engine
 from streams.spark.engine.messages import Answer, JobStatus
 from streams.spark.engine.wire import Channel
-from tests.support.admin import eventually
 from tests.support.command import Caudal
 from tests.support.service import REPOSITORY
 from tests.support.spark_engine import (
@@ -30,6 +29,7 @@ from tests.support.spark_engine import (
     engine_settings,
     family_of,
     java_of,
+    patiently,
     plugins_for_tests,
     python_workers,
     running_engine,
@@ -187,7 +187,7 @@ def test_the_two_lines_of_the_readme_attach_a_notebook_that_sees_what_comes_afte
         notebook.stdin.flush()
         assert notebook.stdout.readline() == "3\n"
         assert notebook.stdout.readline() == "False\n"
-        assert notebook.wait(30) == 0
+        assert notebook.wait(240) == 0
 
 
 def test_what_a_client_sets_in_sql_is_its_own(engines: list[Engine]) -> None:
@@ -205,10 +205,10 @@ def test_a_statement_is_cancelled_when_its_client_goes_away(engine: Engine, sett
     client = Engine.connect(settings)
     asked = threading.Thread(target=_ignore_end, args=[client], daemon=True)
     asked.start()
-    eventually(lambda: engine.call("active-jobs"))
+    patiently(lambda: engine.call("active-jobs"))
     client.close()
-    eventually(lambda: engine.call("active-jobs"), lambda jobs: not jobs)
-    asked.join(10)
+    patiently(lambda: engine.call("active-jobs"), lambda jobs: not jobs)
+    asked.join(120)
     assert not asked.is_alive()
 
 
@@ -220,7 +220,7 @@ def _ignore_end(client: Engine) -> None:
 def test_a_job_counts_and_ends_when_it_is_stopped(engine: Engine, tmp_path: Path, name: str) -> None:
     notes = tmp_path / "notes"
     engine.run(name, "ticking", {"file": str(notes)})
-    eventually(lambda: engine.status(name).counters.get("ticks", 0) > 1)
+    patiently(lambda: engine.status(name).counters.get("ticks", 0) > 1)
     assert engine.status(name).state == "running"
     engine.stop(name, timeout_seconds=60)
     assert engine.status(name).state == "ended"
@@ -229,17 +229,17 @@ def test_a_job_counts_and_ends_when_it_is_stopped(engine: Engine, tmp_path: Path
 
 def test_a_job_that_is_done_ends_by_itself(engine: Engine, tmp_path: Path, name: str) -> None:
     engine.run(name, "ticking", {"file": str(tmp_path / "notes"), "done_after": 2})
-    status = eventually(lambda: engine.status(name), lambda status: status.state == "ended")
+    status = patiently(lambda: engine.status(name), lambda status: status.state == "ended")
     assert status.counters == {"ticks": 2}
 
 
 def test_a_job_that_fails_keeps_its_error_and_is_stopped(engine: Engine, tmp_path: Path, name: str) -> None:
     notes = tmp_path / "notes"
     engine.run(name, "ticking", {"file": str(notes), "fails_after": 1})
-    status = eventually(lambda: engine.status(name), lambda status: status.state == "failed")
+    status = patiently(lambda: engine.status(name), lambda status: status.state == "failed")
     assert status.error_kind == "ArithmeticError"
     assert "it was told to fail" in (status.error or "")
-    eventually(lambda: notes.read_text() == "started\nstopped\n")
+    patiently(lambda: notes.read_text() == "started\nstopped\n")
 
 
 def test_a_job_of_another_connection_is_stopped_before_one_of_its_name_starts(
@@ -248,9 +248,9 @@ def test_a_job_of_another_connection_is_stopped_before_one_of_its_name_starts(
     old, new = engines
     notes = tmp_path / "notes"
     old.run(name, "ticking", {"file": str(notes), "who": "old "})
-    eventually(lambda: old.status(name).state == "running")
+    patiently(lambda: old.status(name).state == "running")
     new.run(name, "ticking", {"file": str(notes), "who": "new "})
-    eventually(lambda: new.status(name).state == "running")
+    patiently(lambda: new.status(name).state == "running")
     assert notes.read_text() == "old started\nold stopped\nnew started\n"
     assert _fenced(old.status(name))
     old.stop(name, timeout_seconds=60)
@@ -270,9 +270,9 @@ def test_jobs_of_a_killed_client_are_stopped_at_once(
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "runs\n"
-        eventually(lambda: notes.exists() and notes.read_text() == "started\n")
+        patiently(lambda: notes.exists() and notes.read_text() == "started\n")
         owner.kill()
-    eventually(lambda: notes.read_text() == "started\nstopped\n")
+    patiently(lambda: notes.read_text() == "started\nstopped\n")
 
 
 def test_a_job_of_somebody_else_is_unknown(engine: Engine) -> None:
@@ -402,9 +402,9 @@ def test_an_engine_in_the_foreground_stays_until_it_is_told_to_end(tmp_path: Pat
                 assert engine.info.pid == process.pid
                 family = family_of(psutil.Process(process.pid))
                 engine.run("ticks", "ticking", {"file": str(notes)})
-                eventually(notes.exists)
+                patiently(notes.exists)
                 process.send_signal(signal.SIGINT)
-                assert process.wait(30) == 0
+                assert process.wait(120) == 0
             wait_until_gone(family)
             assert notes.read_text() == "started\nstopped\n"
             assert [line for line in process.stderr.read().splitlines() if not line.startswith("{")] == []
@@ -437,13 +437,13 @@ def test_nothing_outlives_a_killed_engine_and_the_next_one_takes_its_place(
     busy = tmp_path / "busy"
     asked = threading.Thread(target=_keep_busy, args=[engine, busy], daemon=True)
     asked.start()
-    eventually(busy.exists)
+    patiently(busy.exists)
     family = family_of(psutil.Process(engine.info.pid))
     assert sum("java" in process.name() for process in family) == 1
     assert len(python_workers(family)) >= 2
     family[0].kill()
     wait_until_gone(family)
-    asked.join(10)
+    asked.join(120)
     with pytest.raises(EngineUnavailable, match="is gone"):
         engine.status("any")
 
