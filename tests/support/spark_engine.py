@@ -1,10 +1,10 @@
 """An engine for tests: in a folder of its own, small, on any free port, with jobs and operations that tests need."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import psutil
 
@@ -20,6 +20,8 @@ _SMALL: Final = {
     "spark.caudal.start.timeout.ms": "600000",
     "spark.sql.shuffle.partitions": "2",
 }
+_PATIENCE_S: Final = 240.0
+T = TypeVar("T")
 QUICK: Final = {"spark.sql.catalogImplementation": "in-memory", "spark.caudal.connect.port": "-1"}
 """What makes an engine start sooner that needs neither tables nor notebooks."""
 _PLUGINS: Final = """[caudal.spark.jobs]
@@ -30,6 +32,11 @@ active-jobs = tests.support.spark_engine_jobs:active_jobs
 busy-worker = tests.support.spark_engine_jobs:busy_worker
 fail-in-worker = tests.support.spark_engine_jobs:fail_in_worker
 """
+
+
+def patiently(ask: Callable[[], T], accept: Callable[[T], bool] = bool) -> T:
+    """Ask again until the answer is accepted; Spark on a machine with much else to do takes its time."""
+    return eventually(ask, accept, timeout_s=_PATIENCE_S)
 
 
 def engine_settings(directory: Path, more: Mapping[str, str] | None = None) -> SparkSettings:
@@ -83,7 +90,7 @@ def python_workers(family: list[psutil.Process]) -> list[psutil.Process]:
 
 def wait_until_gone(family: list[psutil.Process]) -> None:
     """Wait until none of the processes is left."""
-    eventually(lambda: [process for process in family if is_alive(process)], lambda left: not left, timeout_s=120)
+    patiently(lambda: [process for process in family if is_alive(process)], lambda left: not left)
 
 
 def is_alive(process: psutil.Process) -> bool:

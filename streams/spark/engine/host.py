@@ -40,7 +40,7 @@ EXIT_FAILED: Final = 1
 _LOG_BYTES: Final = 2_000_000
 _JOBS_STOP_S: Final = 5.0
 _SESSION_STOP_S: Final = 3.0
-_STOP_S: Final = 10.0
+_STOP_S: Final = 20.0
 _PAUSE_S: Final = 0.25
 
 

@@ -127,7 +127,7 @@ def test_a_call_that_takes_long_does_not_keep_the_others_waiting(connect: Connec
     assert engine.call("echo", a=1) == {"a": 1}
     assert slow.is_alive()
     world.cancelled.set()
-    slow.join(10)
+    slow.join(60)
     assert not slow.is_alive()
 
 
@@ -152,7 +152,7 @@ def test_too_many_calls_at_once_are_refused(connect: Connect, world: World) -> N
     eventually(refused, lambda kind: kind == "Busy")
     world.cancelled.set()
     for thread in slow:
-        thread.join(10)
+        thread.join(60)
 
 
 def test_calls_are_cancelled_when_their_connection_ends(connect: Connect, world: World) -> None:
@@ -168,8 +168,8 @@ def test_calls_are_cancelled_when_their_connection_ends(connect: Connect, world:
     asked = threading.Thread(target=ask, daemon=True)
     asked.start()
     engine.close()
-    assert world.cancelled.wait(10)
-    asked.join(10)
+    assert world.cancelled.wait(60)
+    asked.join(60)
     assert ended == [EngineUnavailable]
 
 
@@ -200,7 +200,7 @@ def test_how_a_job_ended_is_known_to_its_owner(
 ) -> None:
     engine = connect()
     engine.run("job", "stubborn", spec)
-    engine.stop("job", timeout_seconds=10)
+    engine.stop("job", timeout_seconds=60)
     status = engine.status("job")
     assert (status.state, status.error_kind) == (state, kind)
 
@@ -213,7 +213,7 @@ def test_a_job_that_does_not_end_in_time_is_told(connect: Connect) -> None:
     with pytest.raises(EngineError, match="has not ended in 0.1 s"):
         engine.stop("job", timeout_seconds=0.1)
     Stubborn.release.set()
-    engine.stop("job", timeout_seconds=10)
+    engine.stop("job", timeout_seconds=60)
     assert engine.status("job").state == "ended"
 
 
@@ -229,7 +229,7 @@ def test_two_jobs_of_one_name_never_run_at_the_same_time(connect: Connect, world
     with pytest.raises(EngineError, match="has started no job"):
         new.status("job")
     Stubborn.release.set()
-    taking.join(10)
+    taking.join(60)
     eventually(lambda: new.status("job").state == "running")
     assert old.status("job").state == "failed"
 
@@ -244,7 +244,7 @@ def test_jobs_end_with_their_connection(connect: Connect, world: World) -> None:
 
 def test_an_engine_can_be_asked_to_end(connect: Connect, world: World) -> None:
     connect().quit()
-    assert world.has_quit.wait(10)
+    assert world.has_quit.wait(60)
 
 
 def test_a_socket_that_a_killed_engine_left_behind_is_replaced(tmp_path: Path, world: World) -> None:
@@ -300,7 +300,7 @@ def test_a_client_that_comes_while_an_engine_ends_waits_for_the_next_one(tmp_pat
     waiting.start()
     ending.close()
     following = Server(path, world)
-    waiting.join(10)
+    waiting.join(60)
     assert [engine.info for engine in found] == [world.info]
     assert not following.close_unless_used()
     found[0].close()
