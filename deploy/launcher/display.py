@@ -110,7 +110,7 @@ class Display:
         self._console.print(markup)
 
     def _refresh(self) -> None:
-        self._live.update(Group(*self._waiting.values()))
+        self._live.update(Group(*self._waiting.values()), refresh=self._live.is_started)
 
     def _settle(self) -> None:
         """No more live lines: what comes now comes below the last."""

@@ -1,0 +1,75 @@
+import pytest
+
+from connect.settings import ConnectSettings
+from core_broker.service.settings import ServiceSettings
+from core_broker.settings import BrokerSettings
+from deploy.services import SERVICES
+from deploy.stack import BY_NAME, STACK, Place, settings_of, url
+from rest_proxy.settings import ProxySettings
+from schema_registry.settings import RegistrySettings
+
+SETTINGS: dict[str, type[ServiceSettings]] = {
+    "broker": BrokerSettings,
+    "registry": RegistrySettings,
+    "rest-proxy": ProxySettings,
+    "connect": ConnectSettings,
+}
+PLACES = {
+    service.name: Place(
+        host=f"{service.name}.internal",
+        port=service.port,
+        data=f"/data/{service.name}",
+        bind="10.0.0.7",
+        metrics_port=service.metrics_port,
+    )
+    for service in STACK
+}
+
+
+def test_every_service_of_the_stack_is_a_command() -> None:
+    assert set(BY_NAME) <= set(SERVICES)
+
+
+def test_a_service_starts_after_those_that_it_needs() -> None:
+    order = [service.name for service in STACK]
+    assert all(order.index(need) < order.index(service.name) for service in STACK for need in service.needs)
+
+
+def test_no_two_services_have_the_same_port() -> None:
+    ports = [port for service in STACK for port in (service.port, service.metrics_port) if port]
+    assert len(set(ports)) == len(ports)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_each_service_takes_the_settings_that_join_it_to_the_others(name: str) -> None:
+    settings = settings_of(name, PLACES)
+    SETTINGS[name].parse(settings)  # refuses what is unknown or wrong
+    assert SETTINGS[name].ignored(settings) == {}
+
+
+@pytest.mark.parametrize("name", ["rest-proxy", "connect"])
+def test_services_find_the_broker_where_it_stands(name: str) -> None:
+    assert settings_of(name, PLACES)["bootstrap.servers"] == "broker.internal:9092"
+
+
+def test_what_somebody_else_runs_is_found_where_that_is() -> None:
+    elsewhere = {"broker": "kafka-1:9092,kafka-2:9092", "registry": "https://schemas.example.org"}
+    places = {"rest-proxy": PLACES["rest-proxy"], "broker": PLACES["broker"]}
+    settings = settings_of("rest-proxy", places, elsewhere=elsewhere)
+    assert settings["bootstrap.servers"] == "kafka-1:9092,kafka-2:9092"
+    assert settings["schema.registry.url"] == "https://schemas.example.org"
+    guarding = settings_of("broker", places, elsewhere=elsewhere)
+    assert guarding["confluent.schema.registry.url"] == "https://schemas.example.org"
+
+
+def test_a_broker_without_any_registry_asks_none() -> None:
+    assert "confluent.schema.registry.url" not in settings_of("broker", {"broker": PLACES["broker"]})
+
+
+def test_an_url_names_host_and_port() -> None:
+    assert url("registry", PLACES) == "http://registry.internal:8081"
+
+
+def test_an_unknown_service_has_no_settings() -> None:
+    with pytest.raises(KeyError):
+        settings_of("console", {"console": PLACES["broker"]})
