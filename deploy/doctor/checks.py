@@ -18,8 +18,8 @@ class Check:
     group: str
     name: str
     look: Callable[[Surroundings], Iterator[Finding]]
-    seconds_max: float = 10.0
-    """When it has not ended by then, that is what is told about it."""
+    seconds_max: float = 5.0
+    """When it has not ended by then, that is what is told about it; the time for answers of services comes on top."""
 
 
 _INSTALLATION: Final = "Installation"
@@ -29,7 +29,7 @@ _PLATFORM: Final = "Platform"
 
 CHECKS: Final = (
     Check(group=_INSTALLATION, name="Python", look=python.python_version),
-    Check(group=_INSTALLATION, name="Packages", look=python.packages, seconds_max=30.0),
+    Check(group=_INSTALLATION, name="Packages", look=python.packages, seconds_max=25.0),
     Check(group=_INSTALLATION, name="Java", look=java.java),
     Check(group=_MACHINE, name="Memory", look=machine.memory),
     Check(group=_MACHINE, name="Disk", look=folder.room),

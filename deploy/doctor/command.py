@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -27,6 +27,9 @@ The exit code is 1 when something is marked ✗, and 0 otherwise. Nothing is cha
 def doctor(
     *,
     data: DataOption = DEFAULT_DATA,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=0.01, help="How long a service may take to answer.")
+    ] = 3.0,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Look at this machine, its settings and the running platform; say what is not right, and what to do next."""
@@ -37,7 +40,7 @@ def doctor(
     from deploy.doctor.view import as_json, print_outcomes
     from deploy.output import print_json
 
-    surroundings = Surroundings(environment=os.environ, data=data, platform=_platform(data))
+    surroundings = Surroundings(environment=os.environ, data=data, platform=_platform(data), answer_seconds=timeout)
     outcomes = carried_out(CHECKS, surroundings)
     if output is Output.JSON:
         told, findings = as_json(outcomes, {"data": str(data.absolute())})

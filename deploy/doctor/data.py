@@ -10,7 +10,6 @@ from deploy.traces import summary
 if TYPE_CHECKING:
     from core_broker.client.admin import Admin
 
-_ANSWER_SECONDS: Final = 4.0
 _LETTERS_KEY: Final = "errors.deadletterqueue.topic.name"
 
 
@@ -22,7 +21,7 @@ def cluster(surroundings: Surroundings) -> Iterator[Finding]:
     if endpoint is None:
         return
     try:
-        admin = _admin(endpoint)
+        admin = _admin(endpoint, surroundings)
         found, topics = admin.cluster(), admin.all_topics()
     except ClientError as error:
         yield problem("Cluster", f"a client gets no answer at {endpoint}: {error}", "see why:  caudal logs broker")
@@ -45,7 +44,7 @@ def registry(surroundings: Surroundings) -> Iterator[Finding]:
     if endpoint is None:
         return
     try:
-        with registry_client(endpoint, None, None, None, _ANSWER_SECONDS) as client:
+        with registry_client(endpoint, None, None, None, surroundings.answer_seconds) as client:
             subjects = client.subjects()
     except ClientError as error:
         yield problem("Schemas", f"the registry does not list them: {error}", "see why:  caudal logs registry")
@@ -72,7 +71,7 @@ def dead_letters(surroundings: Surroundings) -> Iterator[Finding]:
     }
     if endpoint is None or not wanted:
         return
-    counts = _records_in(_admin(endpoint), set(wanted.values()))
+    counts = _records_in(_admin(endpoint, surroundings), set(wanted.values()))
     for name, topic in wanted.items():
         if counts.get(topic):
             step = f"see which, where and why:  caudal dlq list {name}"
@@ -129,7 +128,7 @@ def _connectors(surroundings: Surroundings) -> Iterator[tuple[str, dict[str, Any
 
     endpoint = _endpoint(surroundings, "connect")
     if endpoint is not None:
-        with ConnectClient(endpoint, timeout_seconds=_ANSWER_SECONDS) as client:
+        with ConnectClient(endpoint, timeout_seconds=surroundings.answer_seconds) as client:
             yield from sorted(client.connectors().items())
 
 
@@ -144,11 +143,11 @@ def _records_in(admin: "Admin", topics: set[str]) -> dict[str, int]:
     return counts
 
 
-def _admin(endpoint: str) -> "Admin":
+def _admin(endpoint: str, surroundings: Surroundings) -> "Admin":
     from core_broker.client.admin import Admin
     from deploy.options import client_settings
 
-    return Admin(client_settings(endpoint, None, None, _ANSWER_SECONDS))
+    return Admin(client_settings(endpoint, None, None, surroundings.answer_seconds))
 
 
 def _endpoint(surroundings: Surroundings, name: str) -> str | None:

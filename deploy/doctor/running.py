@@ -3,10 +3,14 @@
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from deploy.doctor.checks import Check
 from deploy.doctor.finding import Finding, problem
 from deploy.doctor.surroundings import Surroundings
+
+_ANSWERS_MAX: Final = 4
+"""How many answers a check waits for, one after the other, at most."""
 
 
 def carried_out(checks: Iterable[Check], surroundings: Surroundings) -> Iterator[tuple[Check, list[Finding]]]:
@@ -21,7 +25,8 @@ class _Looking:
     def __init__(self, check: Check, surroundings: Surroundings) -> None:
         self.check = check
         self._found: list[Finding] = []
-        self._ends_at = time.monotonic() + check.seconds_max
+        self._seconds = check.seconds_max + _ANSWERS_MAX * surroundings.answer_seconds
+        self._ends_at = time.monotonic() + self._seconds
         self._thread = threading.Thread(target=self._look, args=(surroundings,), name=check.name, daemon=True)
         self._thread.start()
 
@@ -30,7 +35,7 @@ class _Looking:
         self._thread.join(max(0.0, self._ends_at - time.monotonic()))
         found = list(self._found)
         if self._thread.is_alive():
-            found.append(problem(self.check.name, f"no answer within {self.check.seconds_max:.0f} s"))
+            found.append(problem(self.check.name, f"no answer within {self._seconds:g} s"))
         return found
 
     def _look(self, surroundings: Surroundings) -> None:

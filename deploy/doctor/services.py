@@ -13,7 +13,6 @@ from deploy.output import plural
 if TYPE_CHECKING:
     from deploy.launcher.state import ServiceState
 
-_ANSWER_SECONDS: Final = 3.0
 _VERSION_PATHS: Final = {"registry": ("/v1/metadata/version", "version"), "connect": ("/", "commit")}
 """Where services tell their version, and under which name."""
 
@@ -34,21 +33,21 @@ def service(surroundings: Surroundings, *, name: str) -> Iterator[Finding]:
     found = surroundings.platform.services.get(name) if surroundings.platform else None
     if found is None:
         return
-    with httpx2.Client(timeout=_ANSWER_SECONDS, trust_env=False) as http:
-        yield _health(http, name, found)
+    with httpx2.Client(timeout=surroundings.answer_seconds, trust_env=False) as http:
+        yield _health(http, name, found, surroundings.answer_seconds)
         if found.restarts:
             again = f"it had to be started again {plural(found.restarts, 'time')}"
             yield warning(f"Service: {name}", again, f"see why:  caudal logs {name}")
         yield from _version(http, name, found)
 
 
-def _health(http: httpx2.Client, name: str, service: "ServiceState") -> Finding:
+def _health(http: httpx2.Client, name: str, service: "ServiceState", seconds: float) -> Finding:
     subject, see = f"Service: {name}", f"see why:  caudal logs {name}"
     address = service.metrics.removesuffix("/metrics")
     try:
         answer = http.get(f"{address}/health")
     except httpx2.TimeoutException:
-        found = f"does not answer within {_ANSWER_SECONDS:.0f} s at {address}"
+        found = f"does not answer within {seconds:g} s at {address}"
         return problem(subject, f"{found} (process {service.pid}, {service.state})", see)
     except httpx2.HTTPError as error:
         return problem(subject, f"cannot be reached at {address}: {error} ({service.state})", see)

@@ -20,4 +20,6 @@ class Surroundings:
     """The platform's data folder, which need not exist."""
     platform: "PlatformState | None" = None
     """What the launcher has written down about the platform that runs there; None when none does."""
+    answer_seconds: float = 3.0
+    """How long a service may take to answer."""
     clock: Clock = field(default_factory=SystemClock)

@@ -1,6 +1,8 @@
+import pytest
+
 from deploy.doctor.checks import CHECKS, Check
 from deploy.doctor.finding import Finding, ok, problem, warning
-from deploy.doctor.view import as_json, summary
+from deploy.doctor.view import as_json, print_outcomes, summary
 
 _CHECK: Check = CHECKS[0]
 
@@ -10,6 +12,19 @@ def test_last_line_tells_how_it_stands() -> None:
     assert "all is well" in summary([well])
     assert "no problems, 1 warning" in summary([well, doubtful])
     assert "2 problems, and 1 warning" in summary([broken, doubtful, broken])
+
+
+def test_findings_are_printed_under_their_group_with_what_to_do_next(capsys: pytest.CaptureFixture[str]) -> None:
+    findings = [ok("A", "as it should be"), problem("B", "broken [beyond] repair", "repair it:  caudal up")]
+    assert print_outcomes([(_CHECK, findings)]) == findings
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert lines == [
+        "Installation",
+        "✓ A  as it should be",
+        "✗ B  broken [beyond] repair",
+        "→ repair it:  caudal up",
+        "✗ 1 problem: the lines with → say what to do",
+    ]
 
 
 def test_json_has_every_finding_and_how_many_of_each_level_there_are() -> None:

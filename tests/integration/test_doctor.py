@@ -1,0 +1,152 @@
+"""`caudal doctor` beside a real platform: well, with a connector that fails, with a service that hangs."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+import pytest
+
+from deploy.cli import main
+from deploy.doctor import data, services
+from deploy.doctor.family import is_ours
+from deploy.doctor.finding import Finding, Level
+from deploy.doctor.sockets import listeners
+from deploy.doctor.surroundings import Surroundings
+from deploy.launcher import state
+from tests.support.admin import eventually
+from tests.support.service import REPOSITORY
+
+_PATIENCE_S: Final = 60.0
+_TEXT: Final = "org.apache.kafka.connect.storage.StringConverter"
+_JSON: Final = "org.apache.kafka.connect.json.JsonConverter"
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module")
+def surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surroundings]:
+    """A whole platform, started and ended as a user does."""
+    folder = tmp_path_factory.mktemp("platform")
+    _caudal("up", "--data", str(folder), "--ports", "any", "--detach")
+    try:
+        platform = state.read(folder)
+        assert platform is not None
+        yield Surroundings(environment={}, data=folder, platform=platform, answer_seconds=_PATIENCE_S)
+    finally:
+        _caudal("down", "--data", str(folder))
+
+
+def _caudal(*words: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "deploy.cli", *words],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _create(surroundings: Surroundings, name: str, config: dict[str, str]) -> None:
+    answer = httpx2.put(f"{_url(surroundings, 'connect')}/connectors/{name}/config", json=config, timeout=_PATIENCE_S)
+    assert answer.is_success, answer.text
+
+
+def _send(surroundings: Surroundings, topic: str, value: object) -> None:
+    answer = httpx2.post(
+        f"{_url(surroundings, 'rest-proxy')}/topics/{topic}",
+        content=json.dumps({"records": [{"value": value}]}),
+        headers={"content-type": "application/vnd.kafka.json.v2+json"},
+        timeout=_PATIENCE_S,
+    )
+    assert answer.is_success, answer.text
+
+
+def _url(surroundings: Surroundings, name: str) -> str:
+    assert surroundings.platform is not None
+    return surroundings.platform.services[name].endpoint
+
+
+def test_platform_that_runs_is_found_well(surroundings: Surroundings, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["doctor", "--data", str(surroundings.data), "--timeout", str(_PATIENCE_S), "-o", "json"])
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    platform = {finding["subject"]: finding["level"] for finding in told["findings"] if finding["group"] == "Platform"}
+    assert (
+        platform.items()
+        >= {
+            "Platform": "ok",
+            "Service: broker": "ok",
+            "Service: registry": "ok",
+            "Service: rest-proxy": "ok",
+            "Service: connect": "ok",
+            "Cluster": "ok",
+            "Schemas": "ok",
+            "Spark": "note",
+            "Logs": "ok",
+        }.items()
+    )
+    assert code == (1 if told["counts"]["problem"] else 0)
+
+
+def test_ports_of_the_platform_are_known_as_its_own(surroundings: Surroundings) -> None:
+    assert surroundings.platform is not None
+    ports = [service.port for service in surroundings.platform.services.values()]
+    found = listeners(ports)
+    assert found.keys() == set(ports)
+    assert all(is_ours(listener.pid, surroundings) for listener in found.values())
+    assert not is_ours(os.getpid(), surroundings)
+
+
+def test_connector_that_failed_is_a_problem_with_its_reason(surroundings: Surroundings, tmp_path: Path) -> None:
+    config = {"connector.class": "FileStreamSink", "file": str(tmp_path / "no" / "such" / "folder"), "topics": "lines"}
+    _send(surroundings, "lines", "a line")
+    _create(surroundings, "broken-sink", config | {"key.converter": _TEXT, "value.converter": _TEXT})
+
+    def failed() -> list[Finding]:
+        return [finding for finding in data.connectors(surroundings) if finding.level is Level.PROBLEM]
+
+    (finding,) = eventually(failed, timeout_s=_PATIENCE_S)
+    assert finding.subject == "Connector: broken-sink, task 0"
+    assert finding.found.startswith("failed: ")
+    assert "\n" not in finding.found
+    assert finding.next_steps[0] == "see all of it:  caudal connector status broken-sink --trace"
+
+
+def test_dead_letters_are_counted(surroundings: Surroundings, tmp_path: Path) -> None:
+    _send(surroundings, "numbers", "no object")
+    config = {
+        "connector.class": "FileStreamSink",
+        "file": str(tmp_path / "numbers.txt"),
+        "topics": "numbers",
+        "key.converter": _TEXT,
+        "value.converter": _JSON,
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": "numbers-dead",
+    }
+    _create(surroundings, "numbers-sink", config)  # its converter wants a schema beside each value
+    (finding,) = eventually(lambda: list(data.dead_letters(surroundings)), timeout_s=_PATIENCE_S)
+    assert finding.level is Level.NOTE
+    assert finding.found.startswith("1 in numbers-dead")
+    assert finding.next_steps == ("see which, where and why:  caudal dlq list numbers-sink",)
+
+
+def test_service_that_hangs_is_a_finding_and_not_a_hang(surroundings: Surroundings) -> None:
+    assert surroundings.platform is not None
+    hanging = surroundings.platform.services["rest-proxy"]
+    assert hanging.pid is not None
+    os.kill(hanging.pid, signal.SIGSTOP)
+    try:
+        (finding,) = services.service(replace(surroundings, answer_seconds=0.5), name="rest-proxy")
+    finally:
+        os.kill(hanging.pid, signal.SIGCONT)
+    assert finding.level is Level.PROBLEM
+    assert "does not answer within 0.5 s" in finding.found
+    assert finding.next_steps == ("see why:  caudal logs rest-proxy",)

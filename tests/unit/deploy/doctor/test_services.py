@@ -1,0 +1,11 @@
+from deploy.doctor.finding import Level
+from deploy.doctor.services import platform, service
+from deploy.doctor.surroundings import Surroundings
+
+
+def test_platform_that_is_not_there_is_told_with_the_command_that_starts_one(surroundings: Surroundings) -> None:
+    (finding,) = platform(surroundings)
+    assert finding.level is Level.NOTE
+    assert finding.found == f"none runs in {surroundings.data}"
+    assert finding.next_steps == ("start one:  caudal up",)
+    assert list(service(surroundings, name="broker")) == []
