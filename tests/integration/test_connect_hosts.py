@@ -171,7 +171,7 @@ with _executor(2) as executor:
     finally:
         worker.kill()
         worker.wait()
-    eventually(lambda: not any(is_running(pid) for pid in pids), timeout_s=5)
+    eventually(lambda: not any(is_running(pid) for pid in pids))
 
 
 def test_no_secret_is_seen_in_the_arguments_of_a_host(tmp_path: Path) -> None:

@@ -531,7 +531,7 @@ def test_answer_that_was_not_read_is_given_again(
 @pytest.fixture
 def own_proxy(broker: BrokerProcess, registry: RegistryProcess, tmp_path: Path) -> Iterator[ProxyProcess]:
     """A proxy of this test's own, whose members are not missed for long when it is killed."""
-    settings = {"consumer.session.timeout.ms": "1000", "consumer.heartbeat.interval.ms": "200"}
+    settings = {"consumer.session.timeout.ms": "3000", "consumer.heartbeat.interval.ms": "200"}
     with ProxyProcess(tmp_path, bootstrap=broker.bootstrap, registry=registry.url, settings=settings) as process:
         yield process
 
@@ -614,7 +614,7 @@ def test_instance_that_nobody_uses_expires_and_it_is_told_why(
     broker: BrokerProcess, own_proxy: ProxyProcess, own: httpx2.Client, topics: list[str]
 ) -> None:
     topic = topics[0]
-    own_proxy.restart(settings={"consumer.instance.timeout.ms": "600", "consumer.instances.max": "2"})
+    own_proxy.restart(settings={"consumer.instance.timeout.ms": "5000", "consumer.instances.max": "2"})
     used = ConsumerInstance.create(own, topic)
     used.assign(topic, 0)
     idle = ConsumerInstance.create(own, topic)
@@ -623,11 +623,11 @@ def test_instance_that_nobody_uses_expires_and_it_is_told_why(
     assert error(full) == (429, 429)
     assert "consumer.instances.max" in full.json()["message"]
     assert full.headers["retry-after"]
-    assert len(used.records(timeout=2000, max_bytes=10_000)) == 5
-    assert used.records(timeout=1500) == []  # A request in work keeps its instance alive.
+    assert len(used.records(timeout=10_000, max_bytes=10_000)) == 5
+    assert used.records(timeout=7000) == []  # A request in work keeps its instance alive.
     answer = idle.poll()
     assert error(answer) == (404, 40403)
-    assert "600 ms" in answer.json()["message"]
+    assert "5000 ms" in answer.json()["message"]
     assert used.get("subscription") == {"topics": []}
     folder = Path(own_proxy.settings["state.dir"])
     assert eventually(lambda: list(folder.iterdir()) == [])

@@ -240,7 +240,7 @@ class Worker:
 
     def await_states(self, name: str, connector: State, *tasks: State) -> None:
         """Wait until a connector and its tasks fare like that."""
-        eventually(lambda: self.states(name), lambda found: found == (connector, list(tasks)), timeout_s=15)
+        eventually(lambda: self.states(name), lambda found: found == (connector, list(tasks)), timeout_s=60)
 
 
 @contextmanager

@@ -8,6 +8,9 @@ from core_broker.client.group_consumer import BEGINNING, END, Commit, GroupConsu
 from core_broker.client.producer import Producer
 from core_broker.client.records import IncomingRecord, OutgoingRecord
 from core_broker.client.settings import ClientSettings
+from tests.support.admin import eventually
+
+_PATIENCE_S = 60.0
 
 
 class Member:
@@ -31,18 +34,19 @@ class Member:
 
     def read(self, count: int) -> list[IncomingRecord]:
         records: list[IncomingRecord] = []
-        for _ in range(200):
-            records += self.consumer.read(count - len(records), timeout_ms=100)
-            if len(records) >= count:
-                return records
-        raise AssertionError(f"only {len(records)} of {count} records came")
+
+        def so_far() -> list[IncomingRecord]:
+            records.extend(self.consumer.read(count - len(records), timeout_ms=100))
+            return records
+
+        return eventually(so_far, lambda found: len(found) >= count, timeout_s=_PATIENCE_S, pause_s=0)
 
     def join(self) -> None:
-        for _ in range(200):
+        def has_joined() -> bool:
             self.consumer.read(1, timeout_ms=50)
-            if self.consumer.has_joined:
-                return
-        raise AssertionError("the group gave nothing")
+            return self.consumer.has_joined
+
+        eventually(has_joined, timeout_s=_PATIENCE_S, pause_s=0)
 
 
 @pytest.fixture
@@ -81,13 +85,14 @@ def test_partitions_are_taken_away_for_a_new_member(
     member.join()
     other = Member(cluster, name)
     other.subscribe(written)
-    for _ in range(200):
+
+    def assigned() -> int:
         member.consumer.read(10, timeout_ms=20)
         other.consumer.read(10, timeout_ms=20)
-        if len(other.consumer.assigned) == 2:
-            break
+        return len(other.consumer.assigned)
+
+    eventually(assigned, lambda count: count == 2, timeout_s=_PATIENCE_S, pause_s=0)
     assert len(member.taken) == 4
-    assert len(other.consumer.assigned) == 2
     other.consumer.close()
 
 
@@ -154,11 +159,12 @@ def test_partition_that_is_not_there_is_not_found(member: Member, topic: str, pl
 
 def test_topic_that_is_not_there_is_noted(member: Member) -> None:
     member.subscribe("never-made")
-    for _ in range(200):
+
+    def unknown() -> set[str]:
         member.consumer.read(1, timeout_ms=20)
-        if member.consumer.unknown_topics:
-            break
-    assert member.consumer.unknown_topics == {"never-made"}
+        return member.consumer.unknown_topics
+
+    assert eventually(unknown, timeout_s=_PATIENCE_S, pause_s=0) == {"never-made"}
 
 
 def test_property_that_is_wrong_is_refused(cluster: ClientSettings) -> None:

@@ -207,8 +207,8 @@ def test_a_topic_that_does_not_exist_is_told(cluster: ClientSettings, name: str,
 
 def test_what_does_not_come_in_time_is_told(cluster: ClientSettings, topic: str, reader: RangeReader) -> None:
     send(cluster, topic, numbered(5))
-    with pytest.raises(Unreachable, match=r"nothing of partition 0 .* within 700 ms where offsets 5 to 8 should be"):
-        list(reader.read((topic, 0), 0, 9, rows_max=10, bytes_max=1000, timeout_ms=700))
+    with pytest.raises(Unreachable, match=r"nothing of partition 0 .* within 4000 ms where offsets 5 to 8 should be"):
+        list(reader.read((topic, 0), 0, 9, rows_max=10, bytes_max=1000, timeout_ms=4_000))
     send(cluster, topic, numbered(4, 5))
     assert offsets(reader, topic, 5, 9) == [5, 6, 7, 8]
 

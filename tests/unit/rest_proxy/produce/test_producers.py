@@ -95,7 +95,7 @@ async def test_a_cluster_that_is_not_there_is_answered_with_503_and_its_address(
 async def own(tmp_path: Path) -> AsyncIterator[tuple[BrokerProcess, Producers]]:
     """Producers, and a broker to be treated badly."""
     with BrokerProcess(tmp_path / "broker") as broker:
-        settings = ProxySettings(bootstrap_servers=(broker.bootstrap,))
+        settings = ProxySettings(bootstrap_servers=(broker.bootstrap,), kafka_timeout_ms=60_000)
         made = Producers(settings, Reachability(settings.kafka()))
         yield broker, made
         await made.close()
@@ -112,7 +112,7 @@ async def test_brokers_that_fall_silent_are_noticed_though_connections_stay(
     os.kill(broker.pid, signal.SIGSTOP)
     try:
         sent = asyncio.ensure_future(producers.send(record))
-        await asyncio.to_thread(eventually, lambda: producers.is_gone, timeout_s=8)  # less than a record is waited for
+        await asyncio.to_thread(eventually, lambda: producers.is_gone, timeout_s=40)  # less than a record is waited for
         for guarantees in (STRONGEST, weak):
             with pytest.raises(ProxyError, match=broker.bootstrap) as caught:
                 await producers.send(record, guarantees)
