@@ -9,12 +9,14 @@ from core_broker.service.settings import Problem, SettingsError
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _KEY = re.compile(r"((?:\\.|[^\s:=\\])*)\s*[:=]?\s*(.*)", re.DOTALL)
 
-# Variables that carry the prefix but are no settings: those of Kafka's own scripts and images, the service links which
-# Kubernetes sets in every pod beside a service named "kafka", and, behind KAFKA_, those of the REST proxy.
+# Variables that carry the prefix but are no settings: those of Kafka's own scripts and images, and the service links which
+# Kubernetes sets in every pod beside a service named "kafka".
 _NOT_SETTINGS = re.compile(
     r"(HOME|VERSION|OPTS|DEBUG|USER|GROUP|MODE|HEAP_OPTS|GC_LOG_OPTS|JMX_.*|JVM_.*|LOG4J_.*|LOG_DIR_OPTS|TOOLS_.*"
-    r"|SERVICE_HOST|SERVICE_PORT.*|PORT|PORT_\d+_.*|REST_.*)"
+    r"|SERVICE_HOST|SERVICE_PORT.*|PORT|PORT_\d+_.*)"
 )
+# Behind KAFKA_ also those of the REST proxy; Connect has settings of its own that begin so.
+_OF_OTHERS = {"KAFKA_": ("KAFKA_REST_",)}
 
 
 def gather(
@@ -54,7 +56,9 @@ def from_environment(environment: Mapping[str, str], prefix: str) -> dict[str, s
     return {
         _key_of(name.removeprefix(prefix)): value
         for name, value in environment.items()
-        if name.startswith(prefix) and not _NOT_SETTINGS.fullmatch(name.removeprefix(prefix))
+        if name.startswith(prefix)
+        and not name.startswith(_OF_OTHERS.get(prefix, ()))
+        and not _NOT_SETTINGS.fullmatch(name.removeprefix(prefix))
     }
 
 

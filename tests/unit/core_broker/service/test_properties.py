@@ -64,6 +64,11 @@ def test_settings_of_the_rest_proxy_are_none_of_the_broker() -> None:
     assert from_environment(environment, "KAFKA_REST_") == {"listeners": "http://:1"}
 
 
+def test_settings_of_connect_that_begin_with_rest_are_not_lost() -> None:
+    environment = {"CONNECT_REST_ADVERTISED_HOST_NAME": "connect"}
+    assert from_environment(environment, "CONNECT_") == {"rest.advertised.host.name": "connect"}
+
+
 def test_command_line_wins_over_environment_over_file(tmp_path: Path) -> None:
     file = tmp_path / "broker.properties"
     file.write_text("a=file\nb=file\nc=file\n")
