@@ -13,6 +13,10 @@ from core_broker.client.transactional_producer import AbortNeeded
 
 _MARK: Final = re.compile(r"caudal-failure:([A-Za-z0-9+/=]+):")
 _TRACE_MAX: Final = 32_000
+_SLOW_START: Final = re.compile(
+    r"Python worker failed to connect back|waiting for the Python worker to connect back"
+    r"|while reading the port number from|CANNOT_OPEN_SOCKET"
+)
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +58,12 @@ def is_passing(error: BaseException) -> bool:
     if isinstance(error, NotAllowed | Rejected):
         return False
     return isinstance(error, RetriableError | ConnectionError | TimeoutError | ClientError)
+
+
+def is_slow_start(text: str) -> bool:
+    """Whether Python did not get up within the ten seconds that Spark gives it, which no setting changes: so it is on a
+    machine with much else to do, and a while later it does."""
+    return _SLOW_START.search(text) is not None
 
 
 def told_in(text: str) -> Told | None:

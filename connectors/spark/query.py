@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from connectors.spark.commits import Commits
 from connectors.spark.entries import Entry, unpacked
-from connectors.spark.failures import SinkFailure, Told, is_passing, told_in
+from connectors.spark.failures import SinkFailure, Told, is_passing, is_slow_start, told_in
 from connectors.spark.letter_box import LetterBox, client_settings
 from connectors.spark.manifest import Manifest, Place, Reload, Replaced, flat
 from connectors.spark.progress import lag_of
@@ -198,7 +198,7 @@ class SinkQuery(Job):
     def _weigh(self, error: Exception, text: str) -> None:
         """Try again after a while, or give up."""
         told = told_in(text) or told_in(str(error))
-        if not self._may_pass(error, told):
+        if not self._may_pass(error, told, text):
             if told is not None:
                 raise SinkFailure(told.trace) from None
             raise error
@@ -208,10 +208,10 @@ class SinkQuery(Job):
         reason = told.message if told is not None else str(error)[:2000]
         log.warning("a sink is interrupted, and begins again", extra={"sink": self.name, "reason": reason})
 
-    def _may_pass(self, error: Exception, told: Told | None) -> bool:
+    def _may_pass(self, error: Exception, told: Told | None, text: str) -> bool:
         if told is not None:
             return told.is_passing
-        if is_passing(error):
+        if is_passing(error) or is_slow_start(text):
             return True
         if isinstance(error, StreamsError):
             return False

@@ -24,6 +24,8 @@ def spark_configuration(
         "spark.app.name": "caudal",
         "spark.driver.maxResultSize": "512m",
         "spark.local.dir": str(scratch(folder)),
+        # How long Java and Python wait for each other; on a machine with much else to do 15 s are soon over.
+        "spark.python.authenticate.socketTimeout": "60s",
         # Tasks of queries that stream must not wait until a long query of a person has ended.
         "spark.scheduler.mode": "FAIR",
         "spark.sql.catalogImplementation": "hive",
