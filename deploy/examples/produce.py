@@ -38,8 +38,8 @@ def main() -> None:
     """Send orders, and for each a payment and a delivery."""
     options = arguments()
     registry = SchemaRegistryClient({"url": SCHEMA_REGISTRY_URL})
-    serialize = serializers(registry)
     payment = payment_class()
+    serialize = serializers(registry, payment)
     failures: list[KafkaError] = []
     producer = Producer({"bootstrap.servers": BOOTSTRAP_SERVERS, "enable.idempotence": True})
 
@@ -72,7 +72,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def serializers(registry: SchemaRegistryClient) -> dict[str, Serialize]:
+def serializers(registry: SchemaRegistryClient, payment: Any) -> dict[str, Serialize]:
     """One for each topic, by its registered schema."""
     for topic, file, kind in (
         ("orders", "order.avsc", "AVRO"),
@@ -82,7 +82,7 @@ def serializers(registry: SchemaRegistryClient) -> dict[str, Serialize]:
         registry.register_schema(f"{topic}-value", Schema((SCHEMAS / file).read_text(), kind))
     return {
         "orders": AvroSerializer(registry, conf=BY_LATEST),
-        "payments": ProtobufSerializer(payment_class(), registry, BY_LATEST),
+        "payments": ProtobufSerializer(payment, registry, BY_LATEST),
         "deliveries": JSONSerializer(None, registry, conf=BY_LATEST),
     }
 

@@ -18,7 +18,7 @@ SQL: Final = "orders-to-sql"
 SPARK: Final = "orders-to-spark"
 _SPARK_SINKS: Final = (SPARK, "payments-to-spark")
 _TIMEOUT_S: Final = 30.0
-_STARTING_S: Final = 180.0
+_STARTING_S: Final = 300.0
 
 
 def create_by_hand(tour: Tour) -> list[str]:

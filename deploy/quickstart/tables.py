@@ -15,7 +15,7 @@ from streams.settings import SparkSettings
 from streams.spark.engine.client import Engine
 
 _COLUMNS: Final = ("id", "customer", "item", "quantity", "price_cents", "country")
-_SPARK_S: Final = 180.0
+_SPARK_S: Final = 300.0
 _SPARK_PAUSE_S: Final = 0.5
 """Each look is a job of Spark, which has better things to do."""
 _TIMEOUT_S: Final = 30.0

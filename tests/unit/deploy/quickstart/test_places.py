@@ -1,0 +1,72 @@
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deploy.quickstart.places import EXAMPLES, Part, Places, example, quoted, shown
+
+
+def _places(data: Path, *, usual: bool = True) -> Places:
+    return Places(
+        data=data,
+        bootstrap="localhost:9092" if usual else "localhost:1",
+        registry="http://localhost:8081" if usual else "http://localhost:2",
+        proxy="http://localhost:8082",
+        connect="http://localhost:8083" if usual else "http://localhost:3",
+        spark_data=data / "spark",
+        spark_port=15002,
+        logs={},
+    )
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("part", ["cluster", "registry", "connect", "platform"])
+def test_usual_addresses_are_left_out_of_commands(part: Part, here: Path) -> None:
+    assert _places(here / "caudal-platform").caudal("words", part).endswith("caudal words")
+
+
+@pytest.mark.parametrize(
+    ("part", "option"),
+    [
+        ("cluster", "--bootstrap localhost:1"),
+        ("registry", "--registry http://localhost:2"),
+        ("connect", "--connect http://localhost:3"),
+        ("platform", "--data elsewhere"),
+        ("spark", "--set spark.caudal.data.dir=elsewhere/spark"),
+    ],
+)
+def test_other_addresses_are_options(part: Part, option: str, here: Path) -> None:
+    assert _places(here / "elsewhere", usual=False).caudal("words", part).endswith(f"caudal words {option}")
+
+
+def test_paths_below_this_folder_are_shown_without_it(here: Path) -> None:
+    assert shown(here / "data" / "shop.db") == "data/shop.db"
+    assert shown(Path("/elsewhere/shop.db")) == "/elsewhere/shop.db"
+
+
+@pytest.mark.parametrize("file", sorted(path.name for path in (EXAMPLES / "connectors").iterdir()))
+def test_configurations_are_filled_with_the_addresses_of_the_platform(file: str, here: Path) -> None:
+    text = example(f"connectors/{file}").read_text()
+    filled = _places(here / "data", usual=False).filled(text)
+
+    assert json.loads(filled)["name"] == Path(file).stem
+    assert "localhost:8081" not in filled
+    assert "caudal-platform" not in filled
+    assert (str(here / "data") in filled) == ("caudal-platform" in text)
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+def test_a_shell_reads_quoted_text_as_it_was(text: str) -> None:
+    assert shlex.split(quoted(text)) == [text]
+
+
+def test_sql_is_quoted_as_people_do() -> None:
+    assert quoted("VALUES ('IS')") == "\"VALUES ('IS')\""
