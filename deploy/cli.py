@@ -82,6 +82,7 @@ def application() -> "typer.Typer":
     )
     from deploy.doctor import command as doctor
     from deploy.launcher import down, logs, status, up
+    from deploy.quickstart import command as quickstart
 
     completion.prepare()
     app = typer.Typer(
@@ -91,8 +92,9 @@ def application() -> "typer.Typer":
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
         help="An event platform that Kafka's ecosystem cannot tell from the real thing.",
-        epilog="First steps:  caudal broker  then  caudal topic produce hello world  and  caudal topic consume hello",
+        epilog="First steps:  caudal quickstart  shows it all;  caudal up  starts the platform",
     )
+    app.command(name="quickstart", rich_help_panel="Platform", epilog=quickstart.EPILOG)(quickstart.quickstart)
     app.command(name="up", rich_help_panel="Platform", epilog=up.EPILOG)(up.up)
     app.command(name="status", rich_help_panel="Platform", epilog=status.EPILOG)(status.status)
     app.command(name="logs", rich_help_panel="Platform", epilog=logs.EPILOG)(logs.logs)
