@@ -9,8 +9,8 @@ from core_broker.service.settings import Problem, SettingsError
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _KEY = re.compile(r"((?:\\.|[^\s:=\\])*)\s*[:=]?\s*(.*)", re.DOTALL)
 
-# Variables that carry the prefix but are no settings: those of Kafka's own scripts and images, and the service links which
-# Kubernetes sets in every pod beside a service named "kafka".
+# Variables that carry the prefix but are no settings: those of Kafka's own scripts and images, and the service links
+# which Kubernetes sets in every pod beside a service named "kafka".
 _NOT_SETTINGS = re.compile(
     r"(HOME|VERSION|OPTS|DEBUG|USER|GROUP|MODE|HEAP_OPTS|GC_LOG_OPTS|JMX_.*|JVM_.*|LOG4J_.*|LOG_DIR_OPTS|TOOLS_.*"
     r"|SERVICE_HOST|SERVICE_PORT.*|PORT|PORT_\d+_.*)"
