@@ -4,6 +4,7 @@ import io
 import time
 from collections import deque
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
@@ -27,8 +28,12 @@ class LogFile:
         self._size = 0
 
     def begin(self) -> None:
-        """Begin a new file, if there is anything in the old one."""
+        """Begin a new file, if there is anything in the old one; where that fails, the next line tries again."""
         self.close()
+        with suppress(OSError):
+            self._begin()
+
+    def _begin(self) -> None:
         if self.path.exists() and self.path.stat().st_size:
             for number in range(OLD_FILES, 0, -1):
                 older = old_file(self.path, number - 1)
@@ -42,7 +47,8 @@ class LogFile:
         self._remember(data)
         try:
             if self._file is None or self._size + len(data) > self._bytes_max:
-                self.begin()
+                self.close()
+                self._begin()
             assert self._file is not None
             self._file.write(data)
             self._size += len(data)

@@ -22,7 +22,7 @@ _READY_LINE_BYTES_MAX: Final = 4_096
 
 
 class NotReady(Exception):
-    """A process that lives, but was not ready in time."""
+    """A process that could not be started, or was not ready in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +51,18 @@ class ServiceProcess:
 
     @classmethod
     async def started(cls, name: str, settings: Mapping[str, str], log: LogFile) -> "ServiceProcess":
-        """Start a service in a session of its own, so that Ctrl-C reaches the launcher alone."""
+        """Start a service in a session of its own, so that Ctrl-C reaches the launcher alone; may raise `NotReady`."""
         words = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "deploy.launcher.child", str(os.getpid()), name, *words),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-m", "deploy.launcher.child", str(os.getpid()), name, *words),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise NotReady(f"could not be started: {error}") from error
         return cls(name, process, log)
 
     @property
@@ -77,7 +80,7 @@ class ServiceProcess:
         if self._end in done:
             return await self.until_end()
         if not done:
-            raise NotReady
+            raise NotReady(f"was not ready after {timeout_s:.0f} s")
         return None
 
     async def until_end(self) -> Exit:

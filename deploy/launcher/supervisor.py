@@ -132,7 +132,10 @@ class Supervisor:
     async def _one_life(self, keeper: Keeper) -> tuple[Exit | NotReady, float]:
         """Start a process and wait for its end; how it ended, and how long it was ready."""
         name, began = keeper.service.name, self._clock.monotonic()
-        process = await ServiceProcess.started(name, self._plan.settings_of(name), keeper.log)
+        try:
+            process = await ServiceProcess.started(name, self._plan.settings_of(name), keeper.log)
+        except NotReady as error:
+            return error, 0.0
         keeper.process = process
         log.info("service started", extra={"service": name, "pid": process.pid})
         keeper.log.note(f"{name} started  pid={process.pid}", now_ms=self._clock.now_ms())
@@ -168,23 +171,23 @@ class Supervisor:
         text = (
             f"{name} refused its settings"
             if is_refused
-            else f"{name} did not start in {FIRST_START_TRIES} tries: {_told(how)}"
+            else f"{name} did not start in {FIRST_START_TRIES} tries: {how}"
         )
         steps = [f"its whole log:  [bold]{keeper.log.path}[/]"]
         if is_refused:
             steps.insert(0, f"its settings, with their meaning:  {keeper.service.settings_page}")
         self._change(keeper, state="failed", pid=None)
-        log.error("service does not start", extra={"service": name, "how": _told(how)})
+        log.error("service does not start", extra={"service": name, "how": str(how)})
         raise Refused(text, steps, tail=keeper.log.last_lines(_TAIL_LINES))
 
     def _mourn(self, keeper: Keeper, how: Exit | NotReady, pause_s: float) -> None:
         name = keeper.service.name
         condition: state.ServiceCondition = "failed" if keeper.backoff.is_hopeless else "restarting"
         self._change(keeper, state=condition, pid=None, restarts=keeper.state.restarts + 1)
-        log.warning("service died", extra={"service": name, "how": _told(how), "restart_in_s": pause_s})
+        log.warning("service died", extra={"service": name, "how": str(how), "restart_in_s": pause_s})
         tail = tuple(keeper.log.last_lines(_TAIL_LINES))
-        keeper.log.note(f"{name} {_told(how)}; it is started again in {pause_s:g} s", now_ms=self._clock.now_ms())
-        self._tell(Died(service=name, how=_told(how), pause_s=pause_s, tail=tail, log=str(keeper.log.path)))
+        keeper.log.note(f"{name} {how}; it is started again in {pause_s:g} s", now_ms=self._clock.now_ms())
+        self._tell(Died(service=name, how=str(how), pause_s=pause_s, tail=tail, log=str(keeper.log.path)))
 
     # --- stopping ---
 
@@ -280,7 +283,3 @@ def _spark_state(plan: Plan) -> state.SparkState | None:
         connect_port=plan.ports[SPARK],
         settings=settings,
     )
-
-
-def _told(how: Exit | NotReady) -> str:
-    return str(how) if isinstance(how, Exit) else f"it was not ready after {_READY_TIMEOUT_S:.0f} s"

@@ -16,7 +16,11 @@ from tests.support.admin import eventually
 from tests.support.service import ServiceFailed, service_environment
 
 PATIENCE_S: Final = 90.0
-SMALL_SPARK: Final = ("spark.master=local[2]", "spark.driver.memory=700m", "spark.sql.shuffle.partitions=2")
+SMALL_SPARK: Final = (
+    "connect:spark.master=local[2]",
+    "connect:spark.driver.memory=700m",
+    "connect:spark.sql.shuffle.partitions=2",
+)
 """Settings of a Spark that leaves room for others."""
 
 
