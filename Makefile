@@ -8,9 +8,10 @@ STAMP  := $(VENV)/.installed
 WORKERS ?= 3
 JAVA_CLIENTS := 2.8.2 3.9.1 4.3.0
 KAFKA_CONNECT := 4.1.0
+HELM := v3.22.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-all test-java test-spark-jars run bench docs format lock clean
+.PHONY: help setup check test test-all test-java test-helm test-spark-jars run bench docs format lock clean
 
 help: ## Show this help
 	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
@@ -23,13 +24,14 @@ $(STAMP): pyproject.toml requirements.lock
 	@sh deploy/setup/machine.sh "$(PYTHON)" "$(VENV)"
 	@touch $@
 
-check: setup ## Lint, types, import contracts, generated docs
+check: setup ## Lint, types, import contracts, generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/deptry .
 	$(BIN)/python -m deploy.settings_docs --check
+	$(BIN)/python -m deploy.manifests --check
 
 test: setup ## Run all tests (none of the benchmarks)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
@@ -47,6 +49,10 @@ test-java: setup ## Run the tests with Kafka's own Java clients (fetches them wi
 	CAUDAL_JAVA_CLIENTS=$(CURDIR)/$(VENV)/java CAUDAL_KAFKA_CONNECT=$(CURDIR)/$(VENV)/java/connect \
 		$(BIN)/python -m pytest tests/conformance/test_java_clients.py tests/conformance/test_connect_real.py
 
+test-helm: setup ## Run the tests of the chart with Helm itself (builds it with Go)
+	GOBIN=$(CURDIR)/$(VENV)/helm go install helm.sh/helm/v3/cmd/helm@$(HELM)
+	CAUDAL_HELM=$(CURDIR)/$(VENV)/helm/helm $(BIN)/python -m pytest tests/unit/deploy/manifests/test_helm.py
+
 test-spark-jars: setup ## Run the tests beside Spark's own Kafka connector (fetches it with Maven)
 	mvn -q -B -f tests/support/java/spark.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(VENV)/java/spark
 	CAUDAL_SPARK_JARS=$(CURDIR)/$(VENV)/java/spark \
@@ -58,8 +64,9 @@ run: setup ## Start broker, registry, REST proxy, Connect and Spark, send record
 bench: setup ## Measure throughput, latency, start time and memory beside this machine's limits
 	$(BIN)/python -m tests.benchmarks
 
-docs: setup ## Rewrite the generated documentation
+docs: setup ## Rewrite the generated documentation and deployment files
 	$(BIN)/python -m deploy.settings_docs
+	$(BIN)/python -m deploy.manifests
 
 format: setup ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix .

@@ -59,7 +59,7 @@ def _in_a_row(member: Value) -> str | None:
     """A list of a few words in one line; None when it is longer, or more than words."""
     if not isinstance(member, list | tuple) or not all(isinstance(word, str) for word in member):
         return None
-    text = ", ".join(word if _WORD.fullmatch(word) and _is_a_string(word) else json.dumps(word) for word in member)
+    text = ", ".join(word if _WORD.fullmatch(word) and _is_a_string(word) else _quoted(word) for word in member)
     return f"[{text}]" if len(text) <= _SHORT else None
 
 
@@ -94,8 +94,12 @@ def _flat(member: Value) -> str:
 def scalar(text: str) -> str:
     """A string so that no reader takes it for anything else."""
     is_plain = _PLAIN.fullmatch(text) and _is_a_string(text) and ": " not in text and " #" not in text
-    return text if is_plain else json.dumps(text, ensure_ascii=False)
+    return text if is_plain else _quoted(text)
 
 
 def _is_a_string(text: str) -> bool:
     return text.lower() not in _WORDS
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,116 @@
+"""Units: right in systemd's eyes, in the order of the stack, with commands that our command line takes."""
+
+import configparser
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from core_broker.service.commandline import parse_arguments
+from deploy.health_check import address
+from deploy.services import SERVICES
+from deploy.stack import BY_NAME, STACK, Service
+from tests.support.deployment import DEPLOY
+
+UNITS: Final = DEPLOY / "systemd"
+NAMES: Final = [*BY_NAME, "connect-worker"]
+
+
+class _Unit(configparser.RawConfigParser):
+    """A unit file: names keep their case."""
+
+    def optionxform(self, optionstr: str) -> str:
+        return optionstr
+
+
+def _unit(name: str) -> _Unit:
+    unit = _Unit(strict=False)
+    unit.read(UNITS / f"caudal-{name}.service")
+    return unit
+
+
+def _command(line: str) -> list[str]:
+    """The words behind the program."""
+    return shlex.split(line)[1:]
+
+
+def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd-analyze is not here: apt-get install systemd")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for program in ("caudal", "python"):
+        (programs / program).symlink_to("/bin/true")
+    units = []
+    for path in [*UNITS.glob("*.service"), *UNITS.glob("*.target")]:
+        units.append(tmp_path / path.name)
+        units[-1].write_text(path.read_text().replace("/opt/caudal/bin", str(programs)))
+    done = subprocess.run(
+        [analyze, "verify", "--man=no", *map(str, units)], capture_output=True, text=True, check=False, timeout=60
+    )
+    complaints = [line for line in done.stderr.splitlines() if "caudal" in line]
+    assert complaints == []
+
+
+def test_there_is_a_unit_for_every_service() -> None:
+    assert set(NAMES) == set(SERVICES)
+    assert {path.name for path in UNITS.glob("*.service")} == {f"caudal-{name}.service" for name in NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_started_is_a_command_of_ours(name: str) -> None:
+    command = _command(_unit(name)["Service"]["ExecStart"])
+    own = command[1 : command.index("--")] if "--" in command else command[1:]
+    service = BY_NAME.get(name, BY_NAME["connect"])
+    parsed = parse_arguments(own)
+    assert command[0] == name
+    assert parsed is not None
+    assert str(parsed.config) == f"/etc/caudal/{service.config_file}"
+
+
+@pytest.mark.parametrize("service", STACK, ids=lambda service: service.name)
+def test_a_unit_starts_after_those_that_it_needs(service: Service) -> None:
+    unit = _unit(service.name)["Unit"]
+    for needed in service.needs:
+        assert f"caudal-{needed}.service" in unit["After"].split()
+        assert f"caudal-{needed}.service" in unit["Wants"].split()
+
+
+@pytest.mark.parametrize("service", STACK, ids=lambda service: service.name)
+def test_those_that_others_need_count_as_started_when_they_are_well(service: Service) -> None:
+    is_needed = any(service.name in other.needs for other in STACK)
+    waiting = _unit(service.name)["Service"].get("ExecStartPost")
+    assert (waiting is not None) == is_needed
+    if waiting is not None:
+        module, wait, seconds, *command = _command(waiting)[1:]
+        assert (module, wait) == ("deploy.health_check", "--wait")
+        assert int(seconds) < int(_unit(service.name)["Service"]["TimeoutStartSec"])
+        sample = DEPLOY / "config" / service.config_file
+        asked = [word.replace(f"/etc/caudal/{service.config_file}", str(sample)) for word in command]
+        assert address(asked, {}) == f"http://localhost:{service.metrics_port or service.port}/health"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_unit_may_write_nothing_but_its_own_folder(name: str) -> None:
+    service = _unit(name)["Service"]
+    assert service["User"] == "caudal"
+    assert service["ProtectSystem"] == "strict"
+    assert service["NoNewPrivileges"] == "yes"
+    assert service["CapabilityBoundingSet"] == ""
+    owner = "connect" if name == "connect-worker" else name
+    assert service["StateDirectory"] == f"caudal/{owner}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_secrets_may_come_from_a_file_of_variables(name: str) -> None:
+    assert _unit(name)["Service"]["EnvironmentFile"] == f"-/etc/caudal/{name}.env"
+
+
+def test_the_target_starts_the_stack() -> None:
+    target = _Unit(strict=False)
+    target.read(UNITS / "caudal.target")
+    assert target["Unit"]["Wants"].split() == [f"caudal-{service.name}.service" for service in STACK]

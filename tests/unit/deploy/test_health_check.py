@@ -1,0 +1,92 @@
+"""Where the health of a service is asked, and what counts as well."""
+
+from pathlib import Path
+
+import pytest
+
+from core_broker.service.metrics import MetricsServer
+from deploy.health_check import address, command_of, main
+
+
+@pytest.mark.parametrize(
+    "command,environment,url",
+    [
+        (["broker"], {}, "http://localhost:9404/health"),
+        (["broker"], {"KAFKA_METRICS_LISTENER": "http://:19404"}, "http://localhost:19404/health"),
+        (["registry"], {}, "http://localhost:8081/health"),
+        (["registry", "--set", "listeners=http://127.0.0.1:18081"], {}, "http://127.0.0.1:18081/health"),
+        (
+            ["registry"],
+            {"SCHEMA_REGISTRY_LISTENERS": "https://0.0.0.0:8443,http://:1"},
+            "https://localhost:8443/health",
+        ),
+        (["connect"], {"CONNECT_LISTENERS": "http://[::1]:18083"}, "http://[::1]:18083/health"),
+        (["rest-proxy"], {"KAFKA_LISTENERS": "PLAINTEXT://:1"}, "http://localhost:8082/health"),
+    ],
+)
+def test_a_service_is_asked_where_its_settings_say(command: list[str], environment: dict[str, str], url: str) -> None:
+    assert address(command, environment) == url
+
+
+def test_a_service_is_asked_where_its_file_says(tmp_path: Path) -> None:
+    (file := tmp_path / "server.properties").write_text("metrics.listener=http://10.0.0.1:9999\n")
+    assert address(["broker", "--config", str(file)], {}) == "http://10.0.0.1:9999/health"
+
+
+@pytest.mark.parametrize("command", [["brokers"], ["connect-worker"], ["broker", "--help"]])
+def test_a_command_that_is_no_service_cannot_be_asked(command: list[str]) -> None:
+    assert address(command, {}) is None
+
+
+@pytest.mark.parametrize(
+    "process,command",
+    [
+        (b"tini\0--\0caudal\0broker\0--set\0a=b\0", ["broker", "--set", "a=b"]),
+        (b"/opt/caudal/bin/python\0/opt/caudal/bin/caudal\0registry\0", ["registry"]),
+        (b"tini\0--\0spark-class\0org.apache.spark.deploy.master.Master\0", []),
+    ],
+)
+def test_the_service_of_a_container_is_read_from_its_first_process(process: bytes, command: list[str]) -> None:
+    assert command_of(process) == command
+
+
+def test_a_service_that_is_well_is_told_so() -> None:
+    with MetricsServer("http://127.0.0.1:0", collect=lambda: ()) as server:
+        assert server.url is not None
+        listener = server.url.removesuffix("/metrics")
+        assert main(["broker", "--set", f"metrics.listener={listener}"], {}) == 0
+
+
+def test_a_service_that_is_not_well_is_told_with_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    with MetricsServer("http://127.0.0.1:0", collect=lambda: (), is_healthy=lambda: False) as server:
+        assert server.url is not None
+        listener = server.url.removesuffix("/metrics")
+        assert main(["broker", "--set", f"metrics.listener={listener}"], {}) == 1
+    assert "503" in capsys.readouterr().err
+
+
+def test_waiting_ends_when_the_service_is_well() -> None:
+    answers = iter([False, False, True])
+    with MetricsServer("http://127.0.0.1:0", collect=lambda: (), is_healthy=lambda: next(answers)) as server:
+        assert server.url is not None
+        listener = server.url.removesuffix("/metrics")
+        assert main(["--wait", "60", "broker", "--set", f"metrics.listener={listener}"], {}) == 0
+    assert next(answers, None) is None
+
+
+def test_nobody_there_is_not_well(capsys: pytest.CaptureFixture[str]) -> None:
+    with MetricsServer("http://127.0.0.1:0", collect=lambda: ()) as server:
+        assert server.url is not None
+        listener = server.url.removesuffix("/metrics")
+    assert main(["broker", "--set", f"metrics.listener={listener}"], {}) == 1
+    assert "refused" in capsys.readouterr().err
+
+
+def test_an_unknown_service_is_told_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["brokers"], {}) == 2
+    assert "broker|registry|rest-proxy|connect" in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["broker", "--config", str(tmp_path / "none.properties")], {}) == 2
+    assert "none.properties" in capsys.readouterr().err
