@@ -19,10 +19,10 @@ class PlatformLock:
         self._file = file
 
     @classmethod
-    def taken(cls, data: Path) -> Self | None:
+    def taken(cls, data: Path, *, patience_s: float = _PATIENCE_S) -> Self | None:
         """Take the lock and sign it; None when another launcher has it."""
         file = (data / LOCK_NAME).open("a+", encoding="utf-8")
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + patience_s
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -46,8 +46,8 @@ def holder_of(data: Path) -> int | None:
     """The process that runs the platform of a folder; None when there is none, 0 when it has not signed yet."""
     try:
         file = (data / LOCK_NAME).open(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    except OSError:
+        return None  # nobody has begun there, or another user has: that one's platform is none of ours
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from deploy.launcher.lock import PlatformLock, holder_of
+from deploy.launcher.lock import LOCK_NAME, PlatformLock, holder_of
 from deploy.launcher.plan import SPARK, Plan
 from deploy.launcher.ports import HeldPort, owner_of
 from deploy.launcher.refusals import Refused
@@ -71,7 +71,10 @@ def _unwritable(folder: Path, error: OSError) -> Refused:
 
 @contextmanager
 def _locked(data: Path) -> Iterator[None]:
-    lock = PlatformLock.taken(data)
+    try:
+        lock = PlatformLock.taken(data)
+    except OSError as error:
+        raise _unwritable(data / LOCK_NAME, error) from error
     if lock is None:
         pid = holder_of(data)
         raise Refused(

@@ -1,7 +1,9 @@
 import errno
+import fcntl
 import os
 import shutil
 import socket
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +14,7 @@ from deploy.launcher.plan import Plan, planned
 from deploy.launcher.preflight import DISK_FREE_MIN_BYTES, check_disk, prepare_folders, ready_to_start
 from deploy.launcher.refusals import Refused
 from deploy.launcher.request import Request
+from tests.support.patience import PATIENCE_S
 
 
 def plan_in(folder: Path, *ports: str) -> Plan:
@@ -87,11 +90,20 @@ def test_a_second_launcher_on_the_same_folder_is_told_who_has_it_and_how_to_go_o
     assert any(f"caudal down --data {tmp_path}" in step for step in refusal.next_steps)
 
 
+def test_a_lock_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+    (tmp_path / "lock").mkdir()
+    assert f"{tmp_path / 'lock'} cannot be written: Is a directory" in refusal_of(plan_in(tmp_path)).text
+
+
 def test_somebody_who_only_looks_does_not_keep_a_launcher_from_starting(tmp_path: Path) -> None:
-    lock = PlatformLock.taken(tmp_path)
+    looking = (tmp_path / "lock").open("w")
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    done = threading.Timer(0.1, looking.close)
+    done.start()
+    lock = PlatformLock.taken(tmp_path, patience_s=PATIENCE_S)
+    done.join()
     assert lock is not None
     lock.release()
-    assert holder_of(tmp_path) is None
 
 
 def test_a_taken_port_is_told_with_service_owner_and_the_option_for_another(tmp_path: Path) -> None:
