@@ -14,7 +14,7 @@ from deploy.doctor.finding import Finding, note, ok, problem, warning
 from deploy.doctor.sizes import GB, MB, size
 from deploy.doctor.surroundings import Surroundings
 
-_PLATFORM_BYTES: Final = 700 * MB
+_PLATFORM_BYTES: Final = 400 * MB
 """Broker, registry, REST proxy, Connect and launcher together, with some room."""
 _SPARK_BYTES: Final = 2 * GB
 """Spark's Java with its gigabyte of objects, and the Python processes beside it."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks import connect, machine, proxy, registry, requests, scale, spark, throughput
+from tests.benchmarks import connect, machine, platform, proxy, registry, requests, scale, spark, throughput
 from tests.benchmarks.measure import AS_DELIVERED, FULL, GB, TINY, Row, Sizes
 from tests.support.broker import BrokerProcess
 
@@ -40,6 +40,7 @@ PARTS = {
     "rest-proxy": proxy.proxy,
     "connect": connect.connect,
     "spark": spark.spark,
+    "platform": platform.platform,
 }
 
 

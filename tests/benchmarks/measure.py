@@ -64,6 +64,8 @@ class Sizes:
     spark_rows: int
     """Rows that each Spark sink writes."""
     spark_latency_seconds: float
+    platform_idle_s: float
+    """How long the whole platform is watched while nobody uses it."""
 
 
 FULL: Final = Sizes(
@@ -83,6 +85,7 @@ FULL: Final = Sizes(
     connect_connectors=500,
     spark_rows=2_000_000,
     spark_latency_seconds=20.0,
+    platform_idle_s=30.0,
 )
 TINY: Final = Sizes(
     stream_bytes=8 * MB,
@@ -101,6 +104,7 @@ TINY: Final = Sizes(
     connect_connectors=5,
     spark_rows=5_000,
     spark_latency_seconds=3.0,
+    platform_idle_s=0.5,
 )
 
 

@@ -11,7 +11,7 @@ from tests.benchmarks.__main__ import run_all, show, unpin
 from tests.benchmarks.measure import TINY
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 def test_every_benchmark_runs_and_names_how_it_was_measured(tmp_path: Path) -> None:
     try:
         rows = list(run_all(TINY, tmp_path))
