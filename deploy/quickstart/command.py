@@ -57,32 +57,44 @@ def quickstart(
     *, data: _DataOption = None, ports: _PortsOption = None, exit_: _ExitOption = False, no_spark: _SparkOption = False
 ) -> None:
     """Show the whole platform at work, step by step: each is done for real, checked, and told with its command."""
-    from deploy.output import note
-
     is_passing = exit_ or bool(os.environ.get("ONCE")) or not sys.stdin.isatty()
     given = tuple(ports or ())
     if data is not None or not is_passing:
         folder = (data or DEFAULT_DATA).expanduser().absolute()
         is_right = _toured(folder, given, stays=not is_passing, no_spark=no_spark)
     else:
-        folder = Path(tempfile.mkdtemp(prefix="caudal-quickstart-"))
-        is_right = _toured(folder, given, stays=False, no_spark=no_spark)
-        if is_right:
-            shutil.rmtree(folder)
-        else:
-            note(f"data and logs are kept in {folder}")
+        is_right = _toured_in_passing(given, no_spark=no_spark)
     raise typer.Exit(0 if is_right else 1)
+
+
+def _toured_in_passing(ports: tuple[str, ...], *, no_spark: bool) -> bool:
+    """Take the tour on data that is gone afterwards, unless there is something to read in it."""
+    from deploy.output import note
+
+    folder = Path(tempfile.mkdtemp(prefix="caudal-quickstart-"))
+    is_right = _toured(folder, ports, stays=False, no_spark=no_spark)
+    if is_right or not any(folder.iterdir()):
+        shutil.rmtree(folder)
+    else:
+        note(f"its data and logs are kept in {folder}")
+    return is_right
 
 
 def _toured(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool) -> bool:
     """Take the tour on a folder's platform, and end that if it was started for it and is not to stay."""
     from deploy.launcher import state
     from deploy.launcher.down import down
+    from deploy.output import note
+    from deploy.quickstart.places import data_option, program
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started for us must not outlive us
     was_running = state.read(data) is not None
     try:
         return _shown(data, ports, stays=stays or was_running, no_spark=no_spark)
+    except KeyboardInterrupt:
+        if stays and state.read(data) is not None:
+            note(f"the platform keeps running; stop it with  {program()} down{data_option(data)}")
+        raise
     finally:
         if not (stays or was_running) and state.read(data) is not None:
             down(data=data)

@@ -7,7 +7,7 @@ from typing import Final
 from deploy.launcher import state
 from deploy.launcher.background import started
 from deploy.launcher.display import Display
-from deploy.launcher.events import AllReady, Failed
+from deploy.launcher.events import AllReady, Event, Failed
 from deploy.launcher.plan import planned, port_names
 from deploy.launcher.ports import HeldPort, owner_of
 from deploy.launcher.request import THIS_MACHINE, Request
@@ -36,22 +36,26 @@ def running(data: Path) -> PlatformState | None:
 
 def start(data: Path, ports: Sequence[str]) -> PlatformState | None:
     """Start a platform in the background, as `caudal up --detach` does; None when it does not start, which is told."""
-    words = " ".join(["up --detach", *(f"--ports {port}" for port in ports)])
     telling.section("Start the platform")
     telling.explanation("All services on one machine, with their data in one folder; Spark waits until it is needed.")
-    telling.command(f"{program()} {words}{data_option(data)}")
     request = Request(data=str(data), ports=tuple(ports) or _free_ports())
+    words = " ".join(["up --detach", *(f"--ports {port}" for port in request.ports)])
+    telling.command(f"{program()} {words}{data_option(data)}")
     with Display(planned(request), out) as display, started(request) as background:
+        last: Event | None = None
         try:
-            for event in background.events():
-                display(event)
-                if isinstance(event, AllReady | Failed):
-                    break
+            for last in background.events():
+                display(last)
+                if isinstance(last, AllReady):
+                    return state.read(data)
         except KeyboardInterrupt:
             background.process.terminate()
             background.process.wait()
             raise
-    return state.read(data)
+        code = background.process.wait()
+    if isinstance(last, Failed):
+        return None
+    raise StepFailed(f"the launcher ended with exit code {code}", log=data / "logs" / "launcher.log")
 
 
 def places_of(found: PlatformState) -> Places:

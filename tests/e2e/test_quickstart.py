@@ -175,12 +175,3 @@ def test_on_a_terminal_the_platform_stays_and_one_reads_how_to_stop_it(tmp_path:
                 os.close(descriptor)
     assert stopped.returncode == 0, stopped.stderr
     wait_until_ended(pids)
-
-
-def test_a_platform_that_cannot_start_is_an_error_and_no_trace(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
-    toured = _toured("--exit", "--data", str(tmp_path / "file"), "--ports", "any")
-
-    assert toured.code == 1
-    assert "is a file" in toured.said + toured.complaints
-    assert "Traceback" not in toured.said + toured.complaints
