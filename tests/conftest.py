@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.broker import BrokerProcess
 from tests.support.connect import ConnectProcess
@@ -18,6 +19,10 @@ from tests.support.registry import RegistryProcess
 from tests.support.service import ServiceProcess
 
 _numbers = itertools.count(1)
+
+# No test fails because a machine is slow: neither what is checked nor the making of examples has a time limit.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")
