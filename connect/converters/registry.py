@@ -5,6 +5,7 @@ id before the data on the one way, by topic and Connect schema on the other.
 """
 
 import math
+import re
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,6 +47,7 @@ _GROUP: Final = "Schema Registry"
 _PREFIX_BYTES: Final = 5
 _SOURCES: Final = ("URL", "USER_INFO", "")
 _KEY_STORES: Final = ("schema.registry.ssl.keystore.", "schema.registry.ssl.truststore.")
+_APICURIO: Final = re.compile(r"/apis/registry/v\d+/?$")
 _TOPIC_NAME: Final = "io.confluent.kafka.serializers.subject.TopicNameStrategy"
 
 C = TypeVar("C", bound="RegistryConfig")
@@ -54,7 +56,9 @@ C = TypeVar("C", bound="RegistryConfig")
 class RegistryConfig(Config):
     """Where the registry is, and how its schemas are used."""
 
-    schema_registry_url: tuple[str, ...] = option(LIST, importance=Importance.HIGH, group=_GROUP)
+    schema_registry_url: tuple[str, ...] = option(
+        LIST, importance=Importance.HIGH, aliases=("apicurio.registry.url",), group=_GROUP
+    )
     """Addresses of the schema registry, `http://host:port`, several separated by commas."""
     basic_auth_credentials_source: str = option(
         STRING,
@@ -346,7 +350,7 @@ def _properties(config: RegistryConfig) -> dict[str, object]:
     }
     return {
         **{key: value for key, value in given.items() if value},
-        "schema.registry.url": ",".join(config.schema_registry_url),
+        "schema.registry.url": ",".join(map(_as_confluent, config.schema_registry_url)),
         "request.timeout.ms": config.http_read_timeout_ms,
         "max.retries": config.max_retries,
         "retries.wait.ms": config.retries_wait_ms,
@@ -362,3 +366,8 @@ def _properties(config: RegistryConfig) -> dict[str, object]:
         "key.schema.id.serializer": config.key_schema_id_serializer,
         "value.schema.id.serializer": config.value_schema_id_serializer,
     }
+
+
+def _as_confluent(url: str) -> str:
+    """Where a registry speaks Confluent's API: Apicurio's has addresses of its own for that and for its native one."""
+    return _APICURIO.sub("/apis/ccompat/v7", url)

@@ -22,7 +22,7 @@ class AvroConverter(RegistryConverter):
     """Reads and writes Avro, as Confluent's serializers and converter do."""
 
     config_class: ClassVar[type[RegistryConfig]] = AvroConfig
-    aliases = ("io.confluent.connect.avro.AvroConverter",)
+    aliases = ("io.confluent.connect.avro.AvroConverter", "io.apicurio.registry.utils.converter.AvroConverter")
     form = "Avro"
     config: AvroConfig
 

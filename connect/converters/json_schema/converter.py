@@ -23,7 +23,7 @@ class JsonSchemaConverter(RegistryConverter):
     """Reads and writes JSON with schemas, as Confluent's serializers and converter do."""
 
     config_class: ClassVar[type[RegistryConfig]] = JsonSchemaConfig
-    aliases = ("io.confluent.connect.json.JsonSchemaConverter",)
+    aliases = ("io.confluent.connect.json.JsonSchemaConverter", "io.apicurio.registry.utils.converter.ExtJsonConverter")
     form = "JSON"
     config: JsonSchemaConfig
 

@@ -29,7 +29,10 @@ class ProtobufConverter(RegistryConverter):
     """Reads and writes Protobuf, as Confluent's serializers and converter do."""
 
     config_class: ClassVar[type[RegistryConfig]] = ProtobufConfig
-    aliases = ("io.confluent.connect.protobuf.ProtobufConverter",)
+    aliases = (
+        "io.confluent.connect.protobuf.ProtobufConverter",
+        "io.apicurio.registry.utils.converter.ProtobufConverter",
+    )
     form = "Protobuf"
     config: ProtobufConfig
 

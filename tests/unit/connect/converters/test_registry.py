@@ -249,6 +249,15 @@ def test_options_that_cannot_work_are_refused(options: Mapping[str, str]) -> Non
         AvroConverter(options, is_key=False)
 
 
+@pytest.mark.parametrize("path", ["/apis/registry/v2", "/apis/registry/v3/", "/apis/ccompat/v7"])
+def test_apicurios_registry_is_asked_where_it_speaks_confluents_api(path: str) -> None:
+    with ScriptedHttp((200, FOUND), (200, LOOKED_UP)) as registry:
+        one = AvroConverter({"apicurio.registry.url": registry.url + path}, is_key=False)
+        assert one.to_connect("t", AVRO_ID + b"\x02")[1] == 1
+        assert registry.targets[0] == "GET /apis/ccompat/v7/schemas/ids/7"
+        one.close()
+
+
 def test_a_schema_of_another_format_is_refused() -> None:
     with ScriptedHttp((200, FOUND)) as registry:
         one = converter(JsonSchemaConverter, registry.url)
