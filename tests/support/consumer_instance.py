@@ -20,8 +20,9 @@ class ConsumerInstance:
 
     @classmethod
     def create(cls, client: httpx2.Client, group: str, **config: object) -> Self:
-        """A new instance that reads from the beginning, unless the config says otherwise."""
-        asked = {"auto.offset.reset": "earliest", **{key.replace("_", "."): value for key, value in config.items()}}
+        """A new instance that reads from the beginning and waits for records, unless the config says otherwise."""
+        asked = {"auto.offset.reset": "earliest", "consumer.request.timeout.ms": 20_000}
+        asked |= {key.replace("_", "."): value for key, value in config.items()}
         answer = client.post(f"/consumers/{group}", json=asked, headers={"Content-Type": V2})
         assert answer.status_code == 200, answer.text
         return cls(client, group, answer.json()["instance_id"], str(config.get("format", "binary")))
