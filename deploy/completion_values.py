@@ -1,4 +1,4 @@
-"""What the shell offers when Tab is pressed: names that the cluster, the registry, the worker and Spark know just now.
+"""What the shell offers when Tab is pressed: names that the cluster, the registry and the worker know just now.
 
 Asked where the options or the environment of the half-typed command say. Whatever goes wrong, or takes longer than
 somebody waits for a Tab, offers nothing: a message would end up in the middle of the line that is being typed.
@@ -47,16 +47,16 @@ def plugins(context: typer.Context) -> list[str]:
     return within(lambda: _plugins(context))
 
 
-def tables(context: typer.Context) -> list[str]:
-    """Tables of Spark, when it runs; it is not started for this."""
-    return within(lambda: _tables(context))
-
-
 def services() -> list[tuple[str, str]]:
     """Services of the platform, and what they are for."""
     from deploy.stack import STACK
 
     return [(service.name, service.purpose) for service in STACK]
+
+
+def logs() -> list[tuple[str, str]]:
+    """What of a platform has a log."""
+    return [("launcher", "starts, deaths, restarts"), *services(), ("spark", "what fills tables from topics")]
 
 
 def topic_configs(incomplete: str) -> list[str]:
@@ -138,20 +138,6 @@ def _plugins(context: typer.Context) -> list[str]:
     with ConnectClient(context.params["connect"], timeout_seconds=_timeout_s()) as client:
         found = client.plugins(connectors_only=True)
     return sorted({str(plugin["class"]).rpartition(".")[2] for plugin in found})
-
-
-def _tables(context: typer.Context) -> list[str]:
-    from streams.settings import SparkSettings
-    from streams.spark.engine.client import Engine
-
-    config, assignments = context.params.get("config"), _several(context.params.get("settings"))
-    engine = Engine.running(SparkSettings.read(file=config, environment=os.environ, assignments=assignments or ()))
-    if engine is None:
-        return []
-    with engine:
-        found = engine.call("sql", statement="SHOW TABLES", limit=1000)
-    assert isinstance(found, dict)
-    return [str(row[1]) for row in found["rows"]]
 
 
 def _admin(context: typer.Context) -> "Admin":

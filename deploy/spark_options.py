@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,11 @@ from deploy import completion_values as values
 if TYPE_CHECKING:
     from streams.settings import SparkSettings
     from streams.spark.engine.client import Engine
+
+
+def tables(context: typer.Context) -> list[str]:
+    """Tables for the shell to offer, when Spark runs; it is not started for this."""
+    return values.within(lambda: _tables(context))
 
 
 class SqlOutput(StrEnum):
@@ -51,7 +56,7 @@ TableArgument = Annotated[
         metavar="TABLE",
         help="Name of the table: `table` or `database.table`.",
         show_default=False,
-        autocompletion=values.tables,
+        autocompletion=tables,
     ),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and do nothing.")]
@@ -70,6 +75,17 @@ def spark_settings(config: Path | None, assignments: list[str] | None) -> "Spark
     told = {*given.set, *(f"spark.{name}" for name, _ in given.spark_properties)}
     untold = [f"{key}={value}" for key, value in of_platform.items() if key not in told]
     return SparkSettings.read(file=config, environment=os.environ, assignments=[*untold, *(assignments or ())])
+
+
+def _tables(context: typer.Context) -> list[str]:
+    from streams.spark.engine.client import Engine
+
+    engine = Engine.running(spark_settings(context.params["config"], context.params["settings"]))
+    if engine is None:
+        return []
+    with engine:
+        found: Any = engine.call("sql", statement="SHOW TABLES", limit=1000)
+    return [row[found["columns"].index("tableName")] for row in found["rows"]]
 
 
 def _settings_of_platform() -> dict[str, str]:

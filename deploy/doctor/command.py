@@ -40,10 +40,11 @@ def doctor(
     from deploy.doctor.view import as_json, print_outcomes
     from deploy.output import print_json
 
-    surroundings = Surroundings(environment=os.environ, data=data, platform=_platform(data), answer_seconds=timeout)
+    folder = data.expanduser().absolute()
+    surroundings = Surroundings(environment=os.environ, data=folder, platform=_platform(folder), answer_seconds=timeout)
     outcomes = carried_out(CHECKS, surroundings)
     if output is Output.JSON:
-        told, findings = as_json(outcomes, {"data": str(data.absolute())})
+        told, findings = as_json(outcomes, {"data": str(folder)})
         print_json(told)
     else:
         findings = print_outcomes(outcomes)

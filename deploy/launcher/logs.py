@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+from deploy import completion_values as values
 from deploy.launcher.log_reading import LogLine, LogReaders
 from deploy.launcher.options import DataOption
 from deploy.launcher.request import DEFAULT_DATA
@@ -32,7 +33,8 @@ _LOOK_S: Final = 0.2
 
 def logs(
     services: Annotated[
-        list[str] | None, typer.Argument(metavar="[SERVICE]...", help="Whose; all when none is named.")
+        list[str] | None,
+        typer.Argument(metavar="[SERVICE]...", help="Whose; all when none is named.", autocompletion=values.logs),
     ] = None,
     *,
     data: DataOption = DEFAULT_DATA,

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from deploy import completion_values as values
 from deploy.launcher.options import DataOption
 from deploy.launcher.request import DEFAULT_DATA, THIS_MACHINE, Request
 
@@ -37,7 +38,12 @@ _PortsOption = Annotated[
 ]
 _WithoutOption = Annotated[
     list[str] | None,
-    typer.Option("--without", metavar="NAME", help="A service that is not to run. Repeat it for more."),
+    typer.Option(
+        "--without",
+        metavar="NAME",
+        help="A service that is not to run. Repeat it for more.",
+        autocompletion=values.services,
+    ),
 ]
 _HostOption = Annotated[
     str,
@@ -121,6 +127,8 @@ def run_here(request: Request) -> int:
 
 def run_detached(request: Request) -> int:
     """Start the platform in the background and wait until it is ready."""
+    from rich.markup import escape
+
     from deploy.launcher.background import started
     from deploy.launcher.display import Display
     from deploy.launcher.events import AllReady, Failed
@@ -143,7 +151,7 @@ def run_detached(request: Request) -> int:
                 display(event)
             return 130
         code = background.process.wait()
-        steps = (f"its log:  [bold]{plan.logs / 'launcher.log'}[/]",)
+        steps = (f"its log:  [bold]{escape(str(plan.logs / 'launcher.log'))}[/]",)
         display(
             Failed(
                 text=f"the launcher ended before the platform was ready (exit code {code})",

@@ -117,8 +117,8 @@ class _Platform:
         yield Row(
             what=f"platform {how}: all of it",
             result=total.told(),
-            how=f"{total.processes} processes, {seconds:g} s without work; memory is PSS, which counts shared pages once; "
-            "RSS counts them in each process",
+            how=f"{total.processes} processes, {seconds:g} s without work; memory is PSS, in which shared pages count "
+            "once; in RSS they count in each process",
         )
 
     def stop(self) -> float:

@@ -58,9 +58,20 @@ def test_levels_are_offered_with_their_meaning_in_one_line(offered: Offered) -> 
     assert found["BACKWARD"] == "a new schema must read what was written with the latest one"
 
 
-def test_services_are_offered_with_their_purpose() -> None:
-    assert [name for name, _ in services()] == ["broker", "registry", "rest-proxy", "connect"]
+def test_services_are_offered_with_their_purpose(offered: Offered) -> None:
+    assert list(offered("caudal up --without re")) == ["registry", "rest-proxy"]
+    assert {"launcher", "broker", "spark"} <= offered("caudal logs ").keys()
     assert all(purpose and len(purpose) < 80 for _, purpose in services())
+
+
+def test_no_table_is_offered_and_no_spark_started_where_none_runs(offered: Offered, tmp_path: Path) -> None:
+    assert offered(f"caudal spark describe --set spark.caudal.data.dir={tmp_path}/spark ") == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_tells_how_to_install_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "--help"]) == 0
+    assert "source <(caudal completion bash)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
