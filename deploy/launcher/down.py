@@ -34,12 +34,14 @@ def down(
     ] = 90.0,
 ) -> None:
     """Stop a platform: services in the opposite order of their start, Spark with them."""
+    from rich.markup import escape
+
     from deploy.output import done, failure, note, waiting
 
     folder = data.expanduser().absolute()
     pid = holder_of(folder)
     if not pid:
-        note(f"no platform runs in {folder}")
+        note(f"no platform runs in {escape(str(folder))}")
         return
     try:
         os.kill(pid, signal.SIGTERM)
@@ -48,12 +50,12 @@ def down(
         raise typer.Exit(1) from None
     except ProcessLookupError:
         pass  # it has just ended
-    with waiting(f"stopping the platform in {folder}"):
+    with waiting(f"stopping the platform in {escape(str(folder))}"):
         has_ended = _has_ended(folder, pid, timeout)
     if not has_ended:
         failure(f"the platform (process {pid}) has not stopped within {timeout:g} s, and is killed")
         _kill(folder, pid)
-    done(f"platform in [bold]{folder}[/] stopped")
+    done(f"platform in [bold]{escape(str(folder))}[/] stopped")
 
 
 def _kill(folder: Path, pid: int) -> None:

@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from rich.markup import escape
+
 from deploy.launcher.lock import LOCK_NAME, PlatformLock, holder_of
 from deploy.launcher.plan import SPARK, Plan
 from deploy.launcher.ports import HeldPort, owner_of
@@ -80,8 +82,8 @@ def _locked(data: Path) -> Iterator[None]:
         raise Refused(
             f"a platform runs in {data} already{f' (process {pid})' if pid else ''}",
             [
-                f"see how it fares:  [bold]caudal status --data {data}[/]",
-                f"stop it:  [bold]caudal down --data {data}[/]",
+                f"see how it fares:  [bold]caudal status --data {escape(str(data))}[/]",
+                f"stop it:  [bold]caudal down --data {escape(str(data))}[/]",
                 "or start another one:  [bold]--data DIR --ports any[/]",
             ],
         )

@@ -102,15 +102,18 @@ def _tell_nothing_runs(folder: Path, output: Output) -> None:
 
 
 def _show(found: Mapping[str, Any]) -> None:
+    from rich.markup import escape
+
     from deploy.output import note, table
 
-    title = f"Platform in {found['data']}: {found['state']}, process {found['pid']}, for {_age(found['uptime_s'])}"
+    process = f"process {found['pid']}, for {_age(found['uptime_s'])}"
+    title = f"Platform in {escape(found['data'])}: {found['state']}, {process}"
     columns = ["Service", "State", "Process", "Endpoint", "Up", "Restarts#", "Memory#"]
     table(title, columns, [*_rows(found["services"]), *_spark_row(found.get("spark"))])
     if found["disk_free_bytes"] < _DISK_LOW_BYTES:
         note(f"[yellow]the disk has only {_size(found['disk_free_bytes'])} left[/]")
     if not found["ready"]:
-        note(f"why:  caudal logs --data {found['data']}")
+        note(f"why:  caudal logs --data {escape(found['data'])}")
 
 
 def _rows(services: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[object, ...]]:

@@ -5,15 +5,16 @@ import logging
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import msgspec
+from rich.markup import escape
 
 from core_broker.service.clock import Clock
 from deploy.launcher import spark, state
 from deploy.launcher.backoff import FIRST_START_TRIES, Backoff
-from deploy.launcher.events import AllReady, Died, Ready, SparkTold, Starting, Stopped, Stopping, Tell
+from deploy.launcher.events import AllReady, Died, Event, Ready, SparkTold, Starting, Stopped, Stopping, Tell
 from deploy.launcher.log_files import LogFile
 from deploy.launcher.plan import SPARK, Plan
 from deploy.launcher.process import Exit, NotReady, ServiceProcess
@@ -54,7 +55,7 @@ class Supervisor:
 
     def __init__(self, plan: Plan, *, tell: Tell, clock: Clock) -> None:
         self._plan = plan
-        self._tell = tell
+        self._show = tell
         self._clock = clock
         self._began = clock.monotonic()
         self._keepers = {service.name: Keeper(service, plan) for service in plan.services}
@@ -173,7 +174,7 @@ class Supervisor:
             if is_refused
             else f"{name} did not start in {FIRST_START_TRIES} tries: {how}"
         )
-        steps = [f"its whole log:  [bold]{keeper.log.path}[/]"]
+        steps = [f"its whole log:  [bold]{escape(str(keeper.log.path))}[/]"]
         if is_refused:
             steps.insert(0, f"its settings, with their meaning:  {keeper.service.settings_page}")
         self._change(keeper, state="failed", pid=None)
@@ -255,6 +256,11 @@ class Supervisor:
         self._tell(Stopping(reason=number.name))
 
     # --- what others may know ---
+
+    def _tell(self, event: Event) -> None:
+        """Show an event; a terminal or a pipe that is gone ends nobody."""
+        with suppress(OSError):
+            self._show(event)
 
     def _change(self, keeper: Keeper, **changes: object) -> None:
         keeper.state = msgspec.structs.replace(keeper.state, **changes)
