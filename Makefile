@@ -16,7 +16,7 @@ HELM := v3.22.0
 help: ## Show this help
 	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[36mmake %-15s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@printf '\nFirst time here?   make run     (sets everything up, starts the services, sends records through them)\n\n'
+	@printf '\nFirst time here?   make run     (sets everything up, starts the platform, shows it at work)\n\n'
 
 setup: $(STAMP) ## Make everything that is needed to run and test (quick the second time)
 
@@ -58,8 +58,8 @@ test-spark-jars: setup ## Run the tests beside Spark's own Kafka connector (fetc
 	CAUDAL_SPARK_JARS=$(CURDIR)/$(VENV)/java/spark \
 		$(BIN)/python -m pytest tests/integration/test_spark_kafka_connector.py
 
-run: setup ## Start broker, registry, REST proxy, Connect and Spark, send records through them (ONCE=1 ends after it)
-	@$(BIN)/python -m deploy.demo
+run: setup ## Start the whole platform and show it at work, step by step (ONCE=1 ends it afterwards)
+	@$(BIN)/caudal quickstart
 
 bench: setup ## Measure throughput, latency, start time and memory beside this machine's limits
 	$(BIN)/python -m tests.benchmarks
