@@ -1,0 +1,173 @@
+"""What deployment files say about running services is true: metrics by name and label, listeners, health."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import httpx2
+import promql_parser
+import pytest
+from confluent_kafka.admin import AdminClient
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from deploy.manifests.environment import variables_of
+from deploy.stack import BROKER
+from tests.support.admin import create_topic, eventually
+from tests.support.broker import BrokerProcess
+from tests.support.connect import ConnectProcess
+from tests.support.deployment import DEPLOY, read_yaml, settings_in
+from tests.support.promql import expressions_of_alerts, expressions_of_dashboard, label_names, selectors
+from tests.support.proxy import ProxyProcess
+from tests.support.registry import AVRO, RegistryProcess
+from tests.support.service import REPOSITORY
+
+_PATIENCE_S: Final = 90.0
+_TOPIC: Final = "deployed"
+_LABELS_OF_TARGETS: Final = frozenset({"job", "instance"})
+_SINK: Final = {
+    "connector.class": "FileStreamSink",
+    "topics": _TOPIC,
+    "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter.schemas.enable": "false",
+}
+
+
+class Platform(NamedTuple):
+    """Running services, one of each."""
+
+    broker: BrokerProcess
+    registry: RegistryProcess
+    proxy: ProxyProcess
+    connect: ConnectProcess
+
+    def metrics(self) -> dict[str, Metric]:
+        """All families that they tell, by the names that Prometheus stores."""
+        found: dict[str, Metric] = {}
+        for origin in (metrics_origin(self.broker), self.registry.url, self.proxy.url, self.connect.url):
+            text = httpx2.get(f"{origin}/metrics", timeout=_PATIENCE_S).text
+            for family in text_string_to_metric_families(text):
+                found[f"{family.name}_total" if family.type == "counter" else family.name] = family
+        return found
+
+
+def metrics_origin(broker: BrokerProcess) -> str:
+    """Where a broker tells its metrics."""
+    found = re.search(r"metrics=(http://\S+)/metrics", broker.log_text())
+    assert found, broker.log_text()
+    return found[1]
+
+
+@pytest.fixture(scope="module")
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    """A broker, a registry, a REST proxy and a Connect worker, through which records went, good ones and bad ones."""
+    folder = tmp_path_factory.mktemp("platform")
+    with (
+        BrokerProcess(folder / "broker", settings={"metrics.listener": "http://127.0.0.1:0"}) as broker,
+        RegistryProcess(folder / "registry") as registry,
+        ProxyProcess(folder / "proxy", bootstrap=broker.bootstrap, registry=registry.url) as proxy,
+        ConnectProcess(folder / "connect", bootstrap=broker.bootstrap, group="deployed") as connect,
+    ):
+        running = Platform(broker, registry, proxy, connect)
+        _use(running, folder)
+        yield running
+
+
+def _use(platform: Platform, folder: Path) -> None:
+    """Let something happen of everything that is counted."""
+    create_topic(platform.broker, _TOPIC)
+    _produce(platform.proxy, "json", {"n": 1})
+    _produce(platform.proxy, "binary", "bm8ganNvbg==")
+    page = f"{platform.proxy.url}/topics/{_TOPIC}/partitions/0/records?offset=0"
+    assert httpx2.get(page, headers={"Accept": "application/vnd.kafka.binary.v2+json"}, timeout=_PATIENCE_S).is_success
+    platform.registry.register("orders-value", AVRO)
+    refused = {"schema": '{"type": "no such type"}'}
+    assert httpx2.post(f"{platform.registry.url}/subjects/x/versions", json=refused, timeout=_PATIENCE_S).is_error
+    letters = {"errors.deadletterqueue.topic.name": "deployed-dead", "errors.tolerance": "all"}
+    platform.connect.create("careful", _SINK | letters | {"file": str(folder / "careful.txt")})
+    platform.connect.create("strict", _SINK | {"file": str(folder / "strict.txt")})
+    eventually(lambda: _value(platform, "caudal_connect_deadletterqueue_produce_requests_total"), timeout_s=_PATIENCE_S)
+    eventually(lambda: _value(platform, "caudal_connect_states", kind="task", state="FAILED"), timeout_s=_PATIENCE_S)
+
+
+def _produce(proxy: ProxyProcess, kind: str, value: object) -> None:
+    answer = httpx2.post(
+        f"{proxy.url}/topics/{_TOPIC}",
+        headers={"Content-Type": f"application/vnd.kafka.{kind}.v2+json"},
+        json={"records": [{"value": value}]},
+        timeout=_PATIENCE_S,
+    )
+    assert answer.is_success, answer.text
+
+
+def _value(platform: Platform, name: str, **labels: str) -> float:
+    samples = platform.metrics()[name].samples
+    return sum(sample.value for sample in samples if labels.items() <= sample.labels.items())
+
+
+@pytest.fixture(scope="module")
+def told(platform: Platform) -> dict[str, Metric]:
+    """What the services tell after all that."""
+    return platform.metrics()
+
+
+@pytest.mark.parametrize("expression", [*expressions_of_alerts(), *expressions_of_dashboard()])
+def test_metrics_that_are_asked_for_are_told(told: dict[str, Metric], expression: str) -> None:
+    missing = [selector.name for selector in selectors(expression) if selector.name not in told]
+    assert missing == []
+
+
+@pytest.mark.parametrize("expression", [*expressions_of_alerts(), *expressions_of_dashboard()])
+def test_labels_that_are_asked_for_are_told(told: dict[str, Metric], expression: str) -> None:
+    for selector in selectors(expression):
+        assert selector.name is not None
+        wanted = label_names(expression) | {matcher.name for matcher in selector.matchers.matchers}
+        samples = told[selector.name].samples
+        assert samples or selector.name in _SELDOM, f"{selector.name}: nothing was counted"
+        for sample in samples:
+            assert wanted - _LABELS_OF_TARGETS <= set(sample.labels), selector.name
+
+
+_SELDOM: Final = frozenset({"kafka_server_brokertopicmetrics_failedproducerequests_total"})
+
+
+def test_a_failed_task_is_told_in_the_words_of_the_alert(told: dict[str, Metric]) -> None:
+    (expression,) = [text for text in expressions_of_alerts() if "FAILED" in text]
+    (selector,) = selectors(expression)
+    wanted = {matcher.name: matcher.value for matcher in selector.matchers.matchers}
+    assert all(matcher.op == promql_parser.MatchOp.Equal for matcher in selector.matchers.matchers)
+    assert [sample.value for sample in told["caudal_connect_states"].samples if wanted.items() <= sample.labels.items()]
+
+
+def test_statuses_are_told_as_the_alerts_compare_them(told: dict[str, Metric]) -> None:
+    statuses = {sample.labels["status"] for sample in told["caudal_registry_http_requests_total"].samples}
+    assert statuses
+    assert all(re.fullmatch("[1-5][0-9][0-9]", status) for status in statuses)
+
+
+def test_a_broker_of_the_compose_file_tells_each_side_the_name_it_knows(tmp_path: Path) -> None:
+    environment = read_yaml(DEPLOY / "compose" / "compose.yaml")["services"]["broker"]["environment"]
+    settings = settings_in("broker", environment) | {
+        "listeners": "PLAINTEXT://127.0.0.1:0,HOST://127.0.0.1:0",
+        "metrics.listener": "",
+        "log.dirs": str(tmp_path / "data"),
+    }
+    with BrokerProcess(tmp_path / "broker", settings=settings) as broker:
+        (ports,) = re.findall(r"PLAINTEXT://[\w.:-]*?:(\d+),HOST://[\w.:-]*?:(\d+)", broker.log_text())
+        told = []
+        for port in ports:
+            client = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0})
+            (node,) = client.list_topics(timeout=_PATIENCE_S).brokers.values()
+            told.append(f"{node.host}:{node.port}")
+    assert told == ["broker:29092", f"localhost:{BROKER.port}"]
+
+
+def test_the_health_of_a_running_service_is_found_through_its_variables(platform: Platform) -> None:
+    variables = variables_of("CONNECT_", {"listeners": platform.connect.url})
+    asked = [sys.executable, "-m", "deploy.health_check", "--wait", "60", "connect"]
+    done = subprocess.run(asked, env=variables, cwd=REPOSITORY, capture_output=True, check=False, timeout=_PATIENCE_S)
+    assert (done.returncode, done.stderr) == (0, b"")
