@@ -1,6 +1,7 @@
 """The step that creates connectors, from the files of the examples."""
 
 import sqlite3
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +11,8 @@ from deploy.connector_waiting import judged
 from deploy.quickstart import telling
 from deploy.quickstart.places import Places, example, quoted, shown
 from deploy.quickstart.tour import StepFailed, Tour, awaited
+from streams.settings import SparkSettings
+from streams.spark.engine.client import Engine
 
 if TYPE_CHECKING:
     from deploy.connect_client import ConnectClient
@@ -34,6 +37,8 @@ def create(tour: Tour) -> None:
     """Make the shop's database, and create the connectors."""
     with closing(sqlite3.connect(tour.places.shop)) as shop:
         shop.executescript(example("shop.sql").read_text(encoding="utf-8"))
+    if tour.spark_problem is None and not _spark_runs(tour.places):
+        tour.spark_since = time.monotonic()
     states = []
     with connect_client(tour.places.connect, _TIMEOUT_S) as client:
         for name in _names(tour):
@@ -44,10 +49,10 @@ def create(tour: Tour) -> None:
             states.append((name, status["type"], status["connector"]["state"], status["connector"]["worker_id"]))
     telling.checked("created:")
     telling.rows(["connector", "kind", "state", "worker"], states)
-    if tour.spark_problem is None:
+    if tour.spark_problem is not None:
+        telling.skipped("no Spark sinks: see below")
+    elif tour.spark_since is not None:
         telling.remark("Spark starts now, because somebody needs it for the first time")
-    else:
-        telling.skipped("no Spark sink, because there is no Spark")
 
 
 def wait_until_running(client: "ConnectClient", name: str, places: Places) -> None:
@@ -74,6 +79,13 @@ def wait_until_running(client: "ConnectClient", name: str, places: Places) -> No
         log=places.logs.get("connect"),
         patience_s=_STARTING_S,
     )
+
+
+def _spark_runs(places: Places) -> bool:
+    engine = Engine.running(SparkSettings.parse({"spark.caudal.data.dir": str(places.spark_data)}))
+    if engine is not None:
+        engine.close()
+    return engine is not None
 
 
 def _configured(places: Places, name: str) -> dict[str, object]:

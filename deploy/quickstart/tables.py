@@ -59,11 +59,10 @@ def spark_by_hand(tour: Tour) -> list[str]:
 
 def spark(tour: Tour) -> None:
     """Wait for Spark, and for the orders and their payments in its tables."""
-    begun = time.monotonic()
     wanted = {*tour.good_orders, tour.refused_order}
-    with telling.progress("Spark starts") as tell, _engine(tour, begun, tell) as engine:
-        started = time.monotonic() - begun
-        answer = awaited(
+    with telling.progress("Spark starts") as tell, _engine(tour, tell) as engine:
+        told = _arrival(tour)
+        rows = awaited(
             lambda: _counted(_rows(engine, tour), len(wanted), "rows in Spark", tell),
             lambda rows: {row[0] for row in rows if row[0] == tour.refused_order or row[4] is not None} >= wanted,
             otherwise=f"orders {sorted(wanted)} and their payments are not in the tables of Spark",
@@ -73,21 +72,22 @@ def spark(tour: Tour) -> None:
         )
         version, notebooks = engine.info.spark_version, engine.info.connect_url
     ensure(
-        sorted(row[0] for row in answer) == sorted(wanted),
-        f"not each order is in the table once: {answer}",
+        sorted(row[0] for row in rows) == sorted(wanted),
+        f"not each order is in the table once: {rows}",
         log=tour.places.spark_log,
     )
-    telling.checked(f"Spark {version} was there after {started:.1f} s, and {len(answer)} orders are rows of its table:")
-    telling.rows(_heads(("id", "customer", "item", "country", "method", "amount_cents")), answer)
+    telling.checked(f"Spark {version} {told}, and {len(rows)} orders are rows of its table:")
+    telling.rows(_heads(("id", "customer", "item", "country", "method", "amount_cents")), rows)
     telling.remark(f"orders came as Avro, payments as Protobuf; notebooks attach to {notebooks}")
 
 
-def _engine(tour: Tour, begun: float, tell: telling.Progress) -> Engine:
+def _engine(tour: Tour, tell: telling.Progress) -> Engine:
     """The engine that the connectors have started; that they run, too, is waited for."""
     settings = SparkSettings.parse({"spark.caudal.data.dir": str(tour.places.spark_data)})
+    begun = time.monotonic()
 
     def running() -> Engine | None:
-        tell(f"Spark starts, {time.monotonic() - begun:.0f} s")
+        tell(f"Spark starts, {time.monotonic() - (tour.spark_since or begun):.0f} s")
         return Engine.running(settings)
 
     found = awaited(
@@ -101,6 +101,10 @@ def _engine(tour: Tour, begun: float, tell: telling.Progress) -> Engine:
     with connect_client(tour.places.connect, _TIMEOUT_S) as client:
         connectors.wait_until_running(client, connectors.SPARK, tour.places)
     return found
+
+
+def _arrival(tour: Tour) -> str:
+    return "runs" if tour.spark_since is None else f"was ready after {time.monotonic() - tour.spark_since:.1f} s"
 
 
 def _rows(engine: Engine, tour: Tour) -> list[Any]:
