@@ -78,6 +78,7 @@ def spark_settings(config: Path | None, assignments: list[str] | None) -> "Spark
 
 
 def _tables(context: typer.Context) -> list[str]:
+    from deploy.spark_views import rows_as_objects
     from streams.spark.engine.client import Engine
 
     engine = Engine.running(spark_settings(context.params["config"], context.params["settings"]))
@@ -85,7 +86,7 @@ def _tables(context: typer.Context) -> list[str]:
         return []
     with engine:
         found: Any = engine.call("sql", statement="SHOW TABLES", limit=1000)
-    return [row[found["columns"].index("tableName")] for row in found["rows"]]
+    return [row["tableName"] for row in rows_as_objects(found)]
 
 
 def _settings_of_platform() -> dict[str, str]:

@@ -16,6 +16,11 @@ from typing import Final
 import psutil
 import pytest
 
+from deploy.completion_values import TIMEOUT_VARIABLE
+from deploy.doctor import data as doctor
+from deploy.doctor.finding import Level
+from deploy.doctor.surroundings import Surroundings
+from deploy.launcher.state import PlatformState, SparkState
 from streams.errors import EngineError, EngineUnavailable, JavaMissing
 from streams.settings import SparkSettings
 from streams.spark.engine.client import Engine
@@ -369,6 +374,26 @@ def test_the_status_tells_where_notebooks_connect(caudal: Caudal, engine: Engine
     found = caudal.json("spark", "status")
     assert found["pid"] == engine.info.pid
     assert found["memory_bytes"] > 100_000_000
+
+
+def test_tables_are_offered_at_tab(caudal: Caudal, monkeypatch: pytest.MonkeyPatch) -> None:
+    for table in ("offered_one", "offered_two"):
+        caudal("spark", "sql", f"CREATE TABLE {table} (id BIGINT) USING parquet")
+    monkeypatch.setenv("_CAUDAL_COMPLETE", "complete_fish")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "caudal spark describe offered_")
+    monkeypatch.setenv(TIMEOUT_VARIABLE, "120")
+    assert sorted(caudal().stdout.split()) == ["offered_one", "offered_two"]
+
+
+def test_the_doctor_finds_the_engine_of_a_platform(engine: Engine, settings: SparkSettings, tmp_path: Path) -> None:
+    spark = SparkState(data_dir=str(settings.data_dir), connect_port=0, settings={})
+    platform = PlatformState(
+        pid=os.getpid(), started_ms=0, data=str(tmp_path), state="running", services={}, spark=spark
+    )
+    (finding,) = doctor.spark(Surroundings(environment={}, data=tmp_path, platform=platform))
+    assert finding.level is Level.OK
+    assert f"process {engine.info.pid}" in finding.found
 
 
 # --- life and death ---
