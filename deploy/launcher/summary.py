@@ -46,9 +46,8 @@ def commands(state: PlatformState) -> list[str]:
 def _rows(state: PlatformState) -> Iterator[tuple[str, str, str]]:
     for name, service in state.services.items():
         yield name, service.endpoint, BY_NAME[name].purpose
-    broker = state.services.get("broker")
-    if broker is not None:
-        yield "", broker.metrics, "metrics of the broker; the others have /metrics at their own ports"
+        if BY_NAME[name].metrics_port:
+            yield "", service.metrics, "its metrics; the others have /metrics at their own ports"
     if state.spark is not None:
         address = f"sc://localhost:{state.spark.connect_port}"
         yield "spark", address, "Spark Connect for notebooks, once a sink or caudal spark has started it"
