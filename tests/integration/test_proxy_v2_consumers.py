@@ -270,6 +270,20 @@ def test_ways_to_read_exclude_each_other(reader: ConsumerInstance, topic: str) -
     assert error(reader.post("subscription", {"topics": [topic]})) == (409, 40903)
 
 
+def test_partitions_that_are_chosen_after_a_subscription_are_read(
+    broker: BrokerProcess, reader: ConsumerInstance, topic: str
+) -> None:
+    write(broker, topic, b"0")
+    reader.subscribe(topic)
+    assert offsets(reader.records()) == [0]
+    assert reader.client.delete(f"{reader.path}/subscription").status_code == 204
+    reader.assign(topic, 0)
+    reader.records(timeout=1000)
+    assert reader.get("assignments") == {"partitions": [{"topic": topic, "partition": 0}]}
+    write(broker, topic, b"1")
+    assert offsets(reader.read(1))[-1:] == [1]
+
+
 def test_poll_without_anything_to_read_is_refused(reader: ConsumerInstance) -> None:
     assert error(reader.poll()) == (409, 40903)
 
