@@ -4,6 +4,7 @@ import asyncio
 import sys
 from pathlib import Path
 
+import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from core_broker.service.web.server import serving
@@ -29,6 +30,7 @@ async def test_the_document_is_valid() -> None:
         OPENAPI_31_VALIDATOR.validate((await api.get("/openapi.json")).json())
 
 
+@pytest.mark.timeout(600)
 async def test_made_up_requests_are_answered_as_the_document_says(tmp_path: Path) -> None:
     settings = WebSettings.parse({"listeners": "http://127.0.0.1:0", "shutdown.timeout.ms": "0"})
     async with serve(number=4) as api, serving(api.app, settings) as (url,):
@@ -44,5 +46,5 @@ async def test_made_up_requests_are_answered_as_the_document_says(tmp_path: Path
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        told, _ = await asyncio.wait_for(run.communicate(), timeout=120)
+        told, _ = await asyncio.wait_for(run.communicate(), timeout=500)
     assert run.returncode == 0, told[-5000:].decode(errors="replace")

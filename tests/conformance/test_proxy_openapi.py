@@ -266,6 +266,7 @@ def test_answers_of_api_v2_have_the_media_type_that_is_told(
         assert one.told["tags"] == ["operation"] or list(told) == [_V2], one.name
 
 
+@pytest.mark.timeout(600)
 def test_made_up_requests_are_answered_as_the_document_says(tmp_path: Path) -> None:
     with furnished_proxy(tmp_path) as proxy:
         environment = {
@@ -289,7 +290,7 @@ def test_made_up_requests_are_answered_as_the_document_says(tmp_path: Path) -> N
         words = [f"--{key}={value}" for key, value in options.items()]
         words += ["--continue-on-failure", "--no-color"]
         run = subprocess.run(
-            [*command, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            [*command, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=500
         )
     assert run.returncode == 0, run.stdout[-20_000:] + run.stderr[-2000:]
 

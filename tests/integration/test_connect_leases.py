@@ -49,7 +49,8 @@ def _plan(generation: int = 1) -> TaskPlan:
 
 def _world(redis: RedisServer, group: str) -> World:
     settings = ConnectSettings(group_id=group, celery_broker_url=redis.url, celery_lease_ms=1000, celery_queue=group)
-    world = World(leases=Leases(settings), wishes=Wishes(settings), redis=redis)
+    # A lease of a second must not run out while an answer is waited for; here nothing does, on however slow a machine.
+    world = World(leases=Leases(settings, timeout_s=20), wishes=Wishes(settings), redis=redis)
     world.stamp = world.wishes.lead()
     world.wishes.want(_plan(), stamp=world.stamp)
     return world
