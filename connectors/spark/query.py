@@ -1,6 +1,7 @@
 """The sink's query in the engine: begins where the manifest says, commits each batch, begins again after trouble."""
 
 import logging
+import random
 import shutil
 import threading
 import time
@@ -204,7 +205,8 @@ class SinkQuery(Job):
             raise error
         self._failures += 1
         delay = min(_DELAY_SECONDS * 2 ** min(self._failures - 1, 10), _DELAY_SECONDS_MAX)
-        self._next_start = time.monotonic() + delay
+        # Not in step with the others of this engine, which would be in each other's way again.
+        self._next_start = time.monotonic() + delay * random.uniform(0.5, 1.5)
         reason = told.message if told is not None else str(error)[:2000]
         log.warning("a sink is interrupted, and begins again", extra={"sink": self.name, "reason": reason})
 
