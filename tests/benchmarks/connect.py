@@ -65,7 +65,7 @@ class _Stage:
         self.broker = broker
         self.worker = worker
         self.folder = folder
-        self.admin = Admin(ClientSettings(bootstrap_servers=broker.bootstrap))
+        self.admin = Admin(ClientSettings(bootstrap_servers=broker.bootstrap, properties={"log_level": "0"}))
         self.name = ""
         self._carried = 0
 
@@ -257,7 +257,7 @@ def _order(number: int) -> dict[str, object]:
 
 
 def _fill(broker: BrokerProcess, registry: RegistryProcess, count: int) -> None:
-    admin = Admin(ClientSettings(bootstrap_servers=broker.bootstrap))
+    admin = Admin(ClientSettings(bootstrap_servers=broker.bootstrap, properties={"log_level": "0"}))
     for topic in ("lines", "orders-json", "orders-avro", "copy-orders-json"):
         admin.create_topic(topic, partitions=1)
     producer = confluent_kafka.Producer(
