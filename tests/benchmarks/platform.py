@@ -76,7 +76,8 @@ class _Platform:
             what=f"platform ready, {what}",
             result=f"{seconds:.1f} s",
             aim="< 5 s",
-            how=f"caudal up --detach {where}, from the command to its end; each from its own start: {each}",
+            how=f"caudal up --detach {where}, from the command to its end; each from its own start: {each}; "
+            f"{self._cpu_seconds():.1f} CPU-s in all, whatever else the machine does",
         )
 
     def stopping(self) -> Row:
@@ -86,7 +87,7 @@ class _Platform:
 
     def starting_spark(self) -> Row:
         """From the first Spark sink to its first row."""
-        began = time.monotonic()
+        began, spent = time.monotonic(), self._cpu_seconds()
         self._ask("POST", "rest-proxy", "/topics/idle", '{"records": [{"value": {"id": 1}}]}', "vnd.kafka.json.v2+")
         config = ", ".join(f'"{key}": "{value}"' for key, value in _SINK.items())
         self._ask("PUT", "connect", "/connectors/idle/config", f"{{{config}}}")
@@ -97,7 +98,8 @@ class _Platform:
         return Row(
             what="first Spark sink of the platform",
             result=f"{time.monotonic() - began:.1f} s",
-            how="from the request that makes it to the file with its first row; Spark starts meanwhile",
+            how="from the request that makes it to the file with its first row; Spark starts meanwhile: "
+            f"{self._cpu_seconds() - spent:.1f} CPU-s",
         )
 
     def at_rest(self, how: str, seconds: float) -> Iterator[Row]:
@@ -124,6 +126,10 @@ class _Platform:
     def stop(self) -> float:
         """End it; nothing happens when it does not run."""
         return self._timed("down", "--data", str(self._folder))
+
+    def _cpu_seconds(self) -> float:
+        """Processor time of all that runs now, since its start."""
+        return sum(spent for members in _cpu(self._groups()).values() for spent in members.values())
 
     def _groups(self) -> dict[str, list[psutil.Process]]:
         """Processes by the part that they belong to: whoever started them first counts, up to the next part."""
