@@ -186,9 +186,17 @@ def _family(head: psutil.Process, others: set[int]) -> list[psutil.Process]:
 def _parts_of_spark(members: Sequence[psutil.Process]) -> Iterator[tuple[str, list[psutil.Process]]]:
     if not members:
         return
-    java = [process for process in members if process.name() == "java"]
+    java = [process for process in members if _name(process) == "java"]
     yield "Spark, its Java", java
     yield "Spark, Python beside it", [process for process in members if process not in java]
+
+
+def _name(process: psutil.Process) -> str:
+    """Empty when it has ended: Spark's Python workers come and go."""
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:
+        return ""
 
 
 def _measured(groups: Mapping[str, Sequence[psutil.Process]], seconds: float) -> dict[str, _Usage]:
@@ -199,7 +207,7 @@ def _measured(groups: Mapping[str, Sequence[psutil.Process]], seconds: float) ->
     after = _cpu(groups)
     return {
         name: _Usage(
-            processes=len(members),
+            processes=len(after[name]),
             pss_bytes=sum(_proportional_bytes(process.pid) for process in members),
             rss_bytes=sum(_resident_bytes(process.pid) for process in members),
             cpu_share=sum(after[name][pid] - spent for pid, spent in before[name].items() if pid in after[name])
