@@ -6,7 +6,9 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
+from operator import eq
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +24,7 @@ from tests.support.registry import AVRO, RegistryProcess
 KINDS: Final = ("v2", "v2", "v2 batch", "v2 batch", "v3", "v3 stream")
 TIMEOUT_S: Final = 3.0
 """The proxy's `kafka.timeout.ms` in these tests."""
-SLACK_S: Final = 15.0
+SLACK_S: Final = 60.0
 """A busy machine; what hangs, hangs for good."""
 ROUNDS: Final = int(os.environ.get("FAULT_ROUNDS", "2"))
 V2: Final = "application/vnd.kafka.v2+json"
@@ -233,10 +235,14 @@ def test_without_a_broker_every_request_is_answered_503_with_its_address(
         assert [
             kind for kind, answer in answers.items() if world.broker.bootstrap not in answer.json()["message"]
         ] == []
-        eventually(lambda: client.get("/topics").status_code, lambda status: status == 200)
-        late = {kind: requests[kind](client).status_code for kind in requests if kind not in ("v3 group", "v3 lag")}
-        assert set(late.values()) == {200}, late
+        late = [request for kind, request in requests.items() if kind not in ("v3 group", "v3 lag")]
+        for request in late:
+            eventually(partial(_status, request, client), partial(eq, HTTPStatus.OK))
         assert client.delete(poll, headers={"Content-Type": V2}).status_code == 204
+
+
+def _status(request: Callable[[httpx2.Client], httpx2.Response], client: httpx2.Client) -> int:
+    return request(client).status_code
 
 
 def test_a_stream_of_records_tells_each_of_them_that_the_broker_is_gone(world: World, topic: str) -> None:
