@@ -66,6 +66,8 @@ class Sizes:
     spark_latency_seconds: float
     platform_idle_s: float
     """How long the whole platform is watched while nobody uses it."""
+    platform_has_spark: bool
+    """Whether it is watched with Spark, too, which takes a minute of processor time."""
 
 
 FULL: Final = Sizes(
@@ -86,6 +88,7 @@ FULL: Final = Sizes(
     spark_rows=2_000_000,
     spark_latency_seconds=20.0,
     platform_idle_s=30.0,
+    platform_has_spark=True,
 )
 TINY: Final = Sizes(
     stream_bytes=8 * MB,
@@ -105,6 +108,7 @@ TINY: Final = Sizes(
     spark_rows=5_000,
     spark_latency_seconds=3.0,
     platform_idle_s=0.5,
+    platform_has_spark=False,
 )
 
 

@@ -40,8 +40,9 @@ def platform(directory: Path, sizes: Sizes) -> Iterator[Row]:
         yield running.stopping()
         yield running.starting("second start", "in the folder of the first one")
         yield from running.at_rest("without Spark", sizes.platform_idle_s)
-        yield running.starting_spark()
-        yield from running.at_rest("with Spark, one idle sink", sizes.platform_idle_s)
+        if sizes.platform_has_spark:
+            yield running.starting_spark()
+            yield from running.at_rest("with Spark, one idle sink", sizes.platform_idle_s)
     finally:
         running.stop()
 
