@@ -35,7 +35,7 @@ def create_topic(
 
 
 def eventually(
-    ask: Callable[[], T], accept: Callable[[T], bool] = bool, *, timeout_s: float = 30.0, pause_s: float = 0.05
+    ask: Callable[[], T], accept: Callable[[T], bool] = bool, *, timeout_s: float = 60.0, pause_s: float = 0.05
 ) -> T:
     """Ask again until the answer is accepted; fails with the last answer when time is up."""
     deadline = time.monotonic() + timeout_s

@@ -19,7 +19,7 @@ _QUICK = {
     "status.storage.partitions": "2",
     "logging.format": "text",
 }
-_TIMEOUT_SECONDS = 30.0
+_TIMEOUT_SECONDS = 60.0
 
 
 class ConnectProcess(ServiceProcess):
