@@ -70,7 +70,7 @@ STEPS: Final = (
     ),
     Step(
         title="Try to break the contract",
-        says="A new version of the schema must be able to read the orders that are there; this one is not.",
+        says="A new version of the schema must be able to read the orders that are there; this one cannot.",
         by_hand=schemas.refuse_by_hand,
         run=schemas.refuse,
     ),

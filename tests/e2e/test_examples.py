@@ -117,8 +117,7 @@ class Shop:
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     """Everything prepared, and sent in both ways."""
-    settings = [f"connect:{setting}" for setting in SMALL_SPARK]
-    with PlatformProcess(tmp_path_factory.mktemp("shop") / "data", settings=settings) as platform:
+    with PlatformProcess(tmp_path_factory.mktemp("shop") / "data", settings=SMALL_SPARK) as platform:
         shop = Shop(platform)
         shop.prepare()
         shop.produced = [json.loads(line) for line in shop.run("sh", "produce.sh").splitlines()]

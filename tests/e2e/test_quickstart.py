@@ -51,8 +51,7 @@ def _toured(*options: str, environment: Mapping[str, str] | None = None) -> Tour
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlatformProcess]:
     """A platform that somebody has started before."""
-    settings = [f"connect:{setting}" for setting in SMALL_SPARK]
-    with PlatformProcess(tmp_path_factory.mktemp("toured") / "data", settings=settings) as process:
+    with PlatformProcess(tmp_path_factory.mktemp("toured") / "data", settings=SMALL_SPARK) as process:
         yield process
 
 
