@@ -95,7 +95,6 @@ def _text(
     return f"""{_HEADING}
 [Unit]
 Description={description}
-Documentation=file:///opt/caudal/src/{service.settings_page}
 {ordering}
 PartOf={TARGET}
 
