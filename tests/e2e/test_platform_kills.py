@@ -35,6 +35,7 @@ _TOPIC: Final = "orders"
 _PARTITIONS: Final = 2
 _HAS_SPARK: Final = java_problem() is None
 _SPARK_PATIENCE_S: Final = 300.0
+_PAUSE_S: Final = 0.3
 _HTTP_IDS: Final = 1_000_000_000
 """Ids of orders that come over HTTP begin here."""
 
@@ -144,9 +145,9 @@ class Siege:
         rows, files = len(self._in_sql()), self._spark_files()
         for sender in senders:
             sender.wait_for_more()
-        eventually(lambda: len(self._in_sql()) > rows, timeout_s=PATIENCE_S)
+        eventually(lambda: len(self._in_sql()) > rows, timeout_s=PATIENCE_S, pause_s=_PAUSE_S)
         if _HAS_SPARK:
-            eventually(lambda: self._spark_files() - files, timeout_s=_SPARK_PATIENCE_S, pause_s=0.2)
+            eventually(lambda: self._spark_files() - files, timeout_s=_SPARK_PATIENCE_S, pause_s=_PAUSE_S)
 
     def kill(self, name: str) -> None:
         """Kill a service, and wait for the launcher to bring it back."""
@@ -170,11 +171,16 @@ class Siege:
         """Wait until all that is in the topic is in the tables, and count."""
         in_topic = self._in_topic()
         wanted = set(in_topic.values())
-        eventually(lambda: len(wanted - self._in_sql()), lambda left: left == 0, timeout_s=PATIENCE_S)
+        eventually(lambda: len(wanted - self._in_sql()), lambda left: left == 0, timeout_s=PATIENCE_S, pause_s=_PAUSE_S)
         rows: list[dict[str, Any]] = []
         if _HAS_SPARK:
             # Time alone decides whether there are enough; whether they are the right ones is judged by the tests.
-            rows = eventually(self._in_spark, lambda found: len(found) >= len(in_topic), timeout_s=_SPARK_PATIENCE_S)
+            rows = eventually(
+                self._in_spark,
+                lambda found: len(found) >= len(in_topic),
+                timeout_s=_SPARK_PATIENCE_S,
+                pause_s=_PAUSE_S,
+            )
         return Outcome(
             restarts={name: service.restarts for name, service in self._platform.state.services.items()},
             engines=self._engines,
