@@ -35,7 +35,9 @@ _PAUSE_SECONDS = 0.02
 def run(settings: ConnectSettings) -> int:
     """Run a worker until it is told to stop; the exit code is the process's."""
     try:
-        return lifecycle.run(running(settings), name="connect", loop_factory=uvloop.new_event_loop)
+        return lifecycle.run(
+            running(settings), name="connect", loop_factory=uvloop.new_event_loop, waits_for_others=True
+        )
     except (ClientError, ConnectError, OSError, ValueError) as error:
         log.critical("Connect cannot start", extra={"reason": str(error)})
     return 1

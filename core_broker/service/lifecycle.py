@@ -22,24 +22,33 @@ def run(
     *,
     name: str,
     loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
+    waits_for_others: bool = False,
 ) -> int:
     """Run a service until it is told to stop; the exit code is the process's.
 
-    Entering the service starts it and gives its endpoints; leaving it stops it cleanly.
+    Entering the service starts it and gives its endpoints; leaving it stops it cleanly. A service that waits for others
+    while it starts is cancelled by a stop signal; any other one is ready in a moment, and then stopped.
     """
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        return runner.run(serve(service, name=name))
+        return runner.run(serve(service, name=name, waits_for_others=waits_for_others))
 
 
-async def serve(service: AbstractAsyncContextManager[Mapping[str, str]], *, name: str) -> int:
+async def serve(
+    service: AbstractAsyncContextManager[Mapping[str, str]], *, name: str, waits_for_others: bool = False
+) -> int:
     """Start the service, say that it is ready, wait for a stop signal, stop it."""
-    stop = StopSignal()
+    stop = StopSignal(starting=asyncio.current_task() if waits_for_others else None)
     with stop, _collector_at_rest():
-        async with service as endpoints:
-            _wake_collector()
-            announce(name, endpoints)
-            await stop.wait()
-            log.info("stopping", extra={"service": name, "signal": stop.name})
+        try:
+            async with service as endpoints:
+                stop.started()
+                _wake_collector()
+                announce(name, endpoints)
+                await stop.wait()
+                log.info("stopping", extra={"service": name, "signal": stop.name})
+        except asyncio.CancelledError:
+            if stop.name is None:
+                raise
         log.info("stopped", extra={"service": name})
     return 0
 
@@ -78,8 +87,9 @@ def ready_line(name: str, endpoints: Mapping[str, str]) -> str:
 class StopSignal:
     """Waits for the first stop signal; the second one ends the process at once, in case stopping hangs."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, starting: "asyncio.Task[object] | None" = None) -> None:
         self._received = asyncio.Event()
+        self._starting = starting
         self.name: str | None = None
 
     def __enter__(self) -> Self:
@@ -93,6 +103,10 @@ class StopSignal:
         for number in STOP_SIGNALS:
             loop.remove_signal_handler(number)
 
+    def started(self) -> None:
+        """From now on a signal is waited for, and cancels nothing."""
+        self._starting = None
+
     async def wait(self) -> None:
         """Return when a stop signal has come."""
         await self._received.wait()
@@ -102,3 +116,5 @@ class StopSignal:
             os._exit(128 + number)
         self.name = number.name
         self._received.set()
+        if self._starting is not None:
+            self._starting.cancel()

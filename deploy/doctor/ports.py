@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from deploy.doctor.family import is_ours
 from deploy.doctor.finding import Finding, ok, warning
-from deploy.doctor.sockets import listeners
 from deploy.doctor.surroundings import Surroundings
+from deploy.listeners import listeners
 from deploy.stack import SPARK_CONNECT_PORT, STACK
 
 

@@ -6,13 +6,11 @@ set SO_REUSEADDR, while nobody is given it who asks for any free port. Elsewhere
 
 import socket
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import Final, Self
 
-_PROCESSES: Final = Path("/proc")
-_LISTENS: Final = "0A"
+from deploy.listeners import listeners
+
 _CAN_BE_SHARED: Final = sys.platform == "linux"
 
 
@@ -40,12 +38,9 @@ class HeldPort:
 
 
 def owner_of(port: int) -> str | None:
-    """Who listens on a port, such as `java (process 4711)`; None where the system does not tell."""
-    inodes = set(_listening(port))
-    for process in _PROCESSES.glob("[0-9]*") if inodes else ():
-        if inodes & set(_sockets_of(process)):
-            return f"{_name_of(process)} (process {process.name})"
-    return None
+    """Who listens on a port, such as `process 4711 (java -jar shop.jar)`; None where the system does not tell."""
+    found = listeners([port]).get(port)
+    return found.told() if found else None
 
 
 class _NoSuchAddress(OSError):
@@ -84,27 +79,3 @@ def _has_ipv6() -> bool:
     except OSError:
         return False
     return True
-
-
-def _listening(port: int) -> Iterator[str]:
-    """The inodes of sockets that listen on a port."""
-    for table in ("tcp", "tcp6"):
-        with suppress(OSError):
-            for line in (_PROCESSES / "net" / table).read_text(encoding="ascii").splitlines()[1:]:
-                fields = line.split()
-                if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
-                    yield f"socket:[{fields[9]}]"
-
-
-def _sockets_of(process: Path) -> Iterator[str]:
-    with suppress(OSError):
-        for descriptor in (process / "fd").iterdir():
-            with suppress(OSError):
-                yield str(descriptor.readlink())
-
-
-def _name_of(process: Path) -> str:
-    try:
-        return (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return "a process"

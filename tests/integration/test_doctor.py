@@ -17,9 +17,9 @@ from deploy.cli import main
 from deploy.doctor import data, services
 from deploy.doctor.family import is_ours
 from deploy.doctor.finding import Finding, Level
-from deploy.doctor.sockets import listeners
 from deploy.doctor.surroundings import Surroundings
 from deploy.launcher import state
+from deploy.listeners import listeners
 from tests.support.admin import eventually
 from tests.support.service import REPOSITORY
 

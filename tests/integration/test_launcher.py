@@ -156,7 +156,7 @@ def test_a_second_launcher_with_the_same_ports_is_told_who_has_them(platform: Pl
     refused = run_caudal("up", "--data", str(tmp_path), "--ports", "any", "--ports", f"registry={service.port}")
     assert refused.returncode == 1
     assert f"port {service.port} of registry is taken by" in refused.stderr
-    assert f"(process {service.pid})" in refused.stderr
+    assert f"process {service.pid} (" in refused.stderr
     assert "--ports registry=PORT" in refused.stderr
 
 

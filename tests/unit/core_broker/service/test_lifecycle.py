@@ -37,3 +37,36 @@ async def test_stop_signal_leaves_the_service_cleanly(
         assert await serve(service(), name="broker") == 0
     assert events == ["started", "stopped"]
     assert capsys.readouterr().out.strip() == ready_line("broker", {"listeners": "PLAINTEXT://h:1"})
+
+
+async def test_a_service_that_waits_for_others_is_stopped_before_it_is_ready(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    events: list[str] = []
+
+    @asynccontextmanager
+    async def service() -> AsyncIterator[Mapping[str, str]]:
+        asyncio.get_running_loop().call_later(0.01, os.kill, os.getpid(), signal.SIGTERM)
+        try:
+            await asyncio.sleep(60)  # for a cluster that does not answer
+            yield {}
+        finally:
+            events.append("cleaned up")
+
+    async with asyncio.timeout(10):
+        assert await serve(service(), name="connect", waits_for_others=True) == 0
+    assert events == ["cleaned up"]
+    assert capsys.readouterr().out == ""
+
+
+async def test_whoever_else_cancels_a_service_is_not_taken_for_a_signal() -> None:
+    @asynccontextmanager
+    async def service() -> AsyncIterator[Mapping[str, str]]:
+        await asyncio.sleep(60)
+        yield {}
+
+    serving = asyncio.create_task(serve(service(), name="connect", waits_for_others=True))
+    await asyncio.sleep(0.01)
+    serving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await serving

@@ -46,7 +46,7 @@ def test_an_address_that_is_not_of_this_machine_has_no_ports() -> None:
 @needs_proc
 def test_the_owner_of_a_port_is_told_with_its_process() -> None:
     with socket.create_server(("127.0.0.1", 0)) as ours:
-        assert f"(process {os.getpid()})" in str(owner_of(ours.getsockname()[1]))
+        assert f"process {os.getpid()} (" in str(owner_of(ours.getsockname()[1]))
 
 
 def test_a_port_that_nobody_listens_on_has_no_owner() -> None:

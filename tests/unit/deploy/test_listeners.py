@@ -1,7 +1,7 @@
 import os
 import socket
 
-from deploy.doctor.sockets import listeners, parse_listening
+from deploy.listeners import listeners, parse_listening
 
 _TABLE = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:2384 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0000 100 0 0 10 0
