@@ -68,6 +68,12 @@ wish_for() { # wish_for <debian package> <fedora package> <brew formula> <what i
 command -v kcat >/dev/null 2>&1 \
     || wish_for kcat kcat kcat "a foreign Kafka client that tests use"
 
+command -v curl >/dev/null 2>&1 \
+    || wish_for curl curl curl "what people ask HTTP services with, and the examples do"
+
+command -v sqlite3 >/dev/null 2>&1 \
+    || wish_for sqlite3 sqlite sqlite "what the tour lets you look at its database with"
+
 command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 \
     || wish_for postgresql postgresql-server postgresql "a database of registries and connectors; tests start their own"
 
