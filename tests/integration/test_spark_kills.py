@@ -21,14 +21,8 @@ from tests.support.spark_worker import SparkWorker
 pytestmark = needs_java
 
 _KILLS: Final = int(os.environ.get("KILLS", "24"))
-_SHORT: Final = (
-    "Python worker",
-    "driver JVM",
-    "broker",
-    "Connect worker",
-    "engine",
-    "Python worker",
-)
+_SHORT: Final = ("Python worker", "driver JVM", "Connect worker")
+"""The others are killed in `tests/e2e/test_platform_kills.py`, too."""
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import logging
 import logging.handlers
 import os
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,7 @@ def output_kept(path: Path) -> int:
 
 def _keep(reading: int, path: Path) -> None:
     handler = logging.handlers.RotatingFileHandler(path, maxBytes=_FILE_BYTES, backupCount=1, encoding="utf-8")
-    with os.fdopen(reading, "rb") as source:
+    with closing(handler), os.fdopen(reading, "rb") as source:
         while line := source.readline(_LINE_BYTES_MAX):
             text = line.decode(errors="replace").rstrip("\n")
             handler.emit(logging.makeLogRecord({"msg": text, "levelno": logging.INFO}))

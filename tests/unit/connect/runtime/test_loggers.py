@@ -12,14 +12,13 @@ from core_broker.service.clock import ManualClock
 
 @pytest.fixture
 def loggers() -> Iterator[Loggers]:
-    names = ("caudal_test", "caudal_test.a", "caudal_test.a.b", "caudal_testing")
-    root = logging.getLogger().level
-    for name in names:
+    for name in ("caudal_test", "caudal_test.a", "caudal_test.a.b", "caudal_testing"):
         logging.getLogger(name).setLevel(logging.NOTSET)
+    known = [logging.getLogger(), *map(logging.getLogger, logging.Logger.manager.loggerDict)]
+    levels = [logger.level for logger in known]
     yield Loggers(ManualClock(1000))
-    logging.getLogger().setLevel(root)
-    for name in names:
-        logging.getLogger(name).setLevel(logging.NOTSET)
+    for logger, level in zip(known, levels, strict=True):  # the root's level becomes that of all, of other tests' too
+        logger.setLevel(level)
 
 
 def test_a_logger_is_changed_with_all_below_it(loggers: Loggers) -> None:
