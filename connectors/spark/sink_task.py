@@ -24,6 +24,10 @@ _STOP_SECONDS: Final = 30.0
 _GAUGES: Final = ("sink_record_lag_max", "partition_count")
 _TOPIC: Final = "topic:"
 """Counters with this prefix name a topic of which records were read."""
+_JAVA_IS_GONE: Final = frozenset(
+    {"Py4JError", "Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError"}
+)
+"""What a call into a Java that has just died raises; the engine follows it, but a job may tell before."""
 
 
 class SparkSinkTask(EngineTask):
@@ -57,7 +61,9 @@ class SparkSinkTask(EngineTask):
         self._count(status)
         if status.state == "failed":
             self._runs = False
-            raise ConnectError(_readable(status))
+            if status.error_kind in _JAVA_IS_GONE:
+                self._lose()
+            raise failure_of(status)
         if status.state == "ended":
             self._runs = False
             raise RetriableError("The query was ended by somebody else: it is started again")
@@ -127,6 +133,14 @@ class SparkSinkTask(EngineTask):
         topics = [name.removeprefix(_TOPIC) for name in status.counters if name.startswith(_TOPIC)]
         if topics:
             self.context.used(topics)
+
+
+def failure_of(status: JobStatus) -> ConnectError:
+    """What it means for the task that its query has failed: a Java that died is an outage, anything else the end."""
+    if status.error_kind in _JAVA_IS_GONE:
+        last_line = (status.error or "").strip().rpartition("\n")[2]
+        return RetriableError(f"Spark's Java has died: {last_line}")
+    return ConnectError(_readable(status))
 
 
 def _readable(status: JobStatus) -> str:

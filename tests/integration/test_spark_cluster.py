@@ -20,7 +20,7 @@ from tests.support.spark_senders import ConfluentSender
 from tests.support.spark_tables import Row, delta_rows, differences, parquet_rows, place_of
 from tests.support.spark_worker import AVRO, SparkWorker, sink
 
-pytestmark = [needs_java, pytest.mark.timeout(1200)]
+pytestmark = [needs_java, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 _SPOILED: Final[tuple[Spoiling, ...]] = ("no magic byte", "truncated", "unknown schema id")
 _TOPIC: Final = "cluster-orders"

@@ -1,7 +1,7 @@
 """Kill -9 of everything that a Spark sink needs, under load: every record is in table or dead letters exactly once.
 
-A short round is part of `make test`; `make test-all` has a long one, of KILLS kills (24 unless told), in an order that
-KILL_SEED decides.
+`make test-all` has a short round and a long one, of KILLS kills (24 unless told), in an order that KILL_SEED decides;
+`make test` kills each part once in `tests/e2e/test_platform_kills.py`.
 """
 
 import os
@@ -18,11 +18,10 @@ from tests.support.spark_java import needs_java
 from tests.support.spark_kills import MODES, Siege
 from tests.support.spark_worker import SparkWorker
 
-pytestmark = needs_java
+pytestmark = [needs_java, pytest.mark.slow]
 
 _KILLS: Final = int(os.environ.get("KILLS", "24"))
-_SHORT: Final = ("Python worker", "driver JVM", "Connect worker")
-"""The others are killed in `tests/e2e/test_platform_kills.py`, too."""
+_SHORT: Final = ("Python worker", "driver JVM", "broker", "Connect worker", "engine", "driver JVM")
 
 
 @pytest.fixture
@@ -50,7 +49,6 @@ def test_every_record_is_written_once_though_each_part_is_killed(siege: Siege) -
     _judge(siege)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900 + 120 * _KILLS)
 def test_every_record_is_written_once_though_all_parts_are_killed_again_and_again(siege: Siege) -> None:
     chooser = random.Random(os.environ.get("KILL_SEED"))
