@@ -77,7 +77,7 @@ def settings(context: typer.Context, incomplete: str) -> list[str]:
     """Settings of the service whose command this is, as the beginning of an assignment."""
     if "=" in incomplete:
         return []
-    return within(lambda: [f"{key}=" for key in _keys(_settings_of(context.info_name or ""))])
+    return within(lambda: [f"{key}=" for key in _keys(_of_command(context.info_name or ""))])
 
 
 def levels() -> list[tuple[str, str]]:
@@ -153,31 +153,14 @@ def _several(given: Iterable[str] | None) -> list[str] | None:
     return list(given) if given else None
 
 
+def _of_command(command: str) -> "type[Settings]":
+    from deploy.services import SERVICES, settings_type
+    from streams.settings import SparkSettings
+
+    return settings_type(command) if command in SERVICES else SparkSettings
+
+
 def _keys(chosen: "type[Settings]") -> Iterator[str]:
     for key, definition in sorted(chosen.DEFINITIONS.items()):
         if not (definition.is_internal or definition.prefix):
             yield key
-
-
-def _settings_of(command: str) -> "type[Settings]":
-    match command:
-        case "broker":
-            from core_broker.settings import BrokerSettings
-
-            return BrokerSettings
-        case "registry":
-            from schema_registry.settings import RegistrySettings
-
-            return RegistrySettings
-        case "rest-proxy":
-            from rest_proxy.settings import ProxySettings
-
-            return ProxySettings
-        case "connect" | "connect-worker":
-            from connect.settings import ConnectSettings
-
-            return ConnectSettings
-        case _:
-            from streams.settings import SparkSettings
-
-            return SparkSettings

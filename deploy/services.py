@@ -9,6 +9,7 @@ from core_broker.service.commandline import ServiceArguments, start
 
 if TYPE_CHECKING:
     from connect.settings import ConnectSettings
+    from core_broker.service.settings import ServiceSettings
     from core_broker.settings import BrokerSettings
     from rest_proxy.settings import ProxySettings
     from schema_registry.settings import RegistrySettings
@@ -91,3 +92,26 @@ SERVICES: dict[str, Callable[[ServiceArguments], int]] = {
     "connect-worker": connect_worker,
 }
 """Every service by the name of its command."""
+
+
+def settings_type(name: str) -> "type[ServiceSettings]":
+    """What a service's settings are checked with; loaded when asked for, and without the others'."""
+    match name:
+        case "broker":
+            from core_broker.settings import BrokerSettings
+
+            return BrokerSettings
+        case "registry":
+            from schema_registry.settings import RegistrySettings
+
+            return RegistrySettings
+        case "rest-proxy":
+            from rest_proxy.settings import ProxySettings
+
+            return ProxySettings
+        case "connect" | "connect-worker":
+            from connect.settings import ConnectSettings
+
+            return ConnectSettings
+        case _:
+            raise KeyError(name)

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from core_broker.service.properties import from_environment
 from core_broker.service.settings import Problem, SettingsError
@@ -10,10 +10,8 @@ from deploy.completion_values import TIMEOUT_VARIABLE
 from deploy.doctor.finding import Finding, note, ok, problem, warning
 from deploy.doctor.surroundings import Surroundings
 from deploy.launcher.request import DATA_VARIABLE
+from deploy.services import settings_type
 from deploy.stack import BROKER, CONNECT, REGISTRY, REST_PROXY, Service
-
-if TYPE_CHECKING:
-    from core_broker.service.settings import ServiceSettings
 
 _OURS: Final = "CAUDAL_"
 _SPARK: Final = "CAUDAL_SPARK_"
@@ -41,7 +39,7 @@ def variables(surroundings: Surroundings) -> Iterator[Finding]:
 def _of(service: Service, surroundings: Surroundings) -> Iterator[Finding]:
     names = _names_by_key(surroundings.environment, service.environment_prefix)
     values = from_environment(surroundings.environment, service.environment_prefix)
-    settings = _settings_of(service)
+    settings = settings_type(service.name)
     refused: tuple[Problem, ...] = ()
     try:
         settings.parse(values)
@@ -92,24 +90,3 @@ def _refusal(reader: str, names: Mapping[str, str], refused: Problem, where: str
 def _names_by_key(environment: Mapping[str, str], prefix: str) -> dict[str, str]:
     """The variable behind each setting."""
     return {key: name for name in environment for key in from_environment({name: ""}, prefix)}
-
-
-def _settings_of(service: Service) -> "type[ServiceSettings]":
-    """Imported when asked for: a tool that looks at one thing need not load all services' settings."""
-    match service.name:
-        case "broker":
-            from core_broker.settings import BrokerSettings
-
-            return BrokerSettings
-        case "registry":
-            from schema_registry.settings import RegistrySettings
-
-            return RegistrySettings
-        case "rest-proxy":
-            from rest_proxy.settings import ProxySettings
-
-            return ProxySettings
-        case _:
-            from connect.settings import ConnectSettings
-
-            return ConnectSettings
