@@ -79,6 +79,7 @@ def application() -> "typer.Typer":
         spark_engine,
         spark_upkeep,
         topics,
+        version,
     )
     from deploy.doctor import command as doctor
     from deploy.launcher import down, logs, status, up
@@ -94,6 +95,7 @@ def application() -> "typer.Typer":
         help="An event platform that Kafka's ecosystem cannot tell from the real thing.",
         epilog="First steps:  caudal quickstart  shows it all;  caudal up  starts the platform",
     )
+    app.callback()(version.options)
     app.command(name="quickstart", rich_help_panel="Platform", epilog=quickstart.EPILOG)(quickstart.quickstart)
     app.command(name="up", rich_help_panel="Platform", epilog=up.EPILOG)(up.up)
     app.command(name="status", rich_help_panel="Platform", epilog=status.EPILOG)(status.status)

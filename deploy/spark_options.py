@@ -63,7 +63,7 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Tell what would b
 
 
 def spark_settings(config: Path | None, assignments: list[str] | None) -> "SparkSettings":
-    """The options of a command as settings: --set, then CAUDAL_SPARK_... variables, then the file.
+    """The options of a command as settings: --set, then variables (CAUDAL_SPARK_..., CONNECT_SPARK_...), the file.
 
     When they name no folder, the Spark of the platform that runs here is meant (`caudal up`), if one does.
     """

@@ -18,8 +18,8 @@ from core_broker.service.settings import (
     setting,
 )
 
-ENVIRONMENT_PREFIX: Final = "CAUDAL_"
-_VARIABLES: Final = "CAUDAL_SPARK_"
+VARIABLES: Final = ("CONNECT_SPARK_", "CAUDAL_SPARK_")
+"""How their names begin, the strongest last: where a Connect worker runs, its Spark is the one that is meant."""
 _MEMORY = Check(
     accepts=lambda value: value[:-1].isdigit() and value[-1:].lower() in "kmgt" and int(value[:-1]) > 0,
     allowed="a number with k, m, g or t behind it, such as 1g",
@@ -70,10 +70,13 @@ class SparkSettings(Settings):
 
     @classmethod
     def read(cls, *, file: Path | None, environment: Mapping[str, str], assignments: Sequence[str] = ()) -> Self:
-        """Read a properties file (which may be another service's), CAUDAL_SPARK_... variables, and assignments."""
-        named = {name: value for name, value in environment.items() if name.startswith(_VARIABLES)}
+        """Read a properties file (which may be another service's), variables of a Connect worker (CONNECT_SPARK_...),
+        those of Spark alone (CAUDAL_SPARK_...), and assignments."""
         values = {key: value for key, value in (read_file(file) if file else {}).items() if key.startswith("spark.")}
-        values.update(gather(environment=named, prefix=ENVIRONMENT_PREFIX, assignments=assignments))
+        for beginning in VARIABLES:
+            named = {name: value for name, value in environment.items() if name.startswith(beginning)}
+            values.update(gather(environment=named, prefix=beginning.removesuffix("SPARK_")))
+        values.update(gather(assignments=assignments))
         return cls.parse(values)
 
     @property

@@ -143,7 +143,12 @@ _PGJDBC: Final[dict[str, Callable[[str], dict[str, str]]]] = {
     "hostRecheckSeconds": lambda _: {},
 }
 # A server that is gone without a word must not hold a task for ever.
-_PG_DEFAULTS: Final = {"connect_timeout": "10", "keepalives_idle": "30", "tcp_user_timeout": "60000"}
+_PG_DEFAULTS: Final = {
+    "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "tcp_user_timeout": "60000",
+    "client_encoding": "utf8",  # as PostgreSQL's JDBC driver; where the database has no encoding, texts would be bytes
+}
 
 
 def _postgres(url: URL, given: Mapping[str, str]) -> Address:

@@ -55,10 +55,10 @@ def _of(service: Service, surroundings: Surroundings) -> Iterator[Finding]:
 
 
 def _of_spark(environment: Mapping[str, str]) -> Iterator[Finding]:
-    from streams.settings import ENVIRONMENT_PREFIX, SparkSettings
+    from streams.settings import SparkSettings
 
     given = {name: value for name, value in environment.items() if name.startswith(_SPARK)}
-    names = _names_by_key(given, ENVIRONMENT_PREFIX)
+    names = _names_by_key(given, _OURS)
     refused: tuple[Problem, ...] = ()
     try:
         SparkSettings.read(file=None, environment=given)

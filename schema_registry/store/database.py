@@ -167,7 +167,12 @@ def _postgresql_engine(url: URL, pool_size: int, timeout_seconds: float) -> Engi
         pool_use_lifo=True,  # those in use stay few, and have their statements prepared
         pool_recycle=1800,
         isolation_level="READ COMMITTED",
-        connect_args={"connect_timeout": 5, "keepalives_idle": 30, "tcp_user_timeout": 30_000},
+        connect_args={
+            "connect_timeout": 5,
+            "keepalives_idle": 30,
+            "tcp_user_timeout": 30_000,
+            "client_encoding": "utf8",  # where the database has no encoding, texts would be bytes
+        },
     )
 
     @event.listens_for(engine, "connect")

@@ -385,7 +385,9 @@ def test_wrong_config_is_refused(
 
 
 def test_configs_of_all_topics_are_listed_together(api: ClusterApi, kafka: AdminClient, topic: str) -> None:
-    told = api.get("/topics/-/configs").json()
+    answer = api.get("/topics/-/configs")
+    assert answer.status_code == 200, answer.text
+    told = answer.json()
     assert told["metadata"]["self"] == f"{api.url}/topics/-/configs"
     mine = {item["name"]: item["value"] for item in told["data"] if item["topic_name"] == topic}
     assert mine == configured(kafka, topic)

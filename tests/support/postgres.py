@@ -77,12 +77,13 @@ class PostgresServer:
         self._process = None
         (self._data / "postmaster.pid").unlink(missing_ok=True)
 
-    def create_database(self, *, copy_of: str | None = None) -> str:
+    def create_database(self, *, copy_of: str | None = None, encoding: str | None = None) -> str:
         """The URL of a new database: an empty one, or a copy of one whose URL is given and that nobody uses."""
         name = f"registry_{next(_numbers)}"
         template = "" if copy_of is None else f" TEMPLATE {make_url(copy_of).database}"
+        encoded = "" if encoding is None else f" ENCODING '{encoding}' TEMPLATE template0"
         with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}{template}".encode())
+            connection.execute(f"CREATE DATABASE {name}{template}{encoded}".encode())
         return f"postgresql://tests@/{name}?host={self._folder}"
 
     def _address(self, database: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import streams
 from streams.errors import EngineUnavailable
-from streams.settings import SparkSettings
+from streams.settings import VARIABLES, SparkSettings
 from streams.spark.engine.folder import EngineFolder
 from streams.spark.engine.properties_text import properties_text
 from streams.spark.engine.wire import Channel
@@ -117,7 +117,7 @@ def _spawn(settings: SparkSettings, folder: EngineFolder) -> "subprocess.Popen[b
 
 def _environment() -> dict[str, str]:
     """Ours without the settings, which are handed over; paths to Python code no longer depend on this folder."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("CAUDAL_SPARK_")}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(VARIABLES)}
     own = [str(Path(part).absolute()) for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
     root = str(Path(streams.__file__).parents[1])
     return {**kept, "PYTHONPATH": os.pathsep.join(dict.fromkeys([*own, root]))}

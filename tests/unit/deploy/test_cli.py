@@ -1,4 +1,5 @@
 import io
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,11 @@ def test_every_command_has_help_and_the_leaves_teach_by_example(
     assert "Usage" in text
     if len(command) >= 2 or command[:1] in (["broker"], ["connect"], ["connect-worker"]):
         assert "Example" in text
+
+
+def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"caudal {version('caudal')}\n"
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,17 @@ def test_the_file_may_be_another_services_and_the_last_source_wins(tmp_path: Pat
     assert settings.of_spark() == {"spark.master": "local[3]", "spark.driver.memory": "2g", "spark.a": "file"}
 
 
+def test_beside_a_connect_worker_its_spark_is_meant_unless_another_is_named() -> None:
+    environment = {"CONNECT_SPARK_MASTER": "local[4]", "CONNECT_SPARK_DRIVER_MEMORY": "4g", "CONNECT_GROUP_ID": "x"}
+    named = {"CAUDAL_SPARK_MASTER": "local[2]"}
+
+    beside = SparkSettings.read(file=None, environment=environment)
+    another = SparkSettings.read(file=None, environment=environment | named)
+
+    assert beside.of_spark() == {"spark.master": "local[4]", "spark.driver.memory": "4g"}
+    assert another.of_spark() == {"spark.master": "local[2]", "spark.driver.memory": "4g"}
+
+
 def test_an_assignment_of_another_services_setting_is_a_mistake() -> None:
     with pytest.raises(SettingsError, match="bootstrap.servers"):
         SparkSettings.read(file=None, environment={}, assignments=["bootstrap.servers=kafka:9092"])

@@ -41,6 +41,7 @@ def test_user_and_password_of_the_options_win() -> None:
         ("jdbc:postgresql://db/shop?targetServerType=primary", "target_session_attrs", "primary"),
         ("postgresql://tests@/shop?host=/tmp/pg", "host", "/tmp/pg"),
         ("jdbc:postgresql://db/shop", "connect_timeout", "10"),
+        ("jdbc:postgresql://db/shop", "client_encoding", "utf8"),
         ("jdbc:mysql://db/shop?connectTimeout=3000", "connect_timeout", 3),
         ("jdbc:mysql://db/shop?socketTimeout=1500", "read_timeout", 1),
         ("jdbc:mysql://db/shop?useSSL=false", "ssl_disabled", True),

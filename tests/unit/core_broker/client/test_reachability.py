@@ -1,12 +1,16 @@
+import os
+import signal
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from core_broker.client.errors import Unreachable
 from core_broker.client.reachability import Reachability
 from core_broker.client.settings import ClientSettings
+from tests.support.admin import eventually
 from tests.support.broker import BrokerProcess
 
 QUIET = {"log_level": "0"}
@@ -34,6 +38,35 @@ def test_a_cluster_that_is_not_there_is_told_with_its_address(closed_port: int) 
     reachability = Reachability(ClientSettings(bootstrap_servers=address, properties=QUIET), patience_seconds=0.2)
     with pytest.raises(Unreachable, match=address):
         reachability.check()
+
+
+def test_a_cluster_that_is_busy_is_waited_for_and_one_that_stays_silent_is_not(tmp_path: Path) -> None:
+    with BrokerProcess(tmp_path) as broker:
+        settings = ClientSettings(bootstrap_servers=broker.bootstrap, properties=QUIET)
+        reachability = Reachability(settings, patience_seconds=0.2)
+        reachability.check()
+        reachability.doubt()
+        os.kill(broker.pid, signal.SIGSTOP)
+        try:
+            going_on = threading.Timer(1, os.kill, (broker.pid, signal.SIGCONT))
+            going_on.start()
+            reachability.check()
+            going_on.join()
+            reachability.doubt()
+            os.kill(broker.pid, signal.SIGSTOP)
+            with pytest.raises(Unreachable, match=broker.bootstrap):
+                reachability.check()
+        finally:
+            os.kill(broker.pid, signal.SIGCONT)
+        eventually(lambda: _answers(reachability))
+
+
+def _answers(reachability: Reachability) -> bool:
+    try:
+        reachability.check()
+    except Unreachable:
+        return False
+    return True
 
 
 def test_those_who_ask_at_once_share_one_question(closed_port: int) -> None:

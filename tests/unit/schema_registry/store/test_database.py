@@ -180,3 +180,11 @@ def test_postgresql_is_told_how_long_to_wait(postgres: PostgresServer, seconds: 
         for name in ("statement_timeout", "lock_timeout"):
             assert connection.execute(text(f"SHOW {name}")).scalar() == told
     database.close()
+
+
+def test_a_postgresql_database_without_an_encoding_serves_as_well(postgres: PostgresServer) -> None:
+    database = Database(postgres.create_database(encoding="SQL_ASCII"))
+    database.migrate()
+    database.write(lambda connection: add(".caudal-é", connection))
+    assert names(database) == [".", ".caudal-é"]
+    database.close()
