@@ -13,7 +13,7 @@ KAFKA_CONNECT := 4.1.0
 HELM := v3.22.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-all test-java test-helm test-spark-jars run bench docs format lock clean
+.PHONY: help setup check test test-all test-java test-helm test-docker test-spark-jars run bench docs format lock clean
 
 help: ## Show this help
 	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
@@ -54,6 +54,11 @@ test-java: setup ## Run the tests with Kafka's own Java clients (fetches them wi
 test-helm: setup ## Run the tests of the chart with Helm itself (builds it with Go)
 	GOBIN=$(CURDIR)/$(VENV)/helm go install helm.sh/helm/v3/cmd/helm@$(HELM)
 	CAUDAL_HELM=$(CURDIR)/$(VENV)/helm/helm $(BIN)/python -m pytest tests/unit/deploy/manifests/test_helm.py
+
+test-docker: setup ## Build the images and run the platform in containers, on one machine and scaled out (needs Docker)
+	docker build -f deploy/docker/Dockerfile -t caudal:latest --target caudal .
+	docker build -f deploy/docker/Dockerfile -t caudal:spark --target caudal-spark .
+	CAUDAL_DOCKER=docker $(BIN)/python -m pytest tests/e2e/test_containers.py tests/e2e/test_containers_scaled_out.py
 
 test-spark-jars: setup ## Run the tests beside Spark's own Kafka connector (fetches it with Maven)
 	mvn -q -B -f tests/support/java/spark.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/$(VENV)/java/spark

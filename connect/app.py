@@ -48,7 +48,7 @@ async def running(settings: ConnectSettings) -> AsyncIterator[Mapping[str, str]]
     """A worker for as long as the block lasts; gives its endpoints."""
     late = LateApplication("The worker is starting.")
     async with serving(late, settings) as urls:
-        worker = Worker(settings, url=_advertised(settings, urls[0]))
+        worker = Worker(settings, url=advertised(settings, urls[0]))
         late.application = worker.application()
         try:
             await asyncio.to_thread(worker.supervisor.start)
@@ -139,9 +139,10 @@ def _wait_for_leader(supervisor: Supervisor) -> None:
         time.sleep(_PAUSE_SECONDS)
 
 
-def _advertised(settings: ConnectSettings, url: str) -> str:
-    """Where other workers reach this one."""
-    parts = urlsplit(url)
-    is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    host = settings.rest_advertised_host_name or (settings.host_name if not is_local else parts.hostname)
-    return f"{parts.scheme}://{host}:{settings.rest_advertised_port or parts.port}"
+def advertised(settings: ConnectSettings, url: str) -> str:
+    """Where other workers reach this one: by its name if it listens at every address, else where it listens."""
+    listener, taken = urlsplit(settings.listeners[0]), urlsplit(url)
+    is_everywhere = listener.hostname in (None, "0.0.0.0", "::")
+    host = settings.host_name if is_everywhere else settings.rest_advertised_host_name or taken.hostname or ""
+    shown = f"[{host}]" if ":" in host else host
+    return f"{taken.scheme}://{shown}:{settings.rest_advertised_port or taken.port}"

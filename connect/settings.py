@@ -67,7 +67,8 @@ class ConnectSettings(WebSettings):
     admin_listeners: str = setting(STRING, default="listeners", check=_ADMIN)
     """Not set: `/admin` is served where everything else is; empty: it is not served at all."""
     rest_advertised_host_name: str = setting(STRING, default="")
-    """The name under which other workers and users find this one; not set: the machine's name."""
+    """The name under which other workers and users find this one; not set: the first listener's host, or the machine's
+    name where that is empty."""
     rest_advertised_port: int | None = setting(optional(INT), default=None, check=between(1, 65535))
     """The port under which they find it; not set: that of the first listener."""
     rest_request_timeout_ms: int = setting(INT, default=90_000, check=at_least(1000))

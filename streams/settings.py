@@ -54,7 +54,8 @@ class SparkSettings(Settings):
     spark_caudal_idle_timeout_ms: int = setting(INT, default=60_000, check=at_least(1000))
     """How long the engine stays when nobody is connected to it."""
     spark_caudal_start_timeout_ms: int = setting(INT, default=180_000, check=at_least(1000))
-    """How long Spark may take to start before whoever waits for it gives up."""
+    """How long Spark may take to start before whoever waits for it gives up. On a cluster, half of it is how long work
+    may wait for an executor before the engine ends, to be started again: a cluster may have forgotten it."""
 
     spark_master: str = setting(STRING, default="local[*]", check=not_empty())
     """Where the work is done: `local[N]` in the engine itself, or a cluster such as `spark://host:7077`."""

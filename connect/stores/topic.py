@@ -67,9 +67,13 @@ class CompactedTopic:
         """
         with told_as_connect_errors(self.plan.name):
             self._admin = Admin(self._settings)
-            partitions = ensured(self._admin, self.plan)
-            places = [(self.plan.name, number) for number in range(partitions)]
-            self._positions = self._admin.offsets(places, "earliest")
+            try:
+                partitions = ensured(self._admin, self.plan)
+                places = [(self.plan.name, number) for number in range(partitions)]
+                self._positions = self._admin.offsets(places, "earliest")
+            except NotFound as error:
+                # It has just been created, by us or by another worker, and some broker has not heard of it yet.
+                raise RetriableError(f"Topic {self.plan.name}: {error}") from error
         self._stopping.clear()
         self._thread = threading.Thread(target=self._follow, name=f"follow-{self.plan.name}", daemon=True)
         self._thread.start()

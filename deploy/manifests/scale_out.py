@@ -62,7 +62,14 @@ def scale_out() -> str:
         "connect-worker": _connect_worker(),
         "gateway": _gateway(),
     }
-    volumes = [*(f"{name}-data" for name in nodes), "postgres-data", "redis-data", "spark-data", "warehouse"]
+    volumes = [
+        *(f"{name}-data" for name in nodes),
+        "postgres-data",
+        "redis-data",
+        "spark-master-data",
+        "spark-data",
+        "warehouse",
+    ]
     return yaml_text(
         {"name": "caudal-scale-out", "services": services, "volumes": {name: {} for name in volumes}}, heading=_HEADING
     )
@@ -237,6 +244,12 @@ def _spark() -> dict[str, Value]:
     return {
         "spark-master": {
             **_of_spark([f"{deploying}.master.Master", *place]),
+            Comment("What runs is remembered: a master that comes back would send its executors away."): None,
+            "environment": {
+                "SPARK_MASTER_OPTS": "-Dspark.deploy.recoveryMode=FILESYSTEM "
+                f"-Dspark.deploy.recoveryDirectory={DATA}/recovery"
+            },
+            "volumes": [f"spark-master-data:{DATA}"],
             "healthcheck": checked(
                 [
                     "CMD",
@@ -263,6 +276,7 @@ def _spark() -> dict[str, Value]:
             "ports": [here(SPARK_CONNECT_PORT)],
             "volumes": [f"{volume}:{folder}" for folder, volume in _SPARK_VOLUMES.items()],
             "depends_on": {"spark-worker": {"condition": "service_started"}},
+            "healthcheck": checked(["CMD", "caudal", "spark", "status"], interval="10s"),
             "restart": "unless-stopped",
             "stop_grace_period": "30s",
         },

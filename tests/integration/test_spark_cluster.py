@@ -2,16 +2,20 @@
 
 import re
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
 
+from streams.errors import EngineUnavailable
+from streams.spark.engine.client import Engine
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 from tests.support.registry import RegistryProcess
 from tests.support.spark_cluster import SparkCluster
+from tests.support.spark_engine import QUICK, running_engine
 from tests.support.spark_java import needs_java
 from tests.support.spark_letters import Letter, letters
 from tests.support.spark_orders import VERSIONS
@@ -100,6 +104,31 @@ def test_a_cluster_writes_what_the_embedded_spark_writes(
     assert clustered.appended == embedded.appended
     assert clustered.latest == embedded.latest
     assert _told(clustered.letters) == _told(embedded.letters)
+
+
+def test_an_engine_that_its_cluster_has_forgotten_ends_and_the_next_one_works(tmp_path: Path) -> None:
+    with SparkCluster(tmp_path / "cluster", workers=1) as cluster:
+        settings = {
+            "spark.master": cluster.master,
+            "spark.executor.memory": "512m",
+            "spark.pyspark.python": str(cluster.python),
+            "spark.caudal.start.timeout.ms": "120000",
+            **QUICK,
+        }
+        with running_engine(tmp_path / "engine", settings) as engine:
+            assert _counted(engine) == 1000
+            cluster.replace_master()
+            with pytest.raises(EngineUnavailable):
+                while _counted(engine) == 1000:  # as long as the executors of before are there
+                    time.sleep(1)
+        with running_engine(tmp_path / "engine", settings) as engine:
+            assert _counted(engine) == 1000
+
+
+def _counted(engine: Engine) -> int:
+    answer = engine.call("sql", statement="SELECT count(*) FROM range(0, 1000, 1, 2)", limit=1)
+    count: int = answer["rows"][0][0]
+    return count
 
 
 def _told(found: list[Letter]) -> list[tuple[object, ...]]:

@@ -437,6 +437,26 @@ def test_an_engine_in_the_foreground_stays_until_it_is_told_to_end(tmp_path: Pat
             process.kill()
 
 
+def test_an_engine_that_is_run_on_purpose_takes_the_place_of_one_that_was_started_in_passing(tmp_path: Path) -> None:
+    settings = engine_settings(tmp_path / "engine", QUICK)
+    command = [sys.executable, "-m", "streams.spark.engine"]
+    for key, value in settings.as_text().items():
+        command += ["--set", f"{key}={value}"]
+    with running_engine(tmp_path / "engine", QUICK) as passing:
+        first = psutil.Process(passing.info.pid)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as process:
+            try:
+                assert process.stdout is not None
+                assert process.stdout.readline().startswith("caudal spark engine ready: ")
+                assert not first.is_running()
+                with Engine.connect(settings) as engine:
+                    assert engine.info.pid == process.pid
+                refused = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, check=False)
+                assert (refused.returncode, refused.stderr) == (3, f"an engine runs in {settings.data_dir} already\n")
+            finally:
+                process.terminate()
+
+
 def test_an_engine_that_cannot_start_says_why(tmp_path: Path) -> None:
     told: list[str] = []
     settings = engine_settings(tmp_path, {**QUICK, "spark.driver.memory": "1k"})

@@ -47,7 +47,7 @@ class SparkCluster:
 
     def start(self) -> None:
         """Start all, and wait until the workers have been taken."""
-        self._launch("master", _MASTER, "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+        self._launch_master("0")
         self.master = self._wait_for("master", re.compile(r"Starting Spark master at (spark://127\.0\.0\.1:[1-9]\d*)"))[
             1
         ]
@@ -58,6 +58,12 @@ class SparkCluster:
             self._launch(name, _WORKER, *place, *size, self.master)
         for name in names:
             self._wait_for(name, _REGISTERED)
+
+    def replace_master(self) -> None:
+        """Kill the master, and start another one in its place that knows nothing of what runs."""
+        self._processes["master"].kill()
+        self._processes["master"].wait(_STOP_TIMEOUT_S)
+        self._launch_master(self.master.rpartition(":")[2])
 
     def stop(self) -> None:
         """End all, and the executors that they started."""
@@ -84,6 +90,9 @@ class SparkCluster:
     def executors(self, name: str) -> list[str]:
         """Folders of the executors that a worker has run."""
         return sorted(str(path) for path in (self.directory / name).glob("app-*/*") if path.is_dir())
+
+    def _launch_master(self, port: str) -> None:
+        self._launch("master", _MASTER, "--host", "127.0.0.1", "--port", port, "--webui-port", "0")
 
     def _launch(self, name: str, main: str, *arguments: str) -> None:
         spec = find_spec("pyspark")

@@ -32,7 +32,7 @@ async def serving(app: Application, settings: WebSettings) -> AsyncIterator[list
     with ExitStack() as sockets:
         bound = [(listener, sockets.enter_context(_bind(listener))) for listener in settings.listeners]
         servers = [_server(app, listener, settings) for listener, _ in bound]
-        async with asyncio.TaskGroup() as running:
+        async with _alone(), asyncio.TaskGroup() as running:
             for server, (_, listening) in zip(servers, bound, strict=True):
                 running.create_task(server.serve(sockets=[listening]))
             try:
@@ -42,6 +42,18 @@ async def serving(app: Application, settings: WebSettings) -> AsyncIterator[list
             finally:
                 for server in servers:
                     server.should_exit = True
+
+
+@asynccontextmanager
+async def _alone() -> AsyncIterator[None]:
+    """An error of the block as it was raised: a task group would wrap it, and nobody would know it again."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        if len(group.exceptions) > 1:
+            raise
+        (error,) = group.exceptions
+        raise error from error.__cause__
 
 
 def _bind(listener: str) -> socket.socket:

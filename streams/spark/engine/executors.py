@@ -73,6 +73,23 @@ def check_executors(session: "SparkSession", *, timeout_seconds: float) -> None:
         raise EngineUnavailable("\n".join(problems))
 
 
+def are_missing(session: "SparkSession") -> bool:
+    """Whether work waits and nobody is there to do it; executors that come and go as they are needed are not missed."""
+    context = session.sparkContext
+    if not context.statusTracker().getActiveJobsIds():
+        return False
+    with_driver = context._jsc.sc().statusTracker().getExecutorInfos()  # noqa: SLF001 - Python's tracker does not tell
+    return len(with_driver) <= 1
+
+
+def nobody_works(master: str, seconds: float) -> str:
+    """What to look at when a cluster takes no work."""
+    return (
+        f"No executor of {master} took work within {seconds:.0f} s: see whether it has workers with free cores and "
+        "memory (spark.executor.memory, spark.cores.max), and whether they can reach this machine (spark.driver.host)."
+    )
+
+
 def problems_of(findings: Iterable[Finding]) -> list[str]:
     """What to install where, in words."""
     problems = []
@@ -109,11 +126,7 @@ def _explained(error: Exception, *, master: str, timeout_seconds: float) -> str:
             "and name it with spark.pyspark.python."
         )
     if "cancelled" in text.lower() or "canceled" in text.lower():
-        return (
-            f"No executor of {master} took work within {timeout_seconds:.0f} s: see whether it has workers with free "
-            "cores and memory (spark.executor.memory, spark.cores.max), and whether they can reach this machine "
-            "(spark.driver.host)."
-        )
+        return nobody_works(master, timeout_seconds)
     if found := re.search(r'Cannot run program "([^"]*)"', text):
         return f"Executors of {master} have no Python at {found[1]}: say where it is with spark.pyspark.python."
     return f"Executors of {master} cannot run Python: {text[:1000]}"

@@ -19,7 +19,8 @@ from core_broker.service.lifecycle import STOP_SIGNALS, announce
 from streams.errors import EngineUnavailable
 from streams.settings import SparkSettings
 from streams.spark.engine.calls import ConnectionCalls
-from streams.spark.engine.executors import bring_packages, check_executors
+from streams.spark.engine.client import Engine
+from streams.spark.engine.executors import are_missing, bring_packages, check_executors, nobody_works
 from streams.spark.engine.folder import EngineFolder, FolderLock
 from streams.spark.engine.job import EnginePlace, Job
 from streams.spark.engine.jobs import Jobs, RunningJob
@@ -42,12 +43,13 @@ _JOBS_STOP_S: Final = 5.0
 _SESSION_STOP_S: Final = 3.0
 _STOP_S: Final = 20.0
 _PAUSE_S: Final = 0.25
+_EXECUTORS_PAUSE_S: Final = 2.0
 
 
 def run(settings: SparkSettings, *, is_background: bool) -> int:
     """Be the engine of a folder until it is told to stop, or until nobody has needed it for a while (background)."""
     folder = EngineFolder(settings.data_dir).create()
-    lock = FolderLock.taken(folder)
+    lock = FolderLock.taken(folder) if is_background else _lock_taken_over(settings, folder)
     if lock is None:
         sys.stderr.write(f"an engine runs in {folder.path} already\n")
         return EXIT_TAKEN
@@ -58,7 +60,7 @@ def run(settings: SparkSettings, *, is_background: bool) -> int:
     heed_signals(told)
     try:
         with _limited(settings.spark_caudal_start_timeout_ms / 1000):
-            host = Host(settings, folder, told)
+            host = Host(settings, folder, told, is_background=is_background)
     except EngineUnavailable as error:
         log.error("engine does not start", extra={"reason": str(error)})
         return _leave(EXIT_FAILED)
@@ -70,9 +72,12 @@ def run(settings: SparkSettings, *, is_background: bool) -> int:
 class Host:
     """Spark, the jobs in it, and the socket through which others use them."""
 
-    def __init__(self, settings: SparkSettings, folder: EngineFolder, told: threading.Event) -> None:
+    def __init__(
+        self, settings: SparkSettings, folder: EngineFolder, told: threading.Event, *, is_background: bool
+    ) -> None:
         self._settings = settings
         self._folder = folder
+        self._is_background = is_background
         self._told = told
         self._is_dead = False
         self._registry = Registry({**OPERATIONS, "info": self._told_info})
@@ -129,8 +134,12 @@ class Host:
         threading.Thread(target=self._watch_java, args=[spark], name="java", daemon=True).start()
         if not self._settings.is_local:
             log.info("checking the executors")
+            patience = self._settings.spark_caudal_start_timeout_ms / 2000
             bring_packages(spark.session, PACKAGE_ROOT, self._folder.path / "scratch" / "caudal.zip")
-            check_executors(spark.session, timeout_seconds=self._settings.spark_caudal_start_timeout_ms / 2000)
+            check_executors(spark.session, timeout_seconds=patience)
+            threading.Thread(
+                target=self._watch_executors, args=[spark, patience], name="executors", daemon=True
+            ).start()
         return spark
 
     def _watch_java(self, spark: Spark) -> None:
@@ -141,6 +150,22 @@ class Host:
             details = {"reason": f"it ended with {how}", "log": str(self._folder.spark_log)}
             log.error("Java is gone, and the engine with it", extra=details)
             self._told.set()
+
+    def _watch_executors(self, spark: Spark, patience: float) -> None:
+        """A cluster whose master was lost may have forgotten us: it sends nobody any more, and Spark waits for ever."""
+        last_seen = time.monotonic()
+        while not self._told.wait(_EXECUTORS_PAUSE_S):
+            try:
+                is_waiting = are_missing(spark.session)
+            except Exception:  # noqa: BLE001 - py4j raises many things when Java is about to be gone, which is told
+                return
+            if not is_waiting:
+                last_seen = time.monotonic()
+            elif time.monotonic() - last_seen >= patience:
+                reason = nobody_works(self._settings.spark_master, patience)
+                log.error("the cluster is gone, and the engine with it", extra={"reason": reason})
+                self._is_dead = True
+                self._told.set()
 
     def _own_info(self) -> EngineInfo:
         context, port = self._spark.session.sparkContext, self._spark.connect_port
@@ -154,6 +179,7 @@ class Host:
             warehouse=self._settings.warehouse,
             log=str(self._folder.spark_log),
             settings=digests_of(self._settings),
+            is_background=self._is_background,
         )
 
     def _told_info(self, _: EnginePlace, __: dict[str, JSON]) -> JSON:
@@ -188,6 +214,23 @@ class Host:
         stopping.start()
         stopping.join(_SESSION_STOP_S)
         log.info("ended")
+
+
+def _lock_taken_over(settings: SparkSettings, folder: EngineFolder) -> FolderLock | None:
+    """The right to the folder: an engine that a client has started in passing makes room. None when another stays."""
+    deadline = time.monotonic() + settings.spark_caudal_start_timeout_ms / 1000
+    while (lock := FolderLock.taken(folder)) is None and time.monotonic() < deadline:
+        try:
+            running = Engine.running(settings)
+            if running is not None:
+                with running:
+                    if not running.info.is_background:
+                        return None
+                    running.quit()
+        except EngineUnavailable:
+            pass  # it is about to end, or hangs: its lock tells
+        time.sleep(_PAUSE_S)
+    return lock
 
 
 def _leave(code: int) -> int:

@@ -27,6 +27,8 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     log: str
     settings: dict[str, str]
     """Digests of what it was started with: clients can see that theirs are others."""
+    is_background: bool = False
+    """Whether a client has started it on first need; one that is run on purpose takes its place."""
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):

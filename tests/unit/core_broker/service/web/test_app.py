@@ -301,6 +301,14 @@ async def test_every_address_is_served_and_told() -> None:
         assert endpoints(urls) == {"listeners": ",".join(urls), "metrics": f"{urls[0]}/metrics"}
 
 
+async def test_an_error_while_an_app_is_served_is_raised_as_it_is() -> None:
+    settings = WebSettings.parse({"listeners": "http://127.0.0.1:0", "shutdown.timeout.ms": "0"})
+    app = create_app(title="t", description="d", error_type=Refused, collect=list)
+    with pytest.raises(Refused):
+        async with serving(app, settings):
+            raise Refused
+
+
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
     path = tmp_path / "server.pem"
