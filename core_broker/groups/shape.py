@@ -5,7 +5,7 @@ and the classic groups; `consumer_groups.py` serves the KIP-848 groups that live
 other: both work to the protocols below.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 from core_broker.errors import ErrorCode
@@ -39,6 +39,10 @@ class Group(Protocol):
     @property
     def protocol_type(self) -> str:
         """`consumer` for consumers, whatever the client said for others, empty for a group that only holds offsets."""
+
+    @property
+    def members(self) -> Mapping[str, object]:
+        """Its members, by their id."""
 
     @property
     def is_empty(self) -> bool:

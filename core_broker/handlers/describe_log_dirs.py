@@ -7,12 +7,12 @@ Versions: 2 flexible; 3 top-level error; 4 total and usable bytes (KIP-827); 5 c
 none.
 """
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from core_broker.errors import ErrorCode
 from core_broker.handlers.context import RequestContext
+from core_broker.log.log_directory import LogDirectory
 from core_broker.log.partition_log import PartitionLog
 from core_broker.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -26,23 +26,25 @@ from core_broker.protocol.messages.describe_log_dirs import (
 def handle(request: DescribeLogDirsRequest, context: RequestContext) -> DescribeLogDirsResponse:
     """Describe each directory."""
     wanted = None if request.topics is None else {item.topic: set(item.partitions) for item in request.topics}
-    logs: dict[Path, list[PartitionLog]] = {directory.path: [] for directory in context.services.logs.directories}
+    directories = context.services.logs.directories
+    logs: dict[Path, list[PartitionLog]] = {directory.path: [] for directory in directories}
     for partition_log in context.services.logs:
         if wanted is None or partition_log.partition in wanted.get(partition_log.topic, ()):
-            logs.setdefault(partition_log.directory.parent, []).append(partition_log)
-    return DescribeLogDirsResponse(results=[_describe(path, found) for path, found in logs.items()])
+            logs[partition_log.directory.parent].append(partition_log)
+    results = [_describe(directory, logs[directory.path]) for directory in directories]
+    return DescribeLogDirsResponse(results=results)
 
 
-def _describe(path: Path, logs: Iterable[PartitionLog]) -> DescribeLogDirsResult:
+def _describe(directory: LogDirectory, logs: Iterable[PartitionLog]) -> DescribeLogDirsResult:
     try:
-        disk = os.statvfs(path)
+        disk = directory.space()
     except OSError:
-        return DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, str(path))
+        return DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, str(directory.path))
     return DescribeLogDirsResult(
-        log_dir=str(path.absolute()),
+        log_dir=str(directory.path.absolute()),
         topics=_topics(logs),
-        total_bytes=disk.f_frsize * disk.f_blocks,
-        usable_bytes=disk.f_frsize * disk.f_bavail,
+        total_bytes=disk.total_bytes,
+        usable_bytes=disk.usable_bytes,
     )
 
 

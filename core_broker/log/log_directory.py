@@ -54,6 +54,14 @@ class DirectoryMeta:
     directory_id: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskSpace:
+    """All that a disk has, and what of it can still be written."""
+
+    total_bytes: int
+    usable_bytes: int
+
+
 class LogDirectory:
     """One locked directory of log.dirs; close it to let others in."""
 
@@ -85,6 +93,11 @@ class LogDirectory:
     def directory_id(self) -> bytes:
         """The id of the directory, as the broker registers it; zero before `identify`."""
         return bytes(16) if self.meta is None else base64.urlsafe_b64decode(self.meta.directory_id + "==")
+
+    def space(self) -> "DiskSpace":
+        """How much the disk under it holds; OSError when that cannot be told."""
+        disk = os.statvfs(self.path)
+        return DiskSpace(total_bytes=disk.f_frsize * disk.f_blocks, usable_bytes=disk.f_frsize * disk.f_bavail)
 
     def take_clean_marker(self) -> bool:
         """Whether the last run ended in order; the marker is gone afterwards."""

@@ -1,9 +1,12 @@
 """What `/metrics` shows: the broker's counters under the names that dashboards for Kafka already use."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from core_broker.cluster.partition import Partition
+from core_broker.groups.offsets import OffsetStore
 from core_broker.handlers.context import Services
+from core_broker.log.log_directory import DiskSpace
 from core_broker.metrics import BrokerMetrics, RequestStats, TopicTraffic
 from core_broker.service.metrics import Family
 
@@ -17,7 +20,9 @@ def families(services: Services) -> Iterator[Family]:
     partitions = list(services.partitions)
     yield from _cluster_families(services, partitions)
     yield from _log_families(partitions)
+    yield from _disk_families(services)
     yield from _coordinator_families(services)
+    yield from _group_families(services)
 
 
 _TOPIC_COUNTERS: tuple[tuple[str, str, Callable[[TopicTraffic], int]], ...] = (
@@ -123,6 +128,26 @@ def _log_families(partitions: list[Partition]) -> Iterator[Family]:
         )
 
 
+_DISK_GAUGES: tuple[tuple[str, str, Callable[[DiskSpace], int]], ...] = (
+    ("total", "Bytes of the disk", lambda space: space.total_bytes),
+    ("usable", "Bytes of the disk that can still be written", lambda space: space.usable_bytes),
+)
+
+
+def _disk_families(services: Services) -> Iterator[Family]:
+    found = []
+    for directory in services.logs.directories:
+        with suppress(OSError):  # of a disk that is gone nothing can be told
+            found.append((str(directory.path.absolute()), directory.space()))
+    for name, help_text, value in _DISK_GAUGES:
+        yield Family(
+            name=f"caudal_broker_log_dir_{name}_bytes",
+            help=f"{help_text}, by directory of log.dirs",
+            labels=("log_dir",),
+            samples=[((path,), value(space)) for path, space in found],
+        )
+
+
 def _coordinator_families(services: Services) -> Iterator[Family]:
     yield _gauge(
         "kafka_coordinator_group_groupmetadatamanager_numgroups",
@@ -134,6 +159,38 @@ def _coordinator_families(services: Services) -> Iterator[Family]:
         "Fetch sessions",
         len(services.fetch_sessions),
     )
+
+
+def _group_families(services: Services) -> Iterator[Family]:
+    """What Kafka's well-known exporter tells about groups, under its names."""
+    members: list[tuple[tuple[str, ...], float]] = []
+    offsets: list[tuple[tuple[str, ...], float]] = []
+    lags: list[tuple[tuple[str, ...], float]] = []
+    for shard in list(services.groups.loaded_shards()):
+        members += [((group_id,), len(group.members)) for group_id, group in list(shard.groups.items())]
+        for place, offset in _committed(shard.offsets):
+            offsets.append((place, offset))
+            _, topic, index = place
+            partition = services.partitions.find(topic, int(index))
+            if partition is not None and partition.is_leader:
+                lags.append((place, max(0, partition.high_watermark - offset)))
+    place_labels = ("consumergroup", "topic", "partition")
+    yield Family(
+        name="kafka_consumergroup_members", help="Members, by group", labels=("consumergroup",), samples=members
+    )
+    yield Family(
+        name="kafka_consumergroup_current_offset", help="Committed offset", labels=place_labels, samples=offsets
+    )
+    yield Family(
+        name="kafka_consumergroup_lag", help="Records behind the committed offset", labels=place_labels, samples=lags
+    )
+
+
+def _committed(store: OffsetStore) -> Iterator[tuple[tuple[str, str, str], int]]:
+    for group_id in store.known_group_ids():
+        for topic, partitions in list(store.of_group(group_id).items()):
+            for index, committed in list(partitions.items()):
+                yield (group_id, topic, str(index)), committed.offset
 
 
 def _gauge(name: str, help_text: str, value: float) -> Family:

@@ -6,9 +6,6 @@ from typing import Final
 from deploy.manifests.containers import HEADING
 from deploy.manifests.yaml_text import Value, yaml_text
 
-_GIB: Final = 1 << 30
-_LOGS_MAX_BYTES: Final = 100 * _GIB
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
@@ -64,12 +61,22 @@ ALERTS: Final = (
         action="See to the schema registry; producers send again until then.",
     ),
     Alert(
-        name="CaudalLogsFillDisk",
-        expression=f"predict_linear(sum by (instance) (kafka_log_log_size)[6h:5m], 86400) > {_LOGS_MAX_BYTES}",
+        name="CaudalDiskFills",
+        expression="predict_linear(caudal_broker_log_dir_usable_bytes[6h], 86400) < 0"
+        " or caudal_broker_log_dir_usable_bytes / caudal_broker_log_dir_total_bytes < 0.05",
         lasting="30m",
+        severity="critical",
+        summary="The disk of {{ $labels.log_dir }} at {{ $labels.instance }} is full within a day, or nearly so now",
+        action="Shorten retention (retention.ms, retention.bytes) of large topics, or give it a larger disk.",
+    ),
+    Alert(
+        name="CaudalGroupLags",
+        expression="sum by (consumergroup, topic) (kafka_consumergroup_lag) > 10000"
+        " and sum by (consumergroup, topic) (deriv(kafka_consumergroup_lag[10m])) > 0",
+        lasting="10m",
         severity="warning",
-        summary="Topics will have {{ $value | humanize1024 }}B at {{ $labels.instance }} in a day",
-        action=f"Set the number in this rule ({_LOGS_MAX_BYTES // _GIB} GiB) to what your disk has.",
+        summary="{{ $labels.consumergroup }} falls behind in {{ $labels.topic }}: {{ $value | humanize }} records",
+        action="`caudal group describe {{ $labels.consumergroup }}` tells who reads what; add members.",
     ),
     Alert(
         name="CaudalFileDescriptorsShort",

@@ -108,7 +108,16 @@ ROWS: Final[tuple[tuple[str, tuple[Panel, ...]], ...]] = (
                     (f"sum(rate({_TOPIC}_bytesout_total{_WINDOW}))", "out"),
                 ),
             ),
+            Panel(
+                title="Records behind, by group",
+                queries=(("sum by (consumergroup) (kafka_consumergroup_lag)", "{{consumergroup}}"),),
+            ),
             Panel(title="Size of logs", queries=(("sum by (topic) (kafka_log_log_size)", "{{topic}}"),), unit="bytes"),
+            Panel(
+                title="Space left on disk",
+                queries=(("caudal_broker_log_dir_usable_bytes", "{{instance}} {{log_dir}}"),),
+                unit="bytes",
+            ),
             Panel(
                 title="Mean time by API",
                 unit="ms",

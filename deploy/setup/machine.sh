@@ -21,7 +21,7 @@ update_packages() { # once, when something is to be installed; tells whether it 
 install_package() { # install_package <debian package> <why>; tells whether it worked
     say "installing $1 ($2)"
     update_packages || return 1
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null
+    DEBIAN_FRONTEND=noninteractive DEBCONF_NOWARNINGS=yes apt-get install -y -qq --no-install-recommends "$1" >/dev/null
 }
 
 require_package() { # require_package <debian package> <why>

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import socket
 import urllib.request
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
+from tests.support.clients.confluent import consumer_config
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,31 @@ def test_traffic_is_counted_under_the_names_that_dashboards_know(watched: Broker
     assert (sample(text, "kafka_network_requestmetrics_requests_total", request="Produce") or 0) >= 1
     assert sample(text, "kafka_controller_kafkacontroller_activecontrollercount") == 1
     assert sample(text, "kafka_server_replicamanager_underreplicatedpartitions") == 0
+
+
+def test_groups_are_told_with_their_members_and_how_far_behind_they_are(watched: BrokerProcess, name: str) -> None:
+    round_trip(watched, name, 25)
+    group = f"{name}-readers"
+    consumer = Consumer(consumer_config(watched.bootstrap, group))
+    consumer.subscribe([name])
+    eventually(lambda: consumer.poll(0.1) is not None)
+    consumer.commit(offsets=[TopicPartition(name, 0, 10)], asynchronous=False)
+    text = get(metrics_address(watched) + "/metrics")
+    consumer.close()
+
+    place = {"consumergroup": group, "topic": name, "partition": "0"}
+    assert sample(text, "kafka_consumergroup_members", consumergroup=group) == 1
+    assert sample(text, "kafka_consumergroup_current_offset", **place) == 10
+    assert sample(text, "kafka_consumergroup_lag", **place) == 15
+
+
+def test_the_disk_is_told_by_directory(watched: BrokerProcess) -> None:
+    text = get(metrics_address(watched) + "/metrics")
+    disk = shutil.disk_usage(watched.data)
+    directory = str(watched.data)
+
+    assert sample(text, "caudal_broker_log_dir_total_bytes", log_dir=directory) == disk.total
+    assert 0 < (sample(text, "caudal_broker_log_dir_usable_bytes", log_dir=directory) or 0) < disk.total
 
 
 def test_open_connections_are_counted_until_they_are_closed(watched: BrokerProcess) -> None:

@@ -1,7 +1,7 @@
 """The server of KIP-848 groups, with shards in memory."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -308,6 +308,7 @@ class ClassicStandIn:
 
     group_id = "g"
     kind: Any = "classic"
+    members: Mapping[str, object] = {}
     state_name = "Stable"
     protocol_type = "consumer"
 
