@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -139,6 +140,11 @@ def _parsed(url: str) -> URL:
 
 
 def _sqlite_engine(url: URL, pool_size: int, timeout_seconds: float) -> Engine:
+    folder = Path(url.database or "").absolute().parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"database.url: the folder {folder} cannot be made: {error.strerror}") from error
     engine = create_engine(
         url,
         pool_size=pool_size,

@@ -112,6 +112,19 @@ def test_more_readers_than_connections_wait_for_one(url: str) -> None:
     database.close()
 
 
+def test_the_folder_of_an_sqlite_file_is_made(tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{tmp_path}/not/there/registry.db")
+    database.migrate()
+    assert names(database) == ["."]
+    database.close()
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match="database.url: the folder .*/file/below cannot be made: Not a directory"):
+        Database(f"sqlite:///{tmp_path}/file/below/registry.db")
+
+
 def test_sqlite_survives_a_power_loss(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path}/registry.db")
     with database.read() as connection:
