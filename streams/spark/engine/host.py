@@ -230,6 +230,8 @@ def _lock_taken_over(settings: SparkSettings, folder: EngineFolder) -> FolderLoc
         except EngineUnavailable:
             pass  # it is about to end, or hangs: its lock tells
         time.sleep(_PAUSE_S)
+    for thread in set(threading.enumerate()) - {threading.current_thread()}:
+        thread.join(_PAUSE_S)  # the watchdog is forked next, which must happen without threads
     return lock
 
 
