@@ -48,7 +48,7 @@ def test_a_cluster_that_is_busy_is_waited_for_and_one_that_stays_silent_is_not(t
         reachability.doubt()
         os.kill(broker.pid, signal.SIGSTOP)
         try:
-            going_on = threading.Timer(1, os.kill, (broker.pid, signal.SIGCONT))
+            going_on = threading.Timer(0.5, os.kill, (broker.pid, signal.SIGCONT))
             going_on.start()
             reachability.check()
             going_on.join()
