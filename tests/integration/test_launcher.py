@@ -204,7 +204,8 @@ def test_settings_that_a_service_refuses_end_everything_at_once(tmp_path: Path, 
 
 def test_a_service_that_cannot_start_is_tried_three_times_and_its_log_is_shown(tmp_path: Path) -> None:
     data = tmp_path / "river"
-    url = f"registry:database.url=sqlite:///{tmp_path}/nowhere/registry.db"
+    (tmp_path / "file").touch()
+    url = f"registry:database.url=sqlite:///{tmp_path}/file/registry.db"
     refused = run_caudal("up", "--data", str(data), "--ports", "any", *LEAN, "--set", url)
     assert refused.returncode == 1
     assert "registry did not start in 3 tries: ended with exit code" in refused.stderr

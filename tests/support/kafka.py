@@ -1,16 +1,19 @@
 """Apache Kafka itself behind the same handle as our broker: what our tests demand must be what Kafka does.
 
 Set KAFKA_JARS to a folder with the jars of a Kafka release (its `libs`), and the tests of `tests/conformance` run
-against that Kafka instead. A test that Kafka fails is wrong.
+against that Kafka instead. A test that Kafka fails is wrong. Tests of the REST proxy, Connect and the tools can be run
+against it, too; with KAFKA_NODES=3 it is a cluster, whose nodes hear of what is new one after the other.
 """
 
 import os
+import signal
 import socket
 import subprocess
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from typing_extensions import override
 
@@ -18,6 +21,7 @@ from tests.support.broker import BrokerProcess
 from tests.support.service import READY_TIMEOUT_S, ServiceFailed
 
 KAFKA_JARS: Final = os.environ.get("KAFKA_JARS")
+KAFKA_NODES: Final = int(os.environ.get("KAFKA_NODES", "1"))
 _OUR_OWN: Final = {"metrics.listener"}
 _CLUSTER_ID: Final = "MkU3OEVBNTcwNTJENDM2Qk"
 
@@ -27,13 +31,20 @@ def start_class() -> type[BrokerProcess]:
     return BrokerProcess if KAFKA_JARS is None else KafkaProcess
 
 
-class KafkaProcess(BrokerProcess):
+class KafkaNode(BrokerProcess):
     """One Kafka node, broker and controller in one."""
 
-    def __init__(self, directory: Path, *, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, directory: Path, *, settings: Mapping[str, str] | None = None, node_id: int = 1) -> None:
         super().__init__(directory, settings=settings)
+        self.node_id = node_id
         self._port = _free_port()
         self._controller_port = _free_port()
+        self.voters = self.voter
+
+    @property
+    def voter(self) -> str:
+        """The node as a member of the quorum of controllers."""
+        return f"{self.node_id}@127.0.0.1:{self._controller_port}"
 
     @override
     def _command(self) -> list[str]:
@@ -47,13 +58,12 @@ class KafkaProcess(BrokerProcess):
 
     def _properties(self) -> dict[str, str]:
         ours = {key: value for key, value in self.settings.items() if key not in _OUR_OWN}
-        controller = f"127.0.0.1:{self._controller_port}"
         return {
-            "node.id": "1",
+            "node.id": str(self.node_id),
             "process.roles": "broker,controller",
-            "controller.quorum.voters": f"1@{controller}",
+            "controller.quorum.voters": self.voters,
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://127.0.0.1:{self._port},CONTROLLER://{controller}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self._port},CONTROLLER://127.0.0.1:{self._controller_port}",
             "log.dirs": str(self.data),
             **ours,
         }
@@ -71,6 +81,37 @@ class KafkaProcess(BrokerProcess):
                 break
         self.kill()
         raise ServiceFailed(f"Kafka did not start\n{self.log_tail()}")
+
+
+class KafkaProcess(KafkaNode):
+    """Kafka: one node, and others that live and die with it where a cluster is wanted."""
+
+    def __init__(self, directory: Path, *, settings: Mapping[str, str] | None = None) -> None:
+        super().__init__(directory, settings=settings)
+        self._others = [
+            KafkaNode(directory / f"node-{number}", settings=settings, node_id=number)
+            for number in range(2, KAFKA_NODES + 1)
+        ]
+        nodes = [self, *self._others]
+        for node in nodes:
+            node.voters = ",".join(each.voter for each in nodes)
+
+    @property
+    @override
+    def bootstrap(self) -> str:
+        return ",".join([self.address, *(node.address for node in self._others)])
+
+    @override
+    def start(self) -> Self:
+        with ThreadPoolExecutor(KAFKA_NODES) as threads:
+            list(threads.map(lambda node: node.start(), self._others))
+        return super().start()
+
+    @override
+    def _end(self, how: signal.Signals) -> None:
+        super()._end(how)
+        for node in self._others:
+            node.kill()  # alone they would wait for a quorum
 
 
 def _free_port() -> int:
