@@ -17,8 +17,10 @@ STOP_TIMEOUT_S: Final = 30.0
 
 
 def service_environment() -> dict[str, str]:
-    """Ours, but bytecode is kept as it is for everybody who starts a service, or each start would compile it all."""
-    return {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    """Ours, but bytecode is kept as it is for everybody who starts a service, or each start would compile it all; what
+    tests are told looks like settings of the broker."""
+    ours = ("PYTHONDONTWRITEBYTECODE", "KAFKA_JARS", "KAFKA_NODES")
+    return {key: value for key, value in os.environ.items() if key not in ours}
 
 
 class ServiceFailed(RuntimeError):
