@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -143,6 +144,7 @@ def advertised(settings: ConnectSettings, url: str) -> str:
     """Where other workers reach this one: by its name if it listens at every address, else where it listens."""
     listener, taken = urlsplit(settings.listeners[0]), urlsplit(url)
     is_everywhere = listener.hostname in (None, "0.0.0.0", "::")
-    host = settings.host_name if is_everywhere else settings.rest_advertised_host_name or taken.hostname or ""
+    own = socket.gethostname() if is_everywhere else listener.hostname
+    host = settings.rest_advertised_host_name or own or ""
     shown = f"[{host}]" if ":" in host else host
     return f"{taken.scheme}://{shown}:{settings.rest_advertised_port or taken.port}"

@@ -1,6 +1,5 @@
 """What an operator may change about a Connect worker, in the names that Kafka Connect uses where it has one."""
 
-import socket
 from collections.abc import Iterable
 
 from typing_extensions import override
@@ -176,11 +175,6 @@ class ConnectSettings(WebSettings):
     def address(self) -> str:
         """Where the cluster is looked for."""
         return ",".join(self.bootstrap_servers)
-
-    @property
-    def host_name(self) -> str:
-        """The name under which others find this worker."""
-        return self.rest_advertised_host_name or socket.gethostname()
 
     def kafka(self, properties: Properties = (), *, client_id: str = "caudal-connect") -> ClientSettings:
         """How to reach the cluster; `properties` are those of one kind of client."""

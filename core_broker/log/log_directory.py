@@ -94,7 +94,7 @@ class LogDirectory:
         """The id of the directory, as the broker registers it; zero before `identify`."""
         return bytes(16) if self.meta is None else base64.urlsafe_b64decode(self.meta.directory_id + "==")
 
-    def space(self) -> "DiskSpace":
+    def space(self) -> DiskSpace:
         """How much the disk under it holds; OSError when that cannot be told."""
         disk = os.statvfs(self.path)
         return DiskSpace(total_bytes=disk.f_frsize * disk.f_blocks, usable_bytes=disk.f_frsize * disk.f_bavail)

@@ -451,7 +451,9 @@ def test_an_engine_that_is_run_on_purpose_takes_the_place_of_one_that_was_starte
                 assert not first.is_running()
                 with Engine.connect(settings) as engine:
                     assert engine.info.pid == process.pid
-                refused = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, check=False)
+                refused = subprocess.run(
+                    command, capture_output=True, text=True, cwd=REPOSITORY, check=False, timeout=120
+                )
                 assert (refused.returncode, refused.stderr) == (3, f"an engine runs in {settings.data_dir} already\n")
             finally:
                 process.terminate()
