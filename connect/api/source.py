@@ -75,7 +75,10 @@ class SourceTask(ABC):
         """
 
     def commit(self) -> None:
-        """The offsets of all records that were told by `commit_record` are safe, too."""
+        """The offsets of all records that were told by `commit_record` are safe, too.
+
+        Called again every `offset.flush.interval.ms`, also when nothing is new: what could not be done can be now.
+        """
 
     def stop(self) -> None:
         """Leave nothing open; called once, after the last poll, also when `start` failed."""

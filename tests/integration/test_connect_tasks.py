@@ -88,9 +88,25 @@ def test_offsets_are_written_now_and_then_without_a_stop(
     create_topic(broker, f"{name}-out")
     script.to_give = ["a"]
     world.start(name, source(name))
-    eventually(lambda: script.commits)
-    world.world.offsets.refresh()
-    assert world.world.offsets.get(name, {"script": name}) == {"position": 1}
+
+    def written() -> object:
+        world.world.offsets.refresh()
+        return world.world.offsets.get(name, {"script": name})
+
+    eventually(written, lambda offset: offset == {"position": 1})
+
+
+@pytest.mark.parametrize("support", ["requested", "required"])
+def test_a_source_is_asked_again_to_commit_although_no_record_is_new(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str, support: str
+) -> None:
+    create_topic(broker, f"{name}-out")
+    script.to_give = ["a"]
+    config = {**source(name), "exactly.once.support": support, "transaction.boundary.interval.ms": "100"}
+    world.start(name, config)
+    eventually(lambda: script.confirmed, lambda found: found == ["a"])
+    before = script.commits
+    eventually(lambda: script.commits, lambda commits: commits >= before + 3)
 
 
 def test_a_cancelled_source_writes_no_offsets(

@@ -91,6 +91,8 @@ class ExactlyOnceSource(SourceWork):
             self._gathered += records
         if self._is_due(records):
             self._commit()
+        else:
+            self._commit_again()
 
     def _is_due(self, records: Sequence[SourceRecord]) -> bool:
         if len(self._gathered) >= _TRANSACTION_RECORDS_MAX and self._boundary != "connector":
@@ -122,6 +124,8 @@ class ExactlyOnceSource(SourceWork):
     def rest(self) -> None:
         if self._gathered and self._boundary != "connector":
             self._commit()
+        else:
+            self._commit_again()
         self.stopping.wait(0.1)
 
     @override
@@ -134,6 +138,12 @@ class ExactlyOnceSource(SourceWork):
         if self._producer is not None:
             self._producer.close()
         super().close()
+
+    def _commit_again(self) -> None:
+        """Now and then, also when nothing is new: a task may have something left that it could not do the last time."""
+        if not self._gathered and time.monotonic() >= self._next_commit:
+            self._next_commit = time.monotonic() + self._interval
+            self.task.commit()
 
     def _commit(self) -> None:
         self._next_commit = time.monotonic() + self._interval

@@ -59,7 +59,6 @@ class AtLeastOnceSource(SourceWork):
         self._next_flush = time.monotonic() + self._interval
         self._under_way: deque[_Polled] = deque()
         self._unwritten: dict[str, tuple[Mapping[str, Value], Mapping[str, Value]]] = {}
-        self._has_told = False
         properties = producer_properties(settings, self.config.given)
         self._producer = BatchProducer(self.ground.kafka(properties, role="producer"), defaults=_DEFAULTS)
 
@@ -124,7 +123,6 @@ class AtLeastOnceSource(SourceWork):
             if self.tells_records:
                 for record in (*polled.records, *polled.dropped):
                     self.task.commit_record(record)
-                    self._has_told = True
             for partition, offset in polled.offsets:
                 self._unwritten[repr(sorted(partition.items()))] = (partition, offset)
 
@@ -162,7 +160,5 @@ class AtLeastOnceSource(SourceWork):
                 return
             self._unwritten.clear()
             self.counters.offset_commit_completion += 1
-        elif not self._has_told:
-            return
-        self._has_told = False
+        # Also when nothing is new: a task may have something left that it could not do the last time.
         self.task.commit()
