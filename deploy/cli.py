@@ -1,5 +1,6 @@
 """The `caudal` command: runs the services, and does the daily work on any Kafka-protocol cluster and registry."""
 
+import functools
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -55,8 +56,9 @@ def _run_tool(given: list[str]) -> int:
     return 0
 
 
+@functools.cache
 def application() -> "typer.Typer":
-    """The command tree."""
+    """The command tree: made once, as what is made here is added to the modules' own."""
     import typer
 
     from deploy import (
