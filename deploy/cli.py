@@ -132,6 +132,7 @@ def application() -> "typer.Typer":
     spark.app.command(name="status", epilog=spark_engine.STATUS_EPILOG)(spark_engine.status)
     spark.app.command(name="stop", epilog=spark_engine.STOP_EPILOG)(spark_engine.stop)
     spark.app.command(name="engine", epilog=spark_engine.ENGINE_EPILOG)(spark_engine.engine)
+    spark.app.command(name="prepare", epilog=spark_engine.PREPARE_EPILOG)(spark_engine.prepare)
     app.add_typer(topics.app, name="topic", rich_help_panel="Tools")
     app.add_typer(groups.app, name="group", rich_help_panel="Tools")
     app.add_typer(schemas.app, name="schema", rich_help_panel="Tools")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Tables in Spark: sql, tables, describe, compact, expire, reload, and the engine: status, stop, engine.",
+    help="Tables in Spark: sql, tables, describe, compact, expire, reload; the engine: status, stop, engine, prepare.",
     epilog="The engine starts by itself when it is needed, and ends when nobody needs it. Whoever names the same "
     "spark.caudal.data.dir shares it: give the properties file of your Connect worker with --config.",
 )

@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import os
 import re
 from collections.abc import Iterator
 
@@ -23,6 +24,9 @@ _numbers = itertools.count(1)
 # No test fails because a machine is slow: neither what is checked nor the making of examples has a time limit.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+# Each Spark of a test lives for a minute at most: its Java compiles quickly rather than well.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 
 @pytest.fixture(scope="session")

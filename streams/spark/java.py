@@ -34,7 +34,7 @@ class Java(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_java(environment: Mapping[str, str]) -> Java:
     """The Java that Spark would take (JAVA_HOME, then PATH); raises `JavaMissing` that says how to install one."""
-    path = _path(environment)
+    path = java_path(environment)
     said = _ask(path, f"--add-modules={_VECTOR_MODULE}", "-version")
     if found := _VERSION.search(said):
         version = int(found[1])
@@ -44,7 +44,8 @@ def find_java(environment: Mapping[str, str]) -> Java:
     raise _explained(path, said)
 
 
-def _path(environment: Mapping[str, str]) -> Path:
+def java_path(environment: Mapping[str, str]) -> Path:
+    """Where that Java is, whatever it is."""
     if home := environment.get("JAVA_HOME", "").strip():
         path = Path(home) / "bin" / "java"
         if not path.is_file():

@@ -23,6 +23,7 @@ from deploy.doctor.surroundings import Surroundings
 from deploy.launcher.state import PlatformState, SparkState
 from streams.errors import EngineError, EngineUnavailable, JavaMissing
 from streams.settings import SparkSettings
+from streams.spark.engine.class_archive import archive_file, make_archive
 from streams.spark.engine.client import Engine
 from streams.spark.engine.messages import Answer, JobStatus
 from streams.spark.engine.wire import Channel
@@ -78,7 +79,14 @@ def plugins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> SparkSettings:
+def archive() -> Path:
+    """Spark's classes, as `caudal spark prepare` keeps them."""
+    file = archive_file(os.environ)
+    return file if file.is_file() else make_archive(os.environ)
+
+
+@pytest.fixture(scope="module")
+def settings(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> SparkSettings:
     return engine_settings(tmp_path_factory.mktemp("engine"))
 
 
@@ -106,6 +114,10 @@ def test_clients_that_come_at_the_same_time_share_one_engine(engines: list[Engin
     assert running is not None
     with running:
         assert {running.info.pid, engines[0].info.pid, engines[1].info.pid} == {engines[0].info.pid}
+
+
+def test_java_takes_its_classes_from_the_archive(engine: Engine, archive: Path) -> None:
+    assert str(archive) in {part.path for part in java_of(engine).memory_maps()}
 
 
 def test_an_engine_is_for_its_owner_alone(engine: Engine, settings: SparkSettings) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from streams.spark.engine.class_archive import archive_file, archive_options
+
 _ROOT = Path(__file__).parents[2]
 _OURS = (_ROOT / "streams" / "spark" / "discovery", _ROOT)
 
@@ -46,5 +48,10 @@ def _properties(folder: Path) -> dict[str, str]:
         "spark.sql.python.filterPushdown.enabled": "true",
         "spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes": "false",
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder} -Dderby.stream.error.file={folder}/derby.log",
+        "spark.driver.extraJavaOptions": " ".join(
+            [
+                f"-Dderby.system.home={folder} -Dderby.stream.error.file={folder}/derby.log",
+                *archive_options(archive_file(os.environ)),
+            ]
+        ),
     }

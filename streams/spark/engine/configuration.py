@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,9 +16,15 @@ _LOG_BYTES: Final = "10MB"
 
 
 def spark_configuration(
-    settings: SparkSettings, folder: EngineFolder, *, connect_port: int | None, cores: int
+    settings: SparkSettings,
+    folder: EngineFolder,
+    *,
+    connect_port: int | None,
+    cores: int,
+    of_classes: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Every property that Spark is started with; `connect_port` is that of Spark Connect, None for none."""
+    """Every property that Spark is started with; `connect_port` is that of Spark Connect, None for none, `of_classes`
+    are Java's options about an archive of classes."""
     given = settings.of_spark()
     ours = {
         "spark.app.name": "caudal",
@@ -50,7 +56,9 @@ def spark_configuration(
         **ours,
         **given,
         "spark.master": master(settings.spark_master, cores=cores),
-        "spark.driver.extraJavaOptions": _java_options(folder, given.get("spark.driver.extraJavaOptions", "")),
+        "spark.driver.extraJavaOptions": _java_options(
+            folder, of_classes, given.get("spark.driver.extraJavaOptions", "")
+        ),
         **_of_connect(settings, given, port=connect_port),
     }
 
@@ -152,7 +160,7 @@ def _of_connect(settings: SparkSettings, given: Mapping[str, str], *, port: int 
     }
 
 
-def _java_options(folder: EngineFolder, given: str) -> str:
+def _java_options(folder: EngineFolder, of_classes: Sequence[str], given: str) -> str:
     values = {
         "derby.stream.error.file": folder.path / "derby.log",
         "derby.system.home": folder.path,
@@ -161,5 +169,5 @@ def _java_options(folder: EngineFolder, given: str) -> str:
         "user.timezone": "UTC",
     }
     # Without memory nothing that runs in it can be trusted any more: it ends, and is started again by whoever needs it.
-    ours = ["-XX:+ExitOnOutOfMemoryError", *(f'"-D{name}={value}"' for name, value in values.items())]
+    ours = ["-XX:+ExitOnOutOfMemoryError", *(f'"-D{name}={value}"' for name, value in values.items()), *of_classes]
     return " ".join([*ours, given]).strip()

@@ -16,6 +16,7 @@ import msgspec
 import streams
 from streams.errors import EngineUnavailable
 from streams.settings import SparkSettings
+from streams.spark.engine.class_archive import archive_file, archive_options
 from streams.spark.engine.configuration import (
     engine_environment,
     logging_properties,
@@ -51,7 +52,8 @@ def start_spark(settings: SparkSettings, folder: EngineFolder) -> Spark:
     """Start Spark; raises `EngineUnavailable` with the reason when it does not start."""
     port = _free_port(settings)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    configuration = spark_configuration(settings, folder, connect_port=port, cores=cores)
+    classes = archive_options(archive_file(os.environ))
+    configuration = spark_configuration(settings, folder, connect_port=port, cores=cores, of_classes=classes)
     _prepare_folder(folder, configuration)
     _prepare_environment(settings, folder)
     for name in _NOISY_LOGGERS:
