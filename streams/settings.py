@@ -15,6 +15,7 @@ from core_broker.service.settings import (
     between,
     gathered,
     not_empty,
+    one_of,
     setting,
 )
 
@@ -26,7 +27,7 @@ _MEMORY = Check(
 )
 _KNOWN = (
     "spark.caudal.connect.host, spark.caudal.connect.port, spark.caudal.data.dir, spark.caudal.idle.timeout.ms, "
-    "spark.caudal.start.timeout.ms, spark.caudal.warehouse.dir"
+    "spark.caudal.start, spark.caudal.start.timeout.ms, spark.caudal.warehouse.dir"
 )
 
 
@@ -53,6 +54,9 @@ class SparkSettings(Settings):
     """Its port: 0 for any free one, -1 for no Spark Connect at all."""
     spark_caudal_idle_timeout_ms: int = setting(INT, default=60_000, check=at_least(1000))
     """How long the engine stays when nobody is connected to it."""
+    spark_caudal_start: str = setting(STRING, default="when-needed", check=one_of("when-needed", "never"))
+    """Whether whoever needs the engine and finds none starts it. `never`: somebody else sees to it that it runs
+    (`caudal spark engine`), and it is waited for."""
     spark_caudal_start_timeout_ms: int = setting(INT, default=180_000, check=at_least(1000))
     """How long Spark may take to start before whoever waits for it gives up. On a cluster, half of it is how long work
     may wait for an executor before the engine ends, to be started again: a cluster may have forgotten it."""

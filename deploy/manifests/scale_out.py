@@ -199,6 +199,7 @@ def connect_settings() -> dict[str, str]:
         "executor": "celery",
         "celery.broker.url": "redis://redis:6379/0",
         **spark_settings(),
+        "spark.caudal.start": "never",  # the container of the engine is started again by itself
     }
 
 

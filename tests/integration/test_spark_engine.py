@@ -471,6 +471,24 @@ def test_an_engine_that_is_run_on_purpose_takes_the_place_of_one_that_was_starte
                 process.terminate()
 
 
+def test_an_engine_that_others_run_is_waited_for_and_not_started(tmp_path: Path) -> None:
+    waiting = engine_settings(tmp_path, {**QUICK, "spark.caudal.start": "never"})
+    told: list[str] = []
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(Engine.connect, waiting, told=told.append)
+        patiently(lambda: told)
+        assert told == [f"waiting for the engine of {tmp_path}, which others start (spark.caudal.start=never)"]
+        with running_engine(tmp_path, QUICK) as engine, asked.result(240) as connected:
+            assert connected.info.pid == engine.info.pid
+    assert not [line for line in told if line.startswith("starting Spark") or "was started with another" in line]
+
+
+def test_an_engine_that_nobody_runs_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    settings = engine_settings(tmp_path, {"spark.caudal.start": "never", "spark.caudal.start.timeout.ms": "1000"})
+    with pytest.raises(EngineUnavailable, match="Nobody has started the engine of .* run it with  caudal spark engine"):
+        Engine.connect(settings)
+
+
 def test_an_engine_that_cannot_start_says_why(tmp_path: Path) -> None:
     told: list[str] = []
     settings = engine_settings(tmp_path, {**QUICK, "spark.driver.memory": "1k"})

@@ -60,6 +60,7 @@ class _Waiting:
         self._folder = folder
         self._told = told
         self._child: subprocess.Popen[bytes] | None = None
+        self._has_told = False
         self._news = _News(folder.log)
 
     def look(self) -> None:
@@ -72,16 +73,28 @@ class _Waiting:
         if code not in (None, 0, _EXIT_TAKEN):
             raise EngineUnavailable(f"The engine of {self._folder.path} did not start{self._news.reason()}")
         self._child = None
-        if not self._folder.is_locked():
+        if self._settings.spark_caudal_start == "never":
+            self._wait_for_others()
+        elif not self._folder.is_locked():
             self._start()
 
     def gave_up(self) -> str:
         """Why waiting has come to its end."""
         seconds = self._settings.spark_caudal_start_timeout_ms / 1000
+        if self._settings.spark_caudal_start == "never" and not self._folder.is_locked():
+            return (
+                f"Nobody has started the engine of {self._folder.path} within {seconds:.0f} s "
+                "(spark.caudal.start.timeout.ms), and spark.caudal.start is never: run it with  caudal spark engine"
+            )
         return (
             f"The engine of {self._folder.path} does not answer within {seconds:.0f} s "
             f"(spark.caudal.start.timeout.ms).\n{self._news.tail()}"
         )
+
+    def _wait_for_others(self) -> None:
+        if not self._has_told:
+            self._told(f"waiting for the engine of {self._folder.path}, which others start (spark.caudal.start=never)")
+            self._has_told = True
 
     def _start(self) -> None:
         find_java(os.environ)  # told at once, and not after a process has started and failed

@@ -6,7 +6,12 @@ from typing import Final
 
 from streams.settings import SparkSettings
 
-_NO_MATTER: Final = {"spark.caudal.data.dir", "spark.caudal.idle.timeout.ms", "spark.caudal.start.timeout.ms"}
+_NO_MATTER: Final = {
+    "spark.caudal.data.dir",
+    "spark.caudal.idle.timeout.ms",
+    "spark.caudal.start",
+    "spark.caudal.start.timeout.ms",
+}
 """Engines that differ in these alone do the same."""
 
 
