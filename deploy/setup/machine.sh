@@ -105,8 +105,23 @@ if [ ! -x "$venv/bin/python" ]; then
     "$python" -m venv "$venv"
 fi
 
+install_with_pip() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
+
+install_with_uv() { # in a third of pip's time; from the index that pip is told to use
+    install_with_pip --constraint requirements.lock uv || return 1
+    index=$("$venv/bin/python" -m pip config list | sed -n "s/^.*\.index-url='\(.*\)'$/\1/p" | tail -n 1)
+    cache="$venv/uv-cache" code=0
+    env ${index:+"UV_DEFAULT_INDEX=$index"} UV_CACHE_DIR="$cache" UV_NATIVE_TLS=true \
+        "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --compile-bytecode "$@" || code=$?
+    rm -rf "$cache"
+    return "$code"
+}
+
 say "installing Python packages (requirements.lock)"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --use-pep517 --requirement requirements.lock
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+install_with_uv --requirement requirements.lock || {
+    say "uv could not do it: pip takes longer, and knows more ways to packages"
+    install_with_pip --use-pep517 --requirement requirements.lock
+}
+install_with_pip --no-deps --editable .
 "$venv/bin/python" -m compileall -q core_broker schema_registry rest_proxy connect streams connectors deploy # the first start is as quick as the others
 say "ready: $("$venv/bin/python" --version), $venv/bin/caudal"
