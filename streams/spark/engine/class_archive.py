@@ -6,6 +6,7 @@ whether it still fits, and does without it when it does not.
 
 import hashlib
 import importlib.util
+import os
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,8 @@ def make_archive(environment: Mapping[str, str]) -> Path:
         with tempfile.TemporaryDirectory(dir=file.parent, ignore_cleanup_errors=True) as folder:
             made = Path(folder) / "classes.jsa"
             _rehearse(Path(folder), made, environment)
+            with made.open("rb") as written:
+                os.fsync(written.fileno())  # Java looks whether it fits, not whether it is whole
             made.replace(file)
     except OSError as error:
         raise EngineUnavailable(f"Spark's classes cannot be kept in {file.parent}: {error}") from error
