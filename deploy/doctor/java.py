@@ -16,6 +16,7 @@ _JAVA_OPTIONS: Final = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"
 def java(surroundings: Surroundings) -> Iterator[Finding]:
     """Is there a Java that Spark runs on?"""
     from streams.errors import JavaMissing
+    from streams.spark.engine.class_archive import archive_file
     from streams.spark.java import find_java
 
     try:
@@ -25,7 +26,9 @@ def java(surroundings: Surroundings) -> Iterator[Finding]:
         steps = [" ".join(line.split()) for line in advice.splitlines() if line.strip()]
         yield problem("Java", f"{reason} Everything but Spark works without it.", *steps)
     else:
-        yield ok("Java", f"{found.version} at {found.path}")
+        is_prepared = archive_file(surroundings.environment).is_file()
+        start = "Spark's classes are at hand" if is_prepared else "Spark starts sooner after  caudal spark prepare"
+        yield ok("Java", f"{found.version} at {found.path}; {start}")
 
 
 def spark_variables(surroundings: Surroundings) -> Iterator[Finding]:

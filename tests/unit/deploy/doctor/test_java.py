@@ -1,3 +1,4 @@
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -6,6 +7,8 @@ import pytest
 from deploy.doctor.finding import Finding, Level
 from deploy.doctor.java import java, spark_variables
 from deploy.doctor.surroundings import Surroundings
+from streams.spark.engine.class_archive import archive_file
+from tests.support.spark_java import made_up_java
 
 
 def _spark(**environment: str) -> Finding:
@@ -23,6 +26,21 @@ def test_java_home_without_a_java_is_a_problem(tmp_path: Path) -> None:
     (finding,) = java(Surroundings(environment={"JAVA_HOME": str(tmp_path)}, data=Path()))
     assert finding.level is Level.PROBLEM
     assert f"JAVA_HOME is {tmp_path}" in finding.found
+
+
+@pytest.mark.parametrize(("is_prepared", "told"), [(False, "sooner after  caudal spark prepare"), (True, "at hand")])
+def test_java_is_told_with_how_spark_starts_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_prepared: bool, told: str
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    environment = made_up_java(tmp_path)
+    if is_prepared:
+        archive_file(environment).parent.mkdir(parents=True)
+        archive_file(environment).touch()
+    (finding,) = java(Surroundings(environment=environment, data=Path()))
+    assert finding.level is Level.OK
+    assert f"17 at {tmp_path}/bin/java; Spark" in finding.found
+    assert finding.found.endswith(told)
 
 
 def test_no_variables_of_spark_are_well() -> None:

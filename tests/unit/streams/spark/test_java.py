@@ -1,19 +1,10 @@
-import stat
 from pathlib import Path
 
 import pytest
 
 from streams.errors import JavaMissing
 from streams.spark.java import find_java
-
-
-def java(folder: Path, script: str) -> dict[str, str]:
-    """An environment whose Java is a script."""
-    path = folder / "bin" / "java"
-    path.parent.mkdir()
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return {"JAVA_HOME": str(folder)}
+from tests.support.spark_java import made_up_java
 
 
 @pytest.mark.parametrize(
@@ -25,12 +16,12 @@ def java(folder: Path, script: str) -> dict[str, str]:
     ],
 )
 def test_a_java_of_the_right_age_is_found(tmp_path: Path, told: str, version: int) -> None:
-    found = find_java(java(tmp_path, f"echo '{told}' >&2"))
+    found = find_java(made_up_java(tmp_path, f"echo '{told}' >&2"))
     assert (found.path, found.version) == (tmp_path / "bin" / "java", version)
 
 
 def test_without_java_home_it_is_looked_for_on_the_path(tmp_path: Path) -> None:
-    java(tmp_path, "echo 'openjdk version \"17.0.1\"' >&2")
+    made_up_java(tmp_path)
     found = find_java({"PATH": f"/nowhere:{tmp_path / 'bin'}"})
     assert found.path == tmp_path / "bin" / "java"
 
@@ -56,7 +47,7 @@ def test_a_java_that_spark_cannot_run_on_is_refused_with_how_to_install_one(
     tmp_path: Path, script: str, reason: str
 ) -> None:
     with pytest.raises(JavaMissing) as refusal:
-        find_java(java(tmp_path, script))
+        find_java(made_up_java(tmp_path, script))
     assert reason in str(refusal.value)
     assert "apt-get install openjdk-17-jre-headless" in str(refusal.value)
 
@@ -72,7 +63,7 @@ def test_a_wrong_java_home_is_told_as_what_it_is(tmp_path: Path) -> None:
 
 
 def test_a_java_that_cannot_be_run_is_told(tmp_path: Path) -> None:
-    environment = java(tmp_path, "")
+    environment = made_up_java(tmp_path, "")
     (tmp_path / "bin" / "java").chmod(0o600)
     with pytest.raises(JavaMissing, match="cannot be run"):
         find_java(environment)

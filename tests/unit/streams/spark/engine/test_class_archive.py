@@ -1,7 +1,6 @@
 """Where Spark's classes are kept, and what is told when they cannot be; that Java takes them: tests/integration."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,21 +8,7 @@ import pytest
 from streams.errors import EngineUnavailable, JavaMissing
 from streams.spark.engine import class_archive
 from streams.spark.engine.class_archive import archive_file, archive_options, make_archive, recording_options
-
-Environment = dict[str, str]
-
-
-@pytest.fixture
-def java(tmp_path: Path) -> Callable[[str], Environment]:
-    def made(name: str) -> Environment:
-        """An environment whose Java only tells its version."""
-        path = tmp_path / name / "bin" / "java"
-        path.parent.mkdir(parents=True)
-        path.write_text("#!/bin/sh\necho 'openjdk version \"17.0.1\"' >&2\n")
-        path.chmod(0o755)
-        return {"JAVA_HOME": str(tmp_path / name), "PATH": "/usr/bin:/bin"}
-
-    return made
+from tests.support.spark_java import made_up_java
 
 
 @pytest.fixture
@@ -32,8 +17,8 @@ def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "installed"
 
 
-def test_each_java_has_a_file_of_its_own_in_the_installation(prefix: Path, java: Callable[[str], Environment]) -> None:
-    first, second = java("first"), java("second")
+def test_each_java_has_a_file_of_its_own_in_the_installation(prefix: Path, tmp_path: Path) -> None:
+    first, second = made_up_java(tmp_path / "first"), made_up_java(tmp_path / "second")
     assert archive_file(first) == archive_file(first) != archive_file(second)
     assert archive_file(first).is_relative_to(prefix)
 
@@ -56,25 +41,24 @@ def test_a_missing_java_is_told_first(prefix: Path, tmp_path: Path) -> None:
 )
 def test_a_java_that_keeps_nothing_is_told_with_what_it_said(
     prefix: Path,
-    java: Callable[[str], Environment],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     rehearsal: str,
 ) -> None:
     (tmp_path / "poor_rehearsal.py").write_text(rehearsal)
     monkeypatch.setattr(class_archive, "_REHEARSAL", "poor_rehearsal")
-    environment = {**java("any"), "PYTHONPATH": str(tmp_path)}
+    environment = {**made_up_java(tmp_path / "java"), "PYTHONPATH": str(tmp_path)}
     with pytest.raises(EngineUnavailable, match="Java 17 kept no classes; the rehearsal said:\nUnrecognized VM option"):
         make_archive(environment)
     assert list((prefix / "var" / "caudal").iterdir()) == []
 
 
 def test_what_was_made_takes_the_place_of_what_was_there(
-    prefix: Path, java: Callable[[str], Environment], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "good_rehearsal.py").write_text("import sys; open(sys.argv[2], 'w').write('new')")
     monkeypatch.setattr(class_archive, "_REHEARSAL", "good_rehearsal")
-    environment = {**java("any"), "PYTHONPATH": str(tmp_path)}
+    environment = {**made_up_java(tmp_path / "java"), "PYTHONPATH": str(tmp_path)}
     file = archive_file(environment)
     file.parent.mkdir(parents=True)
     file.write_text("old")
@@ -83,8 +67,8 @@ def test_what_was_made_takes_the_place_of_what_was_there(
     assert list(file.parent.iterdir()) == [file]
 
 
-def test_an_installation_that_cannot_be_written_is_told(prefix: Path, java: Callable[[str], Environment]) -> None:
-    environment = java("any")
+def test_an_installation_that_cannot_be_written_is_told(prefix: Path, tmp_path: Path) -> None:
+    environment = made_up_java(tmp_path / "java")
     prefix.write_text("no folder")
     with pytest.raises(EngineUnavailable, match="Spark's classes cannot be kept in .*caudal: "):
         make_archive(environment)
