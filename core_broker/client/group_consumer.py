@@ -22,6 +22,8 @@ BEGINNING, END = -2, -1
 
 _BATCH = 1000
 _SEEK_PAUSE_SECONDS = 0.01
+_LEAVING_SECONDS = 2.0
+_LEAVING_PAUSE_SECONDS = 0.01
 # Trouble that the library repairs by itself; what lasts shows as a read that brings nothing.
 _PASSING = (
     KafkaError._TRANSPORT,
@@ -78,6 +80,7 @@ class GroupConsumer:
         """Topics that were subscribed to, and are not there."""
         self._error: ClientError | None = None
         self._is_paused = False
+        self._is_member = False
         configuration = {**settings.configuration(defaults), **properties}
         configuration |= {"group.id": group_id, "enable.auto.commit": False, "enable.auto.offset.store": False}
         with mapped():
@@ -89,6 +92,10 @@ class GroupConsumer:
         """Join the group and read what it gives."""
 
         def begin(consumer: Any, given: Sequence[TopicPartition]) -> None:
+            if not self._is_member:
+                self.has_joined = True  # until it is taken back, which comes next
+                consumer.assign([])
+                return
             places = [(item.topic, item.partition) for item in given]
             offsets = starts(places)
             consumer.assign([TopicPartition(*place, offsets.get(place, OFFSET_INVALID)) for place in places])
@@ -104,16 +111,27 @@ class GroupConsumer:
             revoked(places)
 
         self.unknown_topics.clear()
+        self._is_member = True
         with mapped():
             self._consumer.subscribe(list(topics), on_assign=begin, on_revoke=end, on_lost=end)
 
     def unsubscribe(self) -> None:
         """Leave the group, or the partitions of one's own choice."""
+        was_member, self._is_member = self._is_member, False
         with mapped():
             self._consumer.unsubscribe()
+            if was_member:
+                self._hear_the_group_out()
             self._consumer.unassign()
         self.assigned, self.has_joined = (), False
         self.unknown_topics.clear()
+
+    def _hear_the_group_out(self) -> None:
+        """Let the library tell what the group has given and taken back: a consumer that is closed, or assigned to,
+        while that waits to be told stands still for ever, and the whole process with it."""
+        deadline = time.monotonic() + _LEAVING_SECONDS
+        while (self._consumer.poll(_LEAVING_PAUSE_SECONDS) or self.has_joined) and time.monotonic() < deadline:
+            pass
 
     def assign(self, offsets: Mapping[Place, int | None]) -> None:
         """Read these partitions, whatever the group does, from these offsets; None: as the library finds right."""
@@ -286,8 +304,11 @@ class GroupConsumer:
 
     def close(self) -> None:
         """Leave the group."""
-        with mapped():
-            self._consumer.close()
+        try:
+            self.unsubscribe()
+        finally:
+            with mapped():
+                self._consumer.close()
 
 
 def _commits(commits: Mapping[Place, Commit]) -> list[TopicPartition]:

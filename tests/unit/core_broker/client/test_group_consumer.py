@@ -78,6 +78,16 @@ def test_partitions_of_the_group_begin_where_the_caller_says(member: Member, wri
     assert member.consumer.assigned == ()
 
 
+def test_what_the_group_takes_is_told_while_it_is_left(member: Member, written: str) -> None:
+    """What is told later takes away what is assigned next, or lets a close stand still for ever."""
+    member.subscribe(written)
+    member.join()
+    member.consumer.unsubscribe()
+    assert sorted(member.taken) == [(written, number) for number in range(4)]
+    member.consumer.assign({(written, 0): 2})
+    assert [record.offset for record in member.read(3)] == [2, 3, 4]
+
+
 def test_partitions_are_taken_away_for_a_new_member(
     cluster: ClientSettings, member: Member, written: str, name: str
 ) -> None:
