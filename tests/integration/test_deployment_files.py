@@ -92,6 +92,7 @@ def _use(platform: Platform, folder: Path) -> None:
     platform.connect.create("strict", _SINK | {"file": str(folder / "strict.txt")})
     eventually(lambda: _value(platform, "caudal_connect_deadletterqueue_produce_requests_total"), timeout_s=_PATIENCE_S)
     eventually(lambda: _value(platform, "caudal_connect_states", kind="task", state="FAILED"), timeout_s=_PATIENCE_S)
+    eventually(lambda: platform.metrics()["kafka_consumergroup_lag"].samples, timeout_s=_PATIENCE_S)
 
 
 def _produce(proxy: ProxyProcess, kind: str, value: object) -> None:
