@@ -125,6 +125,7 @@ class GroupConsumer:
             self._consumer.unassign()
         self.assigned, self.has_joined = (), False
         self.unknown_topics.clear()
+        self._error, self._is_paused = None, False
 
     def _hear_the_group_out(self) -> None:
         """Let the library tell what the group has given and taken back: a consumer that is closed, or assigned to,

@@ -97,14 +97,8 @@ class Instance:
     def unsubscribe(self) -> None:
         """Read nothing any more."""
         self._commit_by_itself(is_waiting=True)
-        is_member = bool(self._topics) or self._pattern is not None
         self._topics, self._pattern, self._chosen = [], None, []
-        if is_member:
-            # The group's last word may come late, and would take away what is chosen next: nobody listens any more.
-            self._consumer.close()
-            self._consumer = self._connect()
-        else:
-            self._consumer.unsubscribe()
+        self._consumer.unsubscribe()
         self._purge(None)
         self._positions.keep_only(())
         self.save()
