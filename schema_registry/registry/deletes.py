@@ -100,7 +100,7 @@ def _refuse_mentioned(connection: Connection, subject: SubjectName, version: int
 
 
 def _tidy(connection: Connection, subject: SubjectName) -> None:
-    """Keep the subject's row true; what was set for a subject goes with its last version."""
-    if subjects.refresh(connection, *subject.key) is None:
+    """Keep the subject's row true. What was set for a subject outlives soft deletes, and goes with its last version."""
+    if not subjects.refresh(connection, *subject.key):
         scope_rows.remove_config(connection, subject.key)
         scope_rows.remove_mode(connection, subject.key)

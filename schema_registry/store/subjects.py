@@ -122,17 +122,17 @@ def _of_kind(kind: Kind) -> list[ColumnElement[bool]]:
             assert_never(kind)
 
 
-def refresh(connection: Connection, context: str, name: str) -> int | None:
-    """Note which version is the latest now; a subject without versions is forgotten. Returns the latest."""
+def refresh(connection: Connection, context: str, name: str) -> bool:
+    """Note which version is the latest now; False when the subject has no versions left and is forgotten."""
     of_subject = and_(versions.c.context == context, versions.c.subject == name)
     alive = select(versions.c.version).where(of_subject, ~versions.c.is_deleted).order_by(versions.c.version.desc())
     latest: int | None = connection.execute(alive.limit(1)).scalar()
     here = and_(subjects.c.context == context, subjects.c.name == name)
     if latest is None and connection.execute(select(versions.c.version).where(of_subject).limit(1)).first() is None:
         connection.execute(delete(subjects).where(here))
-    else:
-        connection.execute(update(subjects).where(here).values(latest_version=latest))
-    return latest
+        return False
+    connection.execute(update(subjects).where(here).values(latest_version=latest))
+    return True
 
 
 def _after(prefix: str) -> str | None:

@@ -139,12 +139,36 @@ def test_a_subject_that_mentions_itself_can_be_deleted(world: RegistryWorld) -> 
     assert world.subjects(deleted=True) == []
 
 
-def test_config_and_mode_go_with_the_last_version(world: RegistryWorld) -> None:
-    world.register("orders", record("a"))
-    world.registry.update_config("orders", ConfigUpdate(compatibility="FULL"))
-    world.registry.set_mode("orders", ModeBody(mode="READWRITE"), force=False)
-    world.registry.delete_version("orders", "1", permanent=False)
-    for ask in (world.registry.config, world.registry.mode):
+@pytest.fixture
+def configured(world_on_each: RegistryWorld) -> RegistryWorld:
+    """A registry where the subject `orders` has two versions, a config and a mode."""
+    world_on_each.register("orders", record("a"))
+    world_on_each.register("orders", record("a", "b"))
+    world_on_each.registry.update_config("orders", ConfigUpdate(compatibility="FORWARD"))
+    world_on_each.registry.set_mode("orders", ModeBody(mode="READWRITE"), force=False)
+    return world_on_each
+
+
+def test_a_soft_delete_keeps_config_and_mode(configured: RegistryWorld) -> None:
+    configured.registry.delete_version("orders", "2", permanent=False)
+    configured.registry.delete_subject("orders", permanent=False)
+    configured.registry.delete_version("orders", "2", permanent=True)
+    assert configured.registry.config("orders", default_to_global=False).compatibility_level == "FORWARD"
+    assert configured.registry.mode("orders", default_to_global=False).mode == "READWRITE"
+    configured.register("orders", record("a"))
+    # A field without a default may be added by the subject's level, not by the global one.
+    assert configured.register("orders", record("a", c="")).version is not None
+
+
+@pytest.mark.parametrize("version_by_version", [False, True])
+def test_config_and_mode_go_with_the_last_version(configured: RegistryWorld, version_by_version: bool) -> None:
+    configured.registry.delete_subject("orders", permanent=False)
+    if version_by_version:
+        for version in ("1", "2"):
+            configured.registry.delete_version("orders", version, permanent=True)
+    else:
+        configured.registry.delete_subject("orders", permanent=True)
+    for ask in (configured.registry.config, configured.registry.mode):
         with pytest.raises(RegistryError) as refused:
             ask("orders", default_to_global=False)
         assert refused.value.code in (40408, 40409)
