@@ -177,7 +177,7 @@ def delete(
                 raise
             except RegistryError as error:
                 failed = True
-                _tell_not_deleted(client, place, error)
+                _tell_not_deleted(client, place, error, permanent=permanent)
             else:
                 _tell_deleted(place, deleted, permanent=permanent)
     if failed:
@@ -290,31 +290,32 @@ def _tell_deleted(place: Place, versions: list[int], *, permanent: bool) -> None
         note(f"still readable by id; for good:  caudal schema delete {escape(str(place))} --permanent")
 
 
-def _tell_not_deleted(client: "RegistryClient", place: Place, error: Any) -> None:
+def _tell_not_deleted(client: "RegistryClient", place: Place, error: Any, *, permanent: bool) -> None:
     from deploy.failures import explain
     from deploy.output import failure
 
     reason, steps = explain(error)
     if error.code == 42206:
-        steps = _referrers(client, place) or steps
+        steps = _referrers(client, place, permanent=permanent) or steps
         reason = "other schemas mention it"
     failure(f"{place} was not deleted: {reason}", steps)
 
 
-def _referrers(client: "RegistryClient", place: Place) -> list[str]:
-    """What to do about the schemas that mention a version: delete them first."""
+def _referrers(client: "RegistryClient", place: Place, *, permanent: bool) -> list[str]:
+    """What to do about the schemas that mention a version: delete them first, the hidden ones too if for good."""
     from rich.markup import escape
 
     from schema_registry.client.errors import ClientError as RegistryError
 
     steps = []
     try:
-        versions = [place.version] if place.version is not None else client.versions(place.subject)
+        versions = [place.version] if place.version is not None else client.versions(place.subject, deleted=permanent)
         for version in versions:
-            for schema_id in client.referenced_by(place.subject, version):
-                for user in client.versions_of(schema_id, subject=place.subject):
+            for schema_id in client.referenced_by(place.subject, version, deleted=permanent):
+                for user in client.versions_of(schema_id, subject=place.subject, deleted=permanent):
                     name = escape(str(Place(user.subject, user.version)))
-                    steps.append(f"mentioned by {name} (id {schema_id}):  [bold]caudal schema delete {name}[/] first")
+                    command = f"caudal schema delete {name}{' --permanent' if permanent else ''}"
+                    steps.append(f"mentioned by {name} (id {schema_id}):  [bold]{command}[/] first")
     except RegistryError:
         return steps  # deleted versions are not listed, and this only adds to what is told anyway
     return list(dict.fromkeys(steps))

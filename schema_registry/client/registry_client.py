@@ -161,17 +161,17 @@ class RegistryClient:
         is_fixed = all(reference.version != -1 for reference in definition.references)
         return self._references.put(definition, resolved) if is_fixed else resolved
 
-    def versions_of(self, schema_id: int, *, subject: str | None = None) -> list[SubjectVersion]:
+    def versions_of(self, schema_id: int, *, subject: str | None = None, deleted: bool = False) -> list[SubjectVersion]:
         """Where the schema with an id is registered; `subject` tells in which context."""
-        query: Query = _given(subject=subject)
+        query: Query = {**_given(subject=subject), "deleted": deleted}
         return _decoded(
             self._transport.send("GET", f"/schemas/ids/{schema_id}/versions", query=query), list[SubjectVersion]
         )
 
-    def referenced_by(self, subject: str, version: Version) -> list[int]:
-        """The ids of schemas that mention a version."""
+    def referenced_by(self, subject: str, version: Version, *, deleted: bool = False) -> list[int]:
+        """The ids of schemas that mention a version; if `deleted`, also of those that are only deleted versions."""
         path = f"{_subject(subject)}/versions/{_segment(str(version))}/referencedby"
-        return _decoded(self._transport.send("GET", path), list[int])
+        return _decoded(self._transport.send("GET", path, query={"deleted": deleted}), list[int])
 
     def is_compatible(
         self, subject: str, definition: SchemaDefinition, *, version: Version | None = "latest", normalize: bool = False

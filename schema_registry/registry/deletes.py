@@ -31,7 +31,7 @@ def delete_version(connection: Connection, subject: SubjectName, number: int, *,
     if found.is_deleted and not permanent:
         raise version_soft_deleted(subject.qualified, version)
     scopes.refuse_read_only(connection, subject)
-    _refuse_mentioned(connection, subject, version)
+    _refuse_mentioned(connection, subject, version, permanent=permanent)
     if permanent:
         if not found.is_deleted:
             raise version_not_soft_deleted(subject.qualified, version)
@@ -54,7 +54,7 @@ def delete_subject(connection: Connection, subject: SubjectName, *, permanent: b
         raise subject_soft_deleted(subject.qualified)
     scopes.refuse_read_only(connection, subject)
     association_guards.forbid_subject_deletion(connection, subject)
-    _refuse_mentioned(connection, subject, None)
+    _refuse_mentioned(connection, subject, None, permanent=permanent)
     if permanent:
         if not all(is_deleted for _, is_deleted in found):
             raise subject_not_soft_deleted(subject.qualified)
@@ -69,8 +69,7 @@ def set_mode(connection: Connection, subject: SubjectName | None, mode: Mode, *,
     """Change a mode. An import begins with an empty scope: what is hidden there goes, what is not stands in the way."""
     scope = subject or TOP
     if mode is Mode.IMPORT and not force and not scopes.mode_in_scope(connection, scope).is_import:
-        for context, name in _in_scope(connection, subject):
-            _empty(connection, SubjectName(context, name))
+        _clear(connection, [SubjectName(*key) for key in _in_scope(connection, subject)])
     scope_rows.write_mode(connection, scope.key, mode)
 
 
@@ -82,19 +81,23 @@ def _in_scope(connection: Connection, subject: SubjectName | None) -> list[tuple
     return [subject.key]
 
 
-def _empty(connection: Connection, subject: SubjectName) -> None:
-    if not subjects.lock(connection, *subject.key):
-        return
-    if subjects.exists(connection, *subject.key, deleted=False):
-        raise not_permitted("Cannot import since found existing subjects")
-    _refuse_mentioned(connection, subject, None)
-    versions.remove(connection, *subject.key, None)
-    subjects.refresh(connection, *subject.key)
+def _clear(connection: Connection, cleared: list[SubjectName]) -> None:
+    """Forget subjects whose versions are all hidden."""
+    for subject in cleared:
+        if not subjects.lock(connection, *subject.key):
+            continue
+        if subjects.exists(connection, *subject.key, deleted=False):
+            raise not_permitted("Cannot import since found existing subjects")
+        versions.remove(connection, *subject.key, None)
+        subjects.refresh(connection, *subject.key)
+    # Only now: subjects that are cleared together may mention each other.
+    for subject in cleared:
+        _refuse_mentioned(connection, subject, None, permanent=True)
 
 
-def _refuse_mentioned(connection: Connection, subject: SubjectName, version: int | None) -> None:
-    """42206 while others that are not hidden mention it."""
-    mentioned = references.first_referenced(connection, *subject.key, version=version, deleted=False)
+def _refuse_mentioned(connection: Connection, subject: SubjectName, version: int | None, *, permanent: bool) -> None:
+    """42206 while others mention it: for good, also hidden ones, whose records could not be read any more."""
+    mentioned = references.first_referenced(connection, *subject.key, version=version, deleted=permanent)
     if mentioned is not None:
         raise reference_exists(subject.qualified, mentioned)
 

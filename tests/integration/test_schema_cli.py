@@ -384,6 +384,11 @@ def test_delete_of_what_others_mention_tells_who_they_are(caudal: Caudal, write:
         assert f"{place} was not deleted: other schemas mention it" in told
         assert f"caudal schema delete {name}@1" in told
     caudal("schema", "delete", f"{name}@1", f"{name}-coin@1", "--yes")
+    for place in (f"{name}-coin", f"{name}-coin@1"):
+        told = caudal("schema", "delete", place, "--permanent", "--yes", code=1).stderr
+        assert f"{place} was not deleted: other schemas mention it" in told
+        assert f"caudal schema delete {name}@1 --permanent" in told
+    caudal("schema", "delete", f"{name}@1", f"{name}-coin@1", "--permanent", "--yes")
 
 
 def test_delete_goes_on_after_a_failure_and_tells_it(caudal: Caudal, write: Write, name: str) -> None:

@@ -110,22 +110,30 @@ def test_what_others_mention_cannot_be_deleted(mentioned: RegistryWorld) -> None
         )
 
 
-def test_hidden_referrers_stand_in_nobodys_way(mentioned: RegistryWorld) -> None:
+def test_a_soft_deleted_referrer_does_not_prevent_a_soft_delete(mentioned: RegistryWorld) -> None:
     mentioned.registry.delete_subject("user", permanent=False)
-    assert mentioned.registry.delete_subject("base", permanent=False) == [1]
-    assert mentioned.registry.delete_version("base", "1", permanent=True) == 1
+    assert mentioned.registry.delete_version("base", "1", permanent=False) == 1
     assert mentioned.registry.version("user", "1", deleted=True).deleted is True
 
 
-def test_what_mentions_a_version_that_is_gone_cannot_come_back(mentioned: RegistryWorld) -> None:
-    before = mentioned.registry.version("user", "1")
+def test_what_a_soft_deleted_schema_mentions_cannot_be_deleted_for_good(mentioned: RegistryWorld) -> None:
+    before = mentioned.registry.version("user", "1", style="resolved").schema_
     mentioned.registry.delete_subject("user", permanent=False)
     mentioned.registry.delete_subject("base", permanent=False)
-    mentioned.registry.delete_subject("base", permanent=True)
-    with pytest.raises(RegistryError) as refused:
-        mentioned.register("user", before.schema_, references=before.references)
-    assert refused.value.code == 42201
-    assert mentioned.registry.delete_subject("user", permanent=True) == [1]
+    for delete in (
+        lambda: mentioned.registry.delete_subject("base", permanent=True),
+        lambda: mentioned.registry.delete_version("base", "1", permanent=True),
+    ):
+        with pytest.raises(RegistryError) as refused:
+            delete()
+        assert refused.value.code == 42206
+    assert mentioned.registry.version("user", "1", style="resolved", deleted=True).schema_ == before
+
+
+def test_what_was_mentioned_can_be_deleted_for_good_after_its_referrers(mentioned: RegistryWorld) -> None:
+    mentioned.delete_for_good("user")
+    mentioned.delete_for_good("base")
+    assert mentioned.subjects(deleted=True) == []
 
 
 def test_a_subject_that_mentions_itself_can_be_deleted(world: RegistryWorld) -> None:

@@ -84,12 +84,34 @@ def test_an_import_can_be_forced_upon_what_is_there(world_on_each: RegistryWorld
     assert world_on_each.id_of("orders", record("b"), id=9, version=2) == 9
 
 
-def test_an_import_does_not_pull_out_what_others_mention(world_on_each: RegistryWorld) -> None:
+@pytest.fixture
+def mentioned(world_on_each: RegistryWorld) -> RegistryWorld:
+    """A registry where the subject `user` mentions the first version of `base`."""
     world_on_each.register("base", record("a", name="Base"))
     world_on_each.register(
         "user",
         '{"type":"record","name":"User","fields":[{"name":"b","type":"Base"}]}',
         references=[{"name": "Base", "subject": "base", "version": 1}],
     )
+    return world_on_each
+
+
+def test_an_import_does_not_pull_out_what_soft_deleted_schemas_elsewhere_mention(mentioned: RegistryWorld) -> None:
+    mentioned.registry.delete_subject("user", permanent=False)
+    mentioned.registry.delete_subject("base", permanent=False)
+    with pytest.raises(RegistryError) as refused:
+        mentioned.registry.set_mode("base", ModeBody(mode="IMPORT"), force=False)
+    assert refused.value.code == 42206
+    assert mentioned.versions("base", deleted=True) == [1]
+
+
+def test_an_import_clears_referrers_together_with_what_they_mention(mentioned: RegistryWorld) -> None:
+    mentioned.registry.delete_subject("user", permanent=False)
+    mentioned.registry.delete_subject("base", permanent=False)
+    mentioned.registry.set_mode(None, ModeBody(mode="IMPORT"), force=False)
+    assert mentioned.subjects(deleted=True) == []
+
+
+def test_an_import_does_not_pull_out_what_others_mention(mentioned: RegistryWorld) -> None:
     with pytest.raises(RegistryError):
-        world_on_each.registry.set_mode("base", ModeBody(mode="IMPORT"), force=False)
+        mentioned.registry.set_mode("base", ModeBody(mode="IMPORT"), force=False)
