@@ -44,6 +44,7 @@ class Mode(StrEnum):
     READWRITE = "READWRITE"
     READONLY = "READONLY"
     READONLY_OVERRIDE = "READONLY_OVERRIDE"
+    """Means READONLY; it is kept for clients that still set it."""
     IMPORT = "IMPORT"
     FORWARD = "FORWARD"
 
@@ -107,22 +108,14 @@ def delete_config(connection: Connection, subject: SubjectName, *, default_level
 
 
 def mode_in_scope(connection: Connection, subject: SubjectName) -> Mode:
-    """The mode that holds for a subject or context."""
-    chain = _chain(subject)
-    found = _modes(connection, subject)
-    if Mode(found.get(_GLOBAL_SCOPE, Mode.READWRITE)).is_read_only:
-        return Mode(found[_GLOBAL_SCOPE])
-    if found.get(TOP.key) == Mode.READONLY_OVERRIDE:
-        return Mode.READONLY_OVERRIDE
-    return Mode(next((found[scope] for scope in chain if scope in found), Mode.READWRITE))
+    """The mode that holds for a subject or context: the nearest that is set."""
+    found = scopes.read_modes(connection, subject.key, above=GLOBAL)
+    return Mode(next((found[scope] for scope in _chain(subject) if scope in found), Mode.READWRITE))
 
 
 def own_mode(connection: Connection, subject: SubjectName) -> Mode:
-    """The mode that is set for exactly this subject or context; 40409 when none is. An override shows everywhere."""
-    modes = _modes(connection, subject)
-    if modes.get(TOP.key) == Mode.READONLY_OVERRIDE:
-        return Mode.READONLY_OVERRIDE
-    found = modes.get(subject.key)
+    """The mode that is set for exactly this subject or context; 40409 when none is."""
+    found = scopes.read_modes(connection, subject.key, above=GLOBAL).get(subject.key)
     if found is None and subject != TOP:
         raise mode_not_configured(subject.qualified)
     return Mode(found or Mode.READWRITE)
@@ -131,7 +124,7 @@ def own_mode(connection: Connection, subject: SubjectName) -> Mode:
 def delete_mode(connection: Connection, subject: SubjectName, *, recursive: bool) -> ModeBody:
     """Inherit again, if asked with all subjects of a context; returns what was set, 40401 when nothing was."""
     with_subjects = recursive and not subject.name
-    found = _modes(connection, subject).get(subject.key)
+    found = scopes.read_modes(connection, subject.key, above=GLOBAL).get(subject.key)
     if found is None and subject != TOP and not with_subjects:
         raise subject_not_found(subject.qualified)
     scopes.remove_mode(connection, subject.key, with_subjects=with_subjects)
@@ -153,10 +146,6 @@ def refuse_read_only(connection: Connection, subject: SubjectName) -> None:
     """42205 where nothing may change."""
     if mode_in_scope(connection, subject).is_read_only:
         raise not_permitted(f"Subject {subject.qualified} in context {subject.context} is in read-only mode")
-
-
-def _modes(connection: Connection, subject: SubjectName) -> Mapping[Name, str]:
-    return scopes.read_modes(connection, subject.key, above=GLOBAL, beside=DEFAULT)
 
 
 def _chain(subject: SubjectName) -> list[Name]:

@@ -38,9 +38,9 @@ def aliases(connection: Connection) -> list[tuple[Name, str]]:
     return [((row.context, row.subject), row.alias) for row in rows]
 
 
-def read_modes(connection: Connection, scope: Name, *, above: str, beside: str) -> dict[Name, str]:
-    """The modes of a scope, of its context and of two further ones; a scope without a mode is left out."""
-    values = {"context": scope[0], "subject": scope[1], "above": above, "beside": beside}
+def read_modes(connection: Connection, scope: Name, *, above: str) -> dict[Name, str]:
+    """The modes of a scope, of its context and of the context `above`; a scope without a mode is left out."""
+    values = {"context": scope[0], "subject": scope[1], "above": above}
     return {(row.context, row.subject): row.mode for row in connection.execute(_MODES, values)}
 
 
@@ -62,6 +62,6 @@ _CONFIGS = select(configs).where(
     configs.c.subject.in_([bindparam("subject"), literal("")]),
 )
 _MODES = select(modes).where(
-    modes.c.context.in_([bindparam("context"), bindparam("above"), bindparam("beside")]),
+    modes.c.context.in_([bindparam("context"), bindparam("above")]),
     modes.c.subject.in_([bindparam("subject"), literal("")]),
 )

@@ -149,17 +149,27 @@ def test_modes_are_inherited(world_on_each: RegistryWorld) -> None:
     assert mode(world, "orders") == "READONLY"
 
 
-@pytest.mark.parametrize(("subject", "text"), [(":.__GLOBAL:", "READONLY"), (None, "READONLY_OVERRIDE")])
-def test_some_modes_hold_above_all_others(world: RegistryWorld, subject: str | None, text: str) -> None:
-    set_mode(world, "orders", "READWRITE")
-    set_mode(world, subject, text)
-    assert mode(world, "orders") == text
-    assert mode(world, ":.x:orders") == text
+@pytest.mark.parametrize("text", ["READONLY", "READONLY_OVERRIDE"])
+def test_the_nearest_mode_holds(world_on_each: RegistryWorld, text: str) -> None:
+    world = world_on_each
+    set_mode(world, ":.__GLOBAL:", text)
+    assert [mode(world, subject) for subject in ("orders", ":.x:orders", ":.x:", None)] == [text] * 4
+    set_mode(world, ":.x:", "READWRITE")
+    set_mode(world, "items", "READWRITE")
+    assert [mode(world, subject) for subject in ("orders", "items", ":.x:orders")] == [text, "READWRITE", "READWRITE"]
+    assert world.register(":.x:orders", record("a")).version == 1
+    assert world.register("items", record("a")).version == 1
+    set_mode(world, None, text)
+    set_mode(world, ":.__GLOBAL:", "READWRITE")
+    assert [mode(world, subject) for subject in ("orders", "items", ":.y:orders")] == [text, "READWRITE", "READWRITE"]
 
 
-def test_an_override_is_told_for_subjects_that_have_no_mode_of_their_own(world: RegistryWorld) -> None:
+def test_an_override_is_not_told_as_the_mode_of_subjects_that_have_none(world: RegistryWorld) -> None:
     set_mode(world, None, "READONLY_OVERRIDE")
-    assert mode(world, "orders", inherited=False) == "READONLY_OVERRIDE"
+    assert mode(world, None, inherited=False) == "READONLY_OVERRIDE"
+    with pytest.raises(RegistryError) as refused:
+        mode(world, "orders", inherited=False)
+    assert refused.value.code == 40409
 
 
 def test_a_mode_can_be_cleared_by_none(world: RegistryWorld) -> None:
