@@ -43,10 +43,10 @@ def subject_list(connection: Connection, prefix: str, *, kind: Kind, offset: int
 def version_list(
     connection: Connection, subject: SubjectName, *, kind: Kind, deleted_as_negative: bool, offset: int, limit: int
 ) -> list[int]:
-    """Version numbers, oldest first; 40401 when there are none. Deleted ones may be told as negative numbers."""
+    """Version numbers, oldest first; 40401 for no such subject. Deleted ones may be told as negative numbers."""
     kind = Kind.ALL if deleted_as_negative else kind
     found = versions.numbers(connection, *subject.key, kind=kind, offset=offset, limit=limit)
-    if not found and not versions.numbers(connection, *subject.key, kind=kind, limit=1):
+    if not found and not subjects.exists(connection, *subject.key, deleted=kind is not Kind.ALIVE):
         raise subject_not_found(subject.qualified)
     return [-number if deleted_as_negative and is_deleted else number for number, is_deleted in found]
 

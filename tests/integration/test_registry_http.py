@@ -283,6 +283,7 @@ def test_the_life_of_a_version(client: Client, subject: str) -> None:
     path = f"/subjects/{subject}/versions/1"
     schema_id = client.register(subject, record("a", name="Lived"))["id"]
     client.register(subject, record("a", "b?", name="Lived"))
+    assert client.get(f"/subjects/{subject}/versions?deletedOnly=true") == []
     assert client.error("DELETE", f"{path}?permanent=true")[1] == 40407
     assert client.ask("DELETE", path).json() == 1
     assert client.error("DELETE", path)[1] == 40406

@@ -62,10 +62,15 @@ def test_lists_come_in_pieces(filled: RegistryWorld) -> None:
     assert numbers("a", **flags, offset=9, limit=1) == []
 
 
-def test_versions_of_an_unknown_subject(world: RegistryWorld) -> None:
+@pytest.mark.parametrize("flags", [{}, {"deleted": True}, {"deleted_only": True}, {"deleted_as_negative": True}])
+def test_versions_of_an_unknown_subject(world: RegistryWorld, flags: dict[str, bool]) -> None:
     with pytest.raises(RegistryError) as refused:
-        world.versions("nowhere")
+        world.versions("nowhere", **flags)
     assert refused.value.code == 40401
+
+
+def test_the_deleted_versions_of_a_subject_without_any_are_an_empty_list(filled: RegistryWorld) -> None:
+    assert filled.versions("a", deleted_only=True) == []
 
 
 def test_contexts_begin_with_the_default_one(filled: RegistryWorld) -> None:
