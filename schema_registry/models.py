@@ -56,7 +56,8 @@ class Metadata(Model):
 class Rule(Model):
     """One rule that clients run on records: a condition to hold, or a change to make."""
 
-    name: str
+    name: str | None = None
+    """Every rule needs one; that it is missing is told as a mistake in the rules (42210), not in the request."""
     doc: str | None = None
     kind: str | None = None
     mode: str | None = None

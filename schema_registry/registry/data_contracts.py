@@ -11,6 +11,9 @@ RESERVED_PROPERTY = "confluent:reserved"
 _KINDS = ("TRANSFORM", "CONDITION")
 _MIGRATION_MODES = ("UPGRADE", "DOWNGRADE", "UPDOWN")
 _DOMAIN_MODES = ("WRITE", "READ", "WRITEREAD")
+_MODES_OF_BOTH_DIRECTIONS = ("UPDOWN", "WRITEREAD")
+"""A rule of these has an action for each direction, divided by a comma; any other rule has one."""
+_NAME_CHARACTERS_MAX = 256
 
 
 def tidy_metadata(metadata: Metadata | None) -> Metadata | None:
@@ -40,7 +43,7 @@ def check_rules(rules: RuleSet | None) -> None:
     """Refuse rules that no client could run (42210)."""
     if rules is None:
         return
-    names: set[str] = set()
+    names: set[str | None] = set()
     for rule in rules.migration_rules or ():
         _check_rule(rule, names, _MIGRATION_MODES, "Migration rules can only be UPGRADE, DOWNGRADE, UPDOWN")
     for rule in rules.domain_rules or ():
@@ -146,7 +149,7 @@ def _merged(old: list[Rule] | None, new: list[Rule] | None) -> list[Rule]:
     return [*(rule for rule in old or () if rule.name not in replaced), *(new or ())]
 
 
-def _check_rule(rule: Rule, names: set[str], modes: tuple[str, ...], wrong_mode: str) -> None:
+def _check_rule(rule: Rule, names: set[str | None], modes: tuple[str, ...], wrong_mode: str) -> None:
     if rule.name in names:
         raise invalid_rules(f"Found rule with duplicate name '{rule.name}'")
     names.add(rule.name)
@@ -155,13 +158,21 @@ def _check_rule(rule: Rule, names: set[str], modes: tuple[str, ...], wrong_mode:
         raise invalid_rules("Missing rule type")
     if (rule.kind or "TRANSFORM").upper() not in _KINDS:
         raise invalid_rules(f"Rule '{rule.name}' has the kind {rule.kind}: allowed are {' and '.join(_KINDS)}")
-    if (rule.mode or "WRITEREAD").upper() not in modes:
+    mode = (rule.mode or "WRITEREAD").upper()
+    actions = (rule.on_success or "", rule.on_failure or "")
+    if mode not in _MODES_OF_BOTH_DIRECTIONS and any("," in action for action in actions):
+        raise invalid_rules("Multiple actions only valid with WRITEREAD and UPDOWN")
+    if mode not in modes:
         raise invalid_rules(wrong_mode)
 
 
-def _check_name(name: str) -> None:
+def _check_name(name: str | None) -> None:
+    if name is None:
+        raise invalid_rules("Missing rule name")
     if not name:
         raise invalid_rules("Empty rule name")
+    if len(name) > _NAME_CHARACTERS_MAX:
+        raise invalid_rules("Rule name too long")
     if not (name[0].isalpha() or name[0] == "_"):
         raise invalid_rules(f"Illegal initial character in rule name: {name}")
     if not all(character.isalnum() or character in "_-" for character in name):

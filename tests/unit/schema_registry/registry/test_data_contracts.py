@@ -13,7 +13,7 @@ def rules(*names: str, expr: str = "") -> RuleSet:
     return RuleSet.model_validate({"domainRules": [{"name": name, "type": "CEL", "expr": expr} for name in names]})
 
 
-def names(rule_set: RuleSet | None) -> list[str]:
+def names(rule_set: RuleSet | None) -> list[str | None]:
     assert rule_set is not None
     return [rule.name for rule in rule_set.domain_rules or ()]
 
@@ -47,7 +47,9 @@ def test_kind_and_mode_have_defaults() -> None:
 @pytest.mark.parametrize(
     ("group", "rule", "message"),
     [
+        ("domainRules", {"type": "CEL"}, "Missing rule name"),
         ("domainRules", {"name": "", "type": "CEL"}, "Empty rule name"),
+        ("domainRules", {"name": "x" * 257, "type": "CEL"}, "Rule name too long"),
         ("domainRules", {"name": "9", "type": "CEL"}, "Illegal initial character"),
         ("domainRules", {"name": "a b", "type": "CEL"}, "Illegal character"),
         ("domainRules", {"name": "a"}, "Missing rule type"),
@@ -55,12 +57,30 @@ def test_kind_and_mode_have_defaults() -> None:
         ("domainRules", {"name": "a", "type": "CEL", "mode": "UPGRADE"}, "Domain rules can only be"),
         ("encodingRules", {"name": "a", "type": "CEL", "mode": "UPGRADE"}, "Encoding rules can only be"),
         ("migrationRules", {"name": "a", "type": "CEL"}, "Migration rules can only be"),
+        ("domainRules", {"name": "a", "type": "CEL", "mode": "WRITE", "onSuccess": "NONE,ERROR"}, "Multiple actions"),
+        ("domainRules", {"name": "a", "type": "CEL", "mode": "read", "onFailure": "DLQ,NONE"}, "Multiple actions"),
+        ("encodingRules", {"name": "a", "type": "CEL", "mode": "READ", "onFailure": ","}, "Multiple actions"),
+        ("migrationRules", {"name": "a", "type": "CEL", "mode": "UPGRADE", "onFailure": "a,b"}, "Multiple actions"),
     ],
 )
 def test_rules_that_no_client_could_run_are_refused(group: str, rule: dict[str, Any], message: str) -> None:
     with pytest.raises(RegistryError, match=message) as refused:
         data_contracts.check_rules(RuleSet.model_validate({group: [rule]}))
     assert refused.value.code == 42210
+
+
+@pytest.mark.parametrize(
+    ("group", "rule"),
+    [
+        ("domainRules", {"name": "x" * 256}),
+        ("domainRules", {"name": "a", "onSuccess": "NONE,ERROR"}),
+        ("domainRules", {"name": "a", "mode": "WRITEREAD", "onFailure": "DLQ,NONE"}),
+        ("domainRules", {"name": "a", "mode": "WRITE", "onSuccess": "NONE", "onFailure": "DLQ"}),
+        ("migrationRules", {"name": "a", "mode": "UPDOWN", "onFailure": "DLQ,NONE"}),
+    ],
+)
+def test_rules_of_two_directions_may_have_an_action_for_each(group: str, rule: dict[str, Any]) -> None:
+    data_contracts.check_rules(RuleSet.model_validate({group: [{"type": "CEL", **rule}]}))
 
 
 def test_the_version_in_the_metadata() -> None:

@@ -150,6 +150,7 @@ def test_a_forced_registration_skips_compatibility(world: RegistryWorld) -> None
         ('"' + "x" * 2000 + '"', {}, 42209),
         ('"string"', {"ruleSet": {"domainRules": [{"name": "1x", "type": "CEL"}]}}, 42210),
         ('"string"', {"ruleSet": {"domainRules": [{"name": "x"}]}}, 42210),
+        ('"string"', {"ruleSet": {"domainRules": [{"type": "CEL"}]}}, 42210),
         ('"string"', {"ruleSet": {"domainRules": [{"name": "x", "type": "CEL", "mode": "UPGRADE"}]}}, 42210),
         ('"string"', {"ruleSet": {"migrationRules": [{"name": "x", "type": "CEL", "mode": "READ"}]}}, 42210),
         ('"string"', {"ruleSet": {"domainRules": [{"name": "x", "type": "CEL"}] * 2}}, 42210),

@@ -103,6 +103,7 @@ def test_all_keys_are_kept(world: RegistryWorld) -> None:
         ("a\nb", {"compatibility": "NONE"}, 42208),
         ("__GLOBAL", {"compatibility": "NONE"}, 42208),
         (None, {"defaultRuleSet": {"domainRules": [{"name": ""}]}}, 42210),
+        (None, {"overrideRuleSet": {"domainRules": [{"type": "CEL"}]}}, 42210),
         (None, {"alias": "a\x00b"}, 42201),
     ],
 )
