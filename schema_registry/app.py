@@ -81,6 +81,7 @@ def application(database: Database, settings: RegistrySettings) -> Application:
         collect=collect,
         is_healthy=lambda: _answers(database),
         told_as={40901: settings.schema_incompatible_error_code},
+        missing_body_status=422,
     )
     for router in _routers(registry, database, settings):
         app.include_router(router)

@@ -1,6 +1,7 @@
 """The registry over HTTP, as any client meets it: paths, media types, errors, paging, deletes, scopes."""
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import count
 from typing import Any
@@ -145,9 +146,23 @@ def test_what_is_not_there(client: Client, method: str, path: str, status: int, 
     assert client.error(method, path) == (status, status, message)
 
 
-@pytest.mark.parametrize("body", [b"{", b"", b"[]", b'"text"', b'{"schema": 5}', b'{"schema": "x", "references": 1}'])
+@pytest.mark.parametrize("body", [b"{", b"[]", b'"text"', b'{"schema": 5}', b'{"schema": "x", "references": 1}'])
 def test_a_body_that_cannot_be_read_is_the_clients_fault(client: Client, subject: str, body: bytes) -> None:
     assert client.error("POST", f"/subjects/{subject}/versions", body)[:2] == (400, 400)
+
+
+@pytest.mark.parametrize("body", [b"", b"null"])
+def test_every_operation_that_needs_a_body_refuses_none_as_confluent_does(client: Client, body: bytes) -> None:
+    needing = [
+        (method.upper(), re.sub(r"{.+?}", "1", path))
+        for path, operations in client.get("/openapi.json")["paths"].items()
+        for method, operation in operations.items()
+        if operation.get("requestBody", {}).get("required")
+    ]
+    assert {("POST", "/subjects/1/versions"), ("PUT", "/mode"), ("POST", "/associations:batchGet")} < set(needing)
+    for method, path in needing:
+        refused = (422, 422, "The request needs a body")
+        assert client.error(method, path, body) == refused, (method, path)
 
 
 def test_nothing_at_the_root(client: Client) -> None:

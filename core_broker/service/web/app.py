@@ -36,15 +36,17 @@ def create_app(
     collect: Collect,
     is_healthy: Callable[[], bool] = lambda: True,
     told_as: Mapping[int, int] = MappingProxyType({}),
+    missing_body_status: int = 400,
 ) -> FastAPI:
     """An app that answers `/health` and `/metrics` and tells every failure as `{"error_code", "message"}`.
 
     `error_type` is the service's own error (a `ServiceError`). `is_healthy` may block: it runs on a worker thread.
-    `told_as` gives codes that clients are to see under another number.
+    `told_as` gives codes that clients are to see under another number, `missing_body_status` the status where a request
+    needs a body and has none.
     """
     app = FastAPI(title=title, description=description, redirect_slashes=False, strict_content_type=False)
     app.router.route_class = BoundedRoute
-    tell_errors(app, error_type, told_as=told_as)
+    tell_errors(app, error_type, told_as=told_as, missing_body_status=missing_body_status)
     render = renderer(collect)
 
     @app.get("/health", tags=["operation"], operation_id="getHealth", responses=_HEALTH)

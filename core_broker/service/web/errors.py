@@ -1,6 +1,6 @@
 """How failures are told: `{"error_code", "message"}`, as clients of Kafka's HTTP services expect it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -26,9 +26,16 @@ class ServiceError(Protocol):
 
 
 def tell_errors(
-    app: FastAPI, error_type: type[Exception], *, told_as: Mapping[int, int] = MappingProxyType({})
+    app: FastAPI,
+    error_type: type[Exception],
+    *,
+    told_as: Mapping[int, int] = MappingProxyType({}),
+    missing_body_status: int = 400,
 ) -> None:
-    """Let an app tell every failure in the envelope; `told_as` gives codes that are to be seen under another number."""
+    """Let an app tell every failure in the envelope; `told_as` gives codes that are to be seen under another number.
+
+    `missing_body_status` answers requests that need a body, and come with none or `null`.
+    """
 
     async def answer_service_error(_: Request, error: Exception) -> Response:
         told: ServiceError = error  # type: ignore[assignment]  # registered for error_type only, which has these three
@@ -37,9 +44,13 @@ def tell_errors(
             answer.headers["retry-after"] = str(seconds)
         return answer
 
+    async def answer_wrong_request(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return _wrong_request(error.errors(), missing_body_status)
+
     app.add_exception_handler(error_type, answer_service_error)
     app.add_exception_handler(HTTPException, _answer_http_error)
-    app.add_exception_handler(RequestValidationError, _answer_wrong_request)
+    app.add_exception_handler(RequestValidationError, answer_wrong_request)
     app.add_exception_handler(Exception, _answer_bug)
 
 
@@ -73,12 +84,12 @@ def _allowed(request: Request) -> str:
     )
 
 
-async def _answer_wrong_request(_: Request, error: Exception) -> Response:
+def _wrong_request(problems: Sequence[dict[str, Any]], missing_body_status: int) -> Response:
     """A path that cannot be meant does not exist; anything else is told with its place, value and reason."""
-    assert isinstance(error, RequestValidationError)
-    problems = error.errors()
     if any(problem["loc"][0] == "path" for problem in problems):
         return generic(404)
+    if any(problem["loc"] == ("body",) and problem["input"] is None for problem in problems):
+        return envelope(missing_body_status, missing_body_status, "The request needs a body")
     told = [_told(problem) for problem in problems[:_MAX_PROBLEMS]]
     more = [f"and {len(problems) - _MAX_PROBLEMS} more"] if len(problems) > _MAX_PROBLEMS else []
     return envelope(400, 400, "; ".join([*told, *more]))

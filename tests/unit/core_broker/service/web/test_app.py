@@ -115,7 +115,8 @@ async def test_metrics_count_requests_by_route_and_never_by_path() -> None:
         ("POST", "/things", b"{", 400, 400, "The body is not valid JSON"),
         ("POST", "/things", b'{"count": "x"}', 400, 400, "Body count 'x': Input should be a valid integer"),
         ("POST", "/things", b"{}", 400, 400, "Body count: Field required"),
-        ("POST", "/things", b"", 400, 400, "Field required"),
+        ("POST", "/things", b"", 400, 400, "The request needs a body"),
+        ("POST", "/things", b"null", 400, 400, "The request needs a body"),
         ("POST", "/bytes", b"x" * 2000, 413, 413, "request.max.bytes"),
     ],
 )
