@@ -40,7 +40,8 @@ def schema_not_found(key: int | str | None = None) -> RegistryError:
 
 def subject_soft_deleted(subject: str) -> RegistryError:
     """All versions are deleted already."""
-    return RegistryError(40404, f"Subject '{subject}' was soft deleted. Set permanent=true to delete permanently")
+    # Here and below a space is missing after the full stop, as in Confluent's messages.
+    return RegistryError(40404, f"Subject '{subject}' was soft deleted.Set permanent=true to delete permanently")
 
 
 def subject_not_soft_deleted(subject: str) -> RegistryError:
@@ -51,7 +52,7 @@ def subject_not_soft_deleted(subject: str) -> RegistryError:
 def version_soft_deleted(subject: str, version: int) -> RegistryError:
     """The version is deleted already."""
     return RegistryError(
-        40406, f"Subject '{subject}' Version {version} was soft deleted. Set permanent=true to delete permanently"
+        40406, f"Subject '{subject}' Version {version} was soft deleted.Set permanent=true to delete permanently"
     )
 
 

@@ -85,6 +85,19 @@ def test_subjects_that_cannot_be_deleted(world: RegistryWorld, subject: str, per
     assert refused.value.code == code
 
 
+def test_a_second_soft_delete_is_refused_in_the_words_of_confluent(world: RegistryWorld) -> None:
+    world.register("orders", record("a"))
+    world.registry.delete_subject("orders", permanent=False)
+    with pytest.raises(RegistryError) as refused:
+        world.registry.delete_subject("orders", permanent=False)
+    assert refused.value.message == "Subject 'orders' was soft deleted.Set permanent=true to delete permanently"
+    with pytest.raises(RegistryError) as refused:
+        world.registry.delete_version("orders", "1", permanent=False)
+    assert (
+        refused.value.message == "Subject 'orders' Version 1 was soft deleted.Set permanent=true to delete permanently"
+    )
+
+
 def test_nothing_is_deleted_in_a_read_only_registry(world: RegistryWorld) -> None:
     world.register("orders", record("a"))
     world.registry.set_mode(None, ModeBody(mode="READONLY"), force=False)
