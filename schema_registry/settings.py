@@ -63,8 +63,8 @@ class RegistrySettings(WebSettings):
     )
     """Which changes of a schema are allowed where no level was set over HTTP."""
     schema_incompatible_error_code: int = setting(INT, default=40901, check=INCOMPATIBLE_CODES)
-    """The `error_code` of incompatible schemas, beside HTTP status 409: Confluent says 40901 since its release 8, 409
-    before that, and Karapace 409."""
+    """The `error_code` of incompatible schemas, beside HTTP status 409: Confluent says 40901 since 8.0.4, 8.1.2 and
+    8.2.0, and said 409 before; Karapace says 409."""
     schema_max_bytes: int = setting(LONG, default=1024 * 1024, check=at_least(1))
     """Longest schema text that is accepted (error 42209 beyond)."""
     schema_max_depth: int = setting(INT, default=100, check=between(1, 500))
