@@ -5,6 +5,7 @@ admitted can be finished. (Were memory asked for piece by piece, requests that a
 for ever.) Memory itself is only taken for bytes that have arrived.
 """
 
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable
 from typing import Final
@@ -12,7 +13,7 @@ from typing import Final
 SMALL_BYTES: Final = 64 * 1024
 """A connection may always hold this much; only larger requests are counted."""
 
-_KEPT_BYTES_MAX: Final = 16 * 1024 * 1024
+_KEPT_BYTES_MAX: Final = 32 * 1024 * 1024
 _KEPT_MAX: Final = 64
 
 
@@ -21,7 +22,7 @@ class RequestMemory:
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
-        self._kept: list[memoryview] = []
+        self._kept: list[memoryview] = []  # the smallest first
         self._kept_bytes = 0
         self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
         self.reserved = 0
@@ -64,20 +65,28 @@ class RequestMemory:
 
         `wanted` comes from a length that a stranger sent: nothing is allocated for that.
         """
-        for index, kept in enumerate(self._kept):
-            if len(kept) >= wanted:
-                del self._kept[index]
-                self._kept_bytes -= len(kept)
-                return kept
-        return memoryview(bytearray(max(_round_up(size), SMALL_BYTES)))
+        kept = self._kept
+        index = bisect_left(kept, wanted, key=len)
+        if index == len(kept) and kept and len(kept[-1]) >= size:
+            index -= 1  # too small for all of it, but larger than what would be allocated for what has arrived
+        if index < len(kept):
+            buffer = kept.pop(index)
+            self._kept_bytes -= len(buffer)
+            return buffer
+        return memoryview(bytearray(_round_up(size)))
 
     def give(self, buffer: memoryview) -> None:
-        """Take a buffer back for the next request."""
-        if len(self._kept) < _KEPT_MAX and self._kept_bytes + len(buffer) <= _KEPT_BYTES_MAX:
-            self._kept.append(buffer)
-            self._kept_bytes += len(buffer)
+        """Take a buffer back for the next request; the smallest make room for it.
+
+        A request that grows leaves its smaller buffers here. If those could fill the pool, every large request would
+        have to allocate, and the kernel to clear, its memory anew.
+        """
+        insort(self._kept, buffer, key=len)
+        self._kept_bytes += len(buffer)
+        while len(self._kept) > _KEPT_MAX or self._kept_bytes > _KEPT_BYTES_MAX:
+            self._kept_bytes -= len(self._kept.pop(0))
 
 
 def _round_up(size: int) -> int:
-    """The next power of two, so that buffers fit the next request too."""
-    return 1 << (size - 1).bit_length()
+    """A multiple of SMALL_BYTES, so that buffers fit the next request too."""
+    return -(-size // SMALL_BYTES) * SMALL_BYTES
