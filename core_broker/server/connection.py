@@ -29,13 +29,14 @@ from core_broker.protocol.primitives import DecodeError
 from core_broker.server.client import Client
 from core_broker.server.dispatch import UnknownRequest, dispatch
 from core_broker.server.memory import SMALL_BYTES, RequestMemory
+from core_broker.server.turns import Turns
 
 log = logging.getLogger(__name__)
 request_log = logging.getLogger("core_broker.requests")
 
 _unpack_size = struct.Struct(">i").unpack_from
 _SENDFILE_BYTES_MAX: Final = 1 << 20
-_BYTES_PER_TURN_MAX: Final = 8 << 20
+_BYTES_PER_TURN_MAX: Final = 1 << 20
 """After this much output a connection lets the others have a turn."""
 _ANSWERS_QUEUED_MAX: Final = 64
 """Answers to requests that came together are sent together, up to this many."""
@@ -48,6 +49,7 @@ class ConnectionOwner(Protocol):
     loop: asyncio.AbstractEventLoop
     services: Services
     memory: RequestMemory
+    turns: Turns
     receive_view: memoryview
     request_bytes_max: int
     logs_requests: bool
@@ -138,6 +140,11 @@ class Connection:
         if self._pending is not None or self._blocked:
             self._mute_while_busy()
             return
+        if self.reserved:
+            # A large request: it is read when it is our turn, again and again until the socket is empty.
+            self._mute()
+            self._owner.turns.add(self._read_large)
+            return
         try:
             if self._inbox is None:
                 self._read_into_shared()
@@ -161,9 +168,31 @@ class Connection:
             self._keep(view[consumed:count])
         self._flush()
 
+    def _read_large(self) -> None:
+        """Read some of a large request, and answer it once it is whole."""
+        inbox = self._inbox
+        if inbox is None:
+            return  # closed since the turn was asked for
+        try:
+            self._read_into_inbox(inbox)
+        except (BlockingIOError, InterruptedError):
+            self._unmute()
+            return
+        except OSError as error:
+            self._lost(error)
+            return
+        if self._closed or self._is_busy:
+            return
+        if self.reserved:
+            self._owner.turns.add(self._read_large)
+        else:
+            self._unmute()
+
     def _read_into_inbox(self, inbox: memoryview) -> None:
         """Go on with a request that did not arrive at once."""
-        count = self._socket.recv_into(inbox[self._filled :])
+        # A buffer can be many times larger than its request; more than this would be several turns' worth of work.
+        end = max(self.reserved, self._filled + SMALL_BYTES)
+        count = self._socket.recv_into(inbox[self._filled : end])
         if count == 0:
             self.close()
             return

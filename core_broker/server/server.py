@@ -13,6 +13,7 @@ from core_broker.server.client import Client
 from core_broker.server.connection import Connection
 from core_broker.server.listener import BoundListener
 from core_broker.server.memory import RequestMemory
+from core_broker.server.turns import Turns
 from core_broker.settings import BrokerSettings, Listener
 
 log = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ class Server:
         self.receive_view = memoryview(bytearray(_RECEIVE_BYTES))
         limit = settings.queued_max_request_bytes
         self.memory = RequestMemory(limit if limit > 0 else _UNLIMITED)
+        self.turns = Turns(self.loop)
         self.request_bytes_max = settings.socket_request_max_bytes
         self.logs_requests = settings.request_log_enable
         self.tick = 0

@@ -24,7 +24,9 @@ def _broker(directory: Path, sizes: Sizes) -> Iterator[Row]:
     with BrokerProcess(directory / "main", settings=AS_DELIVERED) as broker:
         pin(broker.pid)
         yield from throughput.big_requests(broker, sizes)
+        yield from throughput.large_requests_on_several_connections(broker, sizes)
         yield from requests.small_requests(broker, sizes)
+        yield from requests.beside_bulk(broker, sizes)
         yield from throughput.library(broker, sizes)
         yield from scale.long_log(broker, sizes)
         yield from scale.idle_connections(broker, sizes)

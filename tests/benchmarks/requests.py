@@ -1,18 +1,24 @@
 """What a small request costs the broker, and how long a record takes from one client to the other."""
 
+import multiprocessing
+import os
 import struct
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.sharedctypes import Synchronized
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tests.benchmarks.measure import Row, Sizes, Stopwatch, best_of_three, percentile
+from tests.benchmarks.measure import MB, Row, Sizes, Stopwatch, best_of_three, percentile
 from tests.benchmarks.raw_client import RawClient, fetch_request, produce_request
-from tests.benchmarks.throughput import end_offset
+from tests.benchmarks.throughput import LARGE_RECORDS, RECORD_BYTES, end_offset
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 
 _STAMP = struct.Struct(">d")
+BULK_PRODUCERS = (1, 4)
 
 
 def small_requests(broker: BrokerProcess, sizes: Sizes, *, topic: str = "bench-small") -> list[Row]:
@@ -41,6 +47,62 @@ def _small(
     result = f"{cost:.1f} µs of broker CPU, {count / watch.seconds / 1000:.1f} k requests/s"
     how = f"raw socket, 1 connection, {in_flight} in flight, best of 3; {watch.note()}"
     return Row(what=what, result=result, aim=aim, how=how)
+
+
+def beside_bulk(broker: BrokerProcess, sizes: Sizes) -> list[Row]:
+    """How long a small request takes while other clients produce as much as they can."""
+    create_topic(broker, "bench-beside")
+    create_topic(broker, "bench-bulk", partitions=max(BULK_PRODUCERS))
+    request = produce_request("bench-beside", 0, records=1, record_bytes=100)
+    rows = []
+    for producers in (0, *BULK_PRODUCERS):
+        waits: list[float] = []
+        os.sync()  # a disk that cannot keep up with earlier writes would be measured instead
+        with _bulk_producers(broker, producers) as received, RawClient(broker.bootstrap) as client:
+            client.repeat(request, 20, in_flight=1)
+            before, started = received(), time.perf_counter()
+            for _ in range(sizes.latency_messages // 4):
+                begun = time.perf_counter()
+                client.repeat(request, 1, in_flight=1)
+                waits.append(time.perf_counter() - begun)
+                time.sleep(0.002)
+            rate = (received() - before) * LARGE_RECORDS * RECORD_BYTES / (time.perf_counter() - started) / MB
+        p50, p99 = (percentile(waits, share) * 1000 for share in (0.5, 0.99))
+        what = f"small produce beside {producers} bulk producers" if producers else "small produce, alone"
+        result = f"p50 {p50:.2f} ms, p99 {p99:.2f} ms" + (f"; bulk {rate:,.0f} MB/s" if producers else "")
+        how = f"raw sockets, 1 record of 100 B every 2 ms, n={len(waits)}; bulk: 900 KB requests, 2 in flight each"
+        rows.append(Row(what=what, result=result, how=how))
+    return rows
+
+
+@contextmanager
+def _bulk_producers(broker: BrokerProcess, count: int) -> Iterator[Callable[[], int]]:
+    """Processes that produce large requests until the block ends; gives how many have been answered so far."""
+    context = multiprocessing.get_context("spawn")
+    answered = [context.Value("L", 0, lock=False) for _ in range(count)]
+    processes = [
+        context.Process(target=_produce_bulk, args=(broker.bootstrap, partition, counter, os.getpid()))
+        for partition, counter in enumerate(answered)
+    ]
+    for process in processes:
+        process.start()
+    deadline = time.monotonic() + 60
+    while any(counter.value < 5 for counter in answered) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    try:
+        yield lambda: sum(counter.value for counter in answered)
+    finally:
+        for process in processes:
+            process.kill()
+            process.join(30)
+
+
+def _produce_bulk(bootstrap: str, partition: int, answered: "Synchronized[int]", parent: int) -> None:
+    request = produce_request("bench-bulk", partition, records=LARGE_RECORDS, record_bytes=RECORD_BYTES)
+    with RawClient(bootstrap) as client:
+        while os.getppid() == parent:
+            client.repeat(request, 4, in_flight=2)
+            answered.value += 4
 
 
 def latency(broker: BrokerProcess, sizes: Sizes) -> list[Row]:

@@ -1,5 +1,9 @@
 """Streams of records: through a client library, and through requests of about a megabyte."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
@@ -12,6 +16,9 @@ RECORDS_PER_MEGABYTE = 1_000
 RECORD_BYTES = 1_000
 BATCH_BYTES = RECORDS_PER_MEGABYTE * (RECORD_BYTES + 8)
 PARTITIONS = 6
+LARGE_RECORDS = 900
+"""Records of a request as producers send them: a little less than their usual limit of a megabyte."""
+CONNECTIONS = (1, 4, 16)
 
 
 def end_offset(broker: BrokerProcess, topic: str, partition: int = 0) -> int:
@@ -43,6 +50,33 @@ def big_requests(broker: BrokerProcess, sizes: Sizes) -> list[Row]:
         _stream_row("produce, ~1 MB requests", written, produced, "≤ 0.8 CPU-s/GB", f"{how}, acks=1"),
         _stream_row("fetch, ~1 MB answers", received, fetched, "≤ 0.5 CPU-s/GB", how),
     ]
+
+
+def large_requests_on_several_connections(broker: BrokerProcess, sizes: Sizes) -> list[Row]:
+    """Produce requests of 900 KB from several clients at once, each to a partition of its own."""
+    topic = "bench-connections"
+    create_topic(broker, topic, partitions=max(CONNECTIONS))
+    requests = [
+        produce_request(topic, partition, records=LARGE_RECORDS, record_bytes=RECORD_BYTES)
+        for partition in range(max(CONNECTIONS))
+    ]
+    rows = []
+    for connections in CONNECTIONS:
+        count = max(2, sizes.stream_bytes // len(requests[0]) // connections)
+        with ExitStack() as stack:
+            clients = [stack.enter_context(RawClient(broker.bootstrap)) for _ in range(connections)]
+            watch = best_of_three(broker.pid, partial(_send_all, list(zip(clients, requests, strict=False)), count))
+        written = connections * count * len(requests[0])
+        how = f"raw sockets, {connections} connections, 2 in flight each, best of 3, acks=1"
+        rows.append(_stream_row(f"produce, 900 KB requests, {connections} connections", written, watch, "", how))
+    return rows
+
+
+def _send_all(pairs: list[tuple[RawClient, bytes]], count: int) -> None:
+    """Let each client send its request `count` times, all at once."""
+    with ThreadPoolExecutor(len(pairs)) as pool:
+        for sent in [pool.submit(client.repeat, request, count, in_flight=2) for client, request in pairs]:
+            sent.result()
 
 
 def _stream_row(what: str, size: int, watch: Stopwatch, aim: str, how: str) -> Row:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from core_broker.protocol.messages.api_versions import ApiVersionsRequest
 from core_broker.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from core_broker.server.server import Server
 from core_broker.service.clock import ManualClock
@@ -157,6 +158,50 @@ async def test_a_connection_that_ends_in_the_middle_gives_its_reservation_back(t
     await until(lambda: tight.memory.reserved > 0)
     writer.close()
     await until(lambda: tight.memory.reserved == 0)
+
+
+async def test_a_small_request_waits_for_one_large_one_at_most(
+    world: HandlerWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server(SETTINGS.replace(request_log_enable=True), world.services.metrics)
+    await server.bind()
+    server.start(world.services)
+    request = large_request(300_000)
+    bulk = [await connect(server) for _ in range(4)]
+    small, small_writer = await connect(server)
+    for _, writer in bulk:
+        writer.write(request[:-30_000])
+    await until(lambda: server.memory.reserved >= 4 * 300_000)
+    await until(lambda: not any(writer.transport.get_write_buffer_size() for _, writer in bulk))
+    for _ in range(100):  # rounds of the loop: the server reads what has arrived
+        await asyncio.sleep(0)
+    with caplog.at_level("INFO", logger="core_broker.requests"):
+        # The loop gets no chance to run in between: all of it is there when it looks next, the small one last.
+        for _, writer in bulk:
+            writer.write(request[-30_000:])
+        small_writer.write(frame(ApiVersionsRequest(), 0))
+        assert await is_answered(small)
+        assert all(await asyncio.gather(*(is_answered(reader) for reader, _ in bulk)))
+    answered = [record.__dict__["api"] for record in caplog.records if record.name == "core_broker.requests"]
+    assert sorted(answered) == ["ApiVersions", "Produce", "Produce", "Produce", "Produce"]
+    assert answered.index("ApiVersions") <= 1
+    for _, writer in (*bulk, (small, small_writer)):
+        writer.close()
+    server.close()
+
+
+async def test_large_requests_that_come_in_pieces_are_all_answered(server: Server) -> None:
+    request = large_request(300_000) * 3
+    connections = [await connect(server) for _ in range(3)]
+    for start in range(0, len(request), 70_001):
+        for _, writer in connections:
+            writer.write(request[start : start + 70_001])
+            await asyncio.sleep(0)
+    for _ in range(3):
+        assert all(await asyncio.gather(*(is_answered(reader) for reader, _ in connections)))
+    assert server.memory.reserved == 0
+    for _, writer in connections:
+        writer.close()
 
 
 async def test_closed_connections_are_forgotten(world: HandlerWorld, server: Server) -> None:
