@@ -1,9 +1,20 @@
-"""Errors of the broker: the wire codes that clients act on, and the exception that carries one.
+"""Errors of the broker: the wire codes that clients act on, and the exceptions that carry one.
 
 BrokerError(code)   whoever raises it has decided what the client shall be told; dispatch writes it into the answer.
+└── RecordsRefused  single records are at fault, and the answer to the producer names them
 """
 
+from collections.abc import Mapping
 from enum import IntEnum, unique
+from typing import Final
+
+RECORD_ERRORS_MAX: Final = 10_000
+"""Bad records of a batch that are named; Kafka names all, which lets a small compressed batch ask for a huge answer.
+
+The records after them are not judged. Producers tell their owners that such records were in the company of bad ones,
+which is true, and hear more about them when they are sent again.
+"""
+_RECORDS_IN_MESSAGE_MAX: Final = 3
 
 
 @unique
@@ -200,3 +211,16 @@ class BrokerError(Exception):
 
     def __str__(self) -> str:
         return f"{self.code.name}: {self.message}"
+
+
+class RecordsRefused(BrokerError):
+    """A batch that is refused because of some of its records (KIP-467)."""
+
+    def __init__(self, code: ErrorCode, bad: Mapping[int, str]) -> None:
+        self.records = sorted(bad.items())[:RECORD_ERRORS_MAX]
+        """Index within the batch, and what is wrong with the record."""
+        named = "; ".join(f"record {index}: {reason}" for index, reason in self.records[:_RECORDS_IN_MESSAGE_MAX])
+        count = len(self.records) - _RECORDS_IN_MESSAGE_MAX
+        at_least = "at least " if len(self.records) == RECORD_ERRORS_MAX else ""
+        others = f" (and {at_least}{count} more)" if count > 0 else ""
+        super().__init__(code, f"{named}{others}; nothing of the batch was kept")

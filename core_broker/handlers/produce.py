@@ -17,7 +17,7 @@ import msgspec
 
 from core_broker.cluster.coordinators import INTERNAL_TOPICS
 from core_broker.cluster.partition import Partition
-from core_broker.errors import BrokerError, ErrorCode
+from core_broker.errors import RECORD_ERRORS_MAX, BrokerError, ErrorCode, RecordsRefused
 from core_broker.handlers.context import RequestContext
 from core_broker.handlers.produce_wire import (
     TOPIC_IDS_SINCE,
@@ -31,7 +31,7 @@ from core_broker.handlers.produce_wire import (
 )
 from core_broker.log.producer_state import VerificationGuard
 from core_broker.protocol.records import HEADER_BYTES, CorruptBatch, parse_header
-from core_broker.schema_guard.guard import Inspection, RecordsRefused
+from core_broker.schema_guard.guard import Inspection
 
 _ACKS_ALL: Final = -1
 _ACKS_NONE: Final = 0
@@ -105,6 +105,7 @@ def _append_all(
     call: ProduceCall, context: RequestContext, pending: list[_Pending], refusals: Refusals | None
 ) -> list[TopicResult]:
     results = []
+    record_errors_left = RECORD_ERRORS_MAX
     for topic in call.topics:
         name = topic.name
         if context.api_version >= TOPIC_IDS_SINCE:
@@ -117,8 +118,12 @@ def _append_all(
                 answers.append(_append(name, part.index, part.records, call, context, pending))
             except BrokerError as error:
                 context.services.metrics.topic_failed_produce(name)
-                single = error.records if isinstance(error, RecordsRefused) else ()
-                answers.append(PartitionResult(part.index, error.code, message=error.message, record_errors=single))
+                result = PartitionResult(part.index, error.code, message=error.message)
+                if isinstance(error, RecordsRefused):
+                    # At least one is named: without any, clients take all records of the batch for bad.
+                    result.record_errors = error.records[: max(record_errors_left, 1)]
+                    record_errors_left -= len(result.record_errors)
+                answers.append(result)
         results.append(TopicResult(topic.key, answers))
     return results
 
@@ -272,8 +277,8 @@ def _refusals(inspections: Inspections, context: RequestContext) -> Refusals:
     refusals: Refusals = {}
     for (topic, index), inspection in inspections:
         refusal = inspection.refusal
-        if isinstance(refusal, RecordsRefused):
-            context.services.metrics.topic_unregistered_records(topic, len(refusal.records))
+        if inspection.bad:
+            context.services.metrics.topic_unregistered_records(topic, len(inspection.bad))
         if refusal is not None:
             refusals.setdefault((topic, index), refusal)
     return refusals

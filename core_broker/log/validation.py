@@ -2,7 +2,8 @@
 
 The checks read only the header, so their cost does not depend on how many records a batch holds. Records are opened
 where a topic's settings ask for it: keys on a compacted topic, a limit on how old a timestamp may be. A batch whose
-header is sound but whose records are garbage can therefore get in; whoever opens it later must expect that.
+header is sound but whose records are garbage can therefore get in; whoever opens it later must expect that. A batch is
+kept as a whole or not at all, but where single records are at fault the refusal names them (KIP-467).
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +11,7 @@ from typing import Final, TypeAlias
 
 from crc32c import crc32c
 
-from core_broker.errors import BrokerError, ErrorCode
+from core_broker.errors import RECORD_ERRORS_MAX, BrokerError, ErrorCode, RecordsRefused
 from core_broker.log.producer_state import Origin
 from core_broker.protocol.compression import Codec
 from core_broker.protocol.records import (
@@ -122,7 +123,7 @@ class AppendRules:
         if origin is Origin.CLIENT:
             _check_client(header)
         if header.max_timestamp > self._latest_timestamp or header.max_timestamp < NO_TIMESTAMP:
-            self._check_timestamp(header.max_timestamp)
+            self._check_latest_timestamp(view, header)
 
     def _refuse_size(self, size: int) -> None:
         if size > self._max_message_bytes:
@@ -134,17 +135,23 @@ class AppendRules:
             ErrorCode.RECORD_LIST_TOO_LARGE, f"batch has {size} bytes; segment.bytes allows {self._segment_bytes}"
         )
 
-    def _check_timestamp(self, timestamp: int) -> None:
+    def _check_latest_timestamp(self, view: memoryview, header: BatchHeader) -> None:
         """The slow path: how late a timestamp may be moves with the clock, and only forward."""
         if self._stamps_append_time:
             return
         self._latest_timestamp = min(self._clock.now_ms() + self._after_max_ms, NO_LIMIT)
-        if not NO_TIMESTAMP <= timestamp <= self._latest_timestamp:
-            raise BrokerError(
-                ErrorCode.INVALID_TIMESTAMP,
-                f"timestamp {timestamp} is later than {self._latest_timestamp}, "
-                f"which message.timestamp.after.max.ms={self._after_max_ms} allows",
-            )
+        if NO_TIMESTAMP <= header.max_timestamp <= self._latest_timestamp:
+            return
+        if header.record_count <= OPENED_RECORDS_MAX:
+            self._check_records(view, header, latest=self._latest_timestamp)
+        # None of the records is at fault, or there are too many to look at.
+        raise BrokerError(ErrorCode.INVALID_TIMESTAMP, self._too_late(header.max_timestamp, self._latest_timestamp))
+
+    def _too_late(self, timestamp: int, latest: int) -> str:
+        return (
+            f"timestamp {timestamp} is later than {latest}, "
+            f"which message.timestamp.after.max.ms={self._after_max_ms} allows"
+        )
 
     def open_records(self, view: memoryview) -> Iterator[Record]:
         """The records of a producer's batches, whose headers are checked as for an append; raises BrokerError."""
@@ -163,21 +170,35 @@ class AppendRules:
         except CorruptBatch as error:
             raise BrokerError(ErrorCode.INVALID_RECORD, f"records cannot be read: {error}") from error
 
-    def _check_records(self, view: memoryview, header: BatchHeader) -> None:
+    def _check_records(self, view: memoryview, header: BatchHeader, *, latest: int = NO_LIMIT) -> None:
+        """Look at each record; raises RecordsRefused with all that are bad."""
         if header.attributes & CONTROL_BIT:
             return
+        needs_keys = self._needs_keys
         earliest = NO_TIMESTAMP
         if not self._stamps_append_time and self._before_max_ms < NO_LIMIT:
             earliest = self._clock.now_ms() - self._before_max_ms
-        for record in self._open(view, header):
-            if self._needs_keys and record.key is None:
-                raise BrokerError(ErrorCode.INVALID_RECORD, "a record of a compacted topic must have a key")
-            if NO_TIMESTAMP != record.timestamp < earliest:
-                raise BrokerError(
-                    ErrorCode.INVALID_TIMESTAMP,
-                    f"timestamp {record.timestamp} is earlier than {earliest}, "
-                    f"which message.timestamp.before.max.ms={self._before_max_ms} allows",
+        code = ErrorCode.INVALID_RECORD
+        bad: dict[int, str] = {}
+        for index, record in enumerate(self._open(view, header)):
+            timestamp = record.timestamp
+            if needs_keys and record.key is None:
+                bad[index] = "a record of a compacted topic must have a key"
+            elif NO_TIMESTAMP != timestamp < earliest:
+                code = ErrorCode.INVALID_TIMESTAMP
+                bad[index] = (
+                    f"timestamp {timestamp} is earlier than {earliest}, "
+                    f"which message.timestamp.before.max.ms={self._before_max_ms} allows"
                 )
+            elif timestamp > latest:
+                code = ErrorCode.INVALID_TIMESTAMP
+                bad[index] = self._too_late(timestamp, latest)
+            else:
+                continue
+            if len(bad) == RECORD_ERRORS_MAX:
+                break
+        if bad:
+            raise RecordsRefused(code, bad)
 
     def _recompress(self, view: memoryview, headers: list[BatchHeader]) -> tuple[memoryview, list[BatchHeader]]:
         """Bring all batches to the topic's own compression.type."""

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from core_broker.errors import BrokerError, ErrorCode
+from core_broker.errors import RECORD_ERRORS_MAX, BrokerError, ErrorCode, RecordsRefused
 from core_broker.metrics import BrokerMetrics
 from core_broker.protocol.records import Record
 from core_broker.schema_guard.framing import ID_END, BadFraming, Headers, Side, guid_text, read_framing
@@ -24,24 +24,11 @@ from core_broker.settings.schema_guard import RECORD_NAME, TOPIC_NAME
 
 _QUESTIONS_PER_ROUND: Final = 32
 """Asked at a time; and a batch of a million invented ids is refused after so many of them."""
-_REPORTED_MAX: Final = 1000
-"""Bad records after which the rest of a batch is not looked at."""
 _SCHEMAS_MAX: Final = 1000
 """Schemas that the records of one batch may name: batches that people send name one or a few."""
 _SUBJECT_LENGTH_MAX: Final = 1000
 
 Question: TypeAlias = Callable[[], asyncio.Task[None]]
-
-
-class RecordsRefused(BrokerError):
-    """Records that name no registered schema: index within the batch, and what is wrong."""
-
-    def __init__(self, bad: dict[int, str]) -> None:
-        self.records = sorted(bad.items())[:_REPORTED_MAX]
-        first, reason = self.records[0]
-        count = len(self.records) - 1
-        others = f" (and {'at least ' * (count + 1 == _REPORTED_MAX)}{count} more)" if count else ""
-        super().__init__(ErrorCode.INVALID_RECORD, f"record {first}: {reason}{others}; nothing of the batch was kept")
 
 
 class _Claim(msgspec.Struct):
@@ -68,7 +55,7 @@ class Inspection(msgspec.Struct):
     @property
     def refusal(self) -> BrokerError | None:
         """What the producer is told; None when the batch may be appended."""
-        return RecordsRefused(self.bad) if self.bad else self.failure
+        return RecordsRefused(ErrorCode.INVALID_RECORD, self.bad) if self.bad else self.failure
 
 
 class SchemaGuard:
@@ -221,7 +208,7 @@ def _gather(inspection: Inspection, sides: list[tuple[Side, str]], records: Iter
                 part.add(index, data, record.headers)
             except BadFraming as error:
                 inspection.bad[index] = str(error)
-        if len(inspection.bad) >= _REPORTED_MAX:
+        if len(inspection.bad) >= RECORD_ERRORS_MAX:
             break
     inspection.claims = [claim for part in gathered for claim in part.by_schema.values()]
 

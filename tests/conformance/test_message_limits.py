@@ -1,11 +1,12 @@
 """Records that are too large, too old, too new, or stamped by the broker."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import MessageSizeTooLargeError
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.cimpl import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME
 from kafka import KafkaProducer
 from kafka.errors import KafkaError as PureKafkaError
@@ -63,6 +64,49 @@ def test_a_message_that_is_too_large_is_refused_to_kafka_python(broker: BrokerPr
             producer.send(name, BIG).get(timeout=TIMEOUT_S)
     finally:
         producer.close(timeout=TIMEOUT_S)
+
+
+def outcomes(broker: BrokerProcess, topic: str, records: list[Sent], codec: str) -> list[int | None]:
+    """Send records in one batch and return the error code of each."""
+    codes: list[int | None] = [None] * len(records)
+
+    def noting(number: int) -> Callable[[KafkaError | None, Message], None]:
+        def note(error: KafkaError | None, _: Message) -> None:
+            codes[number] = None if error is None else error.code()
+
+        return note
+
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5_000, "compression.type": codec})
+    for number, record in enumerate(records):
+        timestamp_ms = record.timestamp_ms or 0
+        producer.produce(
+            topic, record.value, record.key, partition=0, timestamp=timestamp_ms, on_delivery=noting(number)
+        )
+    assert producer.flush(TIMEOUT_S) == 0
+    return codes
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_confluent_tells_records_without_a_key_from_the_others_of_their_batch(
+    broker: BrokerProcess, name: str, codec: str
+) -> None:
+    create_topic(broker, name, configs={"cleanup.policy": "compact"})
+    records = [Sent(key=key, value=b"v") for key in (b"a", None, b"b", None)]
+    bad, other = KafkaError.INVALID_RECORD, KafkaError._INVALID_DIFFERENT_RECORD
+    assert outcomes(broker, name, records, codec) == [other, bad, other, bad]
+    assert outcomes(broker, name, [records[0], records[2]], codec) == [None, None]
+
+
+@pytest.mark.parametrize("distance_ms", [-100_000, 100_000])
+def test_confluent_tells_records_of_another_time_from_the_others_of_their_batch(
+    broker: BrokerProcess, name: str, distance_ms: int
+) -> None:
+    limits = {"message.timestamp.before.max.ms": "60000", "message.timestamp.after.max.ms": "60000"}
+    create_topic(broker, name, configs=limits)
+    now_ms = SystemClock().now_ms()
+    records = [Sent(value=b"v", timestamp_ms=now_ms + distance) for distance in (0, distance_ms, 0, distance_ms)]
+    bad, other = KafkaError.INVALID_RECORD, KafkaError._INVALID_DIFFERENT_RECORD
+    assert outcomes(broker, name, records, "none") == [other, bad, other, bad]
 
 
 def test_what_counts_is_the_compressed_size(broker: BrokerProcess, name: str) -> None:

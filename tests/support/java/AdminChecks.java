@@ -1,12 +1,14 @@
 import java.time.Duration;
 import java.util.*;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import org.apache.kafka.clients.admin.*;
 import org.apache.kafka.clients.consumer.*;
 import org.apache.kafka.clients.producer.*;
 import org.apache.kafka.common.*;
 import org.apache.kafka.common.errors.*;
 
-/** What the admin client learned between 3.0 and 3.9. */
+/** What the admin client learned between 3.0 and 3.9, and the producer: which records of a batch are at fault. */
 public final class AdminChecks {
 
     public static void topicsAreDescribedAndDeletedByNameAndId() throws Exception {
@@ -151,5 +153,25 @@ public final class AdminChecks {
             producer.commitTransaction();
             Judge.same(4L, consumer.committed(Set.of(partition)).get(partition).offset());
         }
+    }
+
+    public static void onlyTheRecordsWithoutAKeyAreNamedAsInvalid() throws Exception {
+        String topic = Judge.topic(1, Map.of("cleanup.policy", "compact"));
+        List<Future<RecordMetadata>> sent = new ArrayList<>();
+        try (KafkaProducer<String, String> producer = Judge.producer("linger.ms", 5_000)) {
+            for (String key : Arrays.asList("a", null, "b", null)) sent.add(producer.send(new ProducerRecord<>(topic, 0, key, "v")));
+            producer.flush();
+        }
+        for (int at = 0; at < 4; at++) {
+            Throwable failure = null;
+            try {
+                sent.get(at).get();
+            } catch (ExecutionException problem) {
+                failure = problem.getCause();
+            }
+            Judge.same(at % 2 == 1, failure instanceof InvalidRecordException);
+            Judge.that(failure.getMessage().contains(at % 2 == 1 ? "key" : "part of a batch"), failure.getMessage());
+        }
+        Judge.same(0, Judge.values(topic, 1, "read_uncommitted").size());
     }
 }

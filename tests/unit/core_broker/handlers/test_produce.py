@@ -2,8 +2,9 @@
 
 import pytest
 
-from core_broker.errors import ErrorCode
+from core_broker.errors import RECORD_ERRORS_MAX, ErrorCode
 from core_broker.handlers.produce import AcksNoneFailed
+from core_broker.protocol.compression import Codec
 from core_broker.protocol.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -142,6 +143,30 @@ async def test_a_gap_in_the_sequence_is_refused(world: HandlerWorld) -> None:
     await produce(world, request(("orders", 0, batch(b"a", sequence=0, producer_id=7))))
     (result,) = await produce(world, request(("orders", 0, batch(b"c", sequence=2, producer_id=7))))
     assert result.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+@pytest.mark.parametrize("version", range(3, 13))
+async def test_the_records_without_a_key_are_named_from_version_8_on(world: HandlerWorld, version: int) -> None:
+    await world.create("orders", cleanup_policy="compact")
+    records = [Record(timestamp=NOW_MS, key=key, value=b"v") for key in (b"k", None, b"k", None)]
+    (result,) = await produce(world, request(("orders", 0, bytes(build_batch(records)))), version)
+    assert (result.error_code, result.base_offset) == (ErrorCode.INVALID_RECORD, -1)
+    errors = [(error.batch_index, error.batch_index_error_message) for error in result.record_errors]
+    if version < 8:
+        assert (errors, result.error_message) == ([], None)
+    else:
+        reason = "a record of a compacted topic must have a key"
+        assert errors == [(1, reason), (3, reason)]
+        assert result.error_message == f"record 1: {reason}; record 3: {reason}; nothing of the batch was kept"
+    assert world.partition("orders").log.end_offset == 0
+
+
+async def test_an_answer_names_a_limited_number_of_records_but_one_of_each_batch(world: HandlerWorld) -> None:
+    await world.create("orders", cleanup_policy="compact")
+    keyless = [Record(timestamp=NOW_MS)] * (RECORD_ERRORS_MAX - 1)
+    many = bytes(build_batch(keyless, codec=Codec.ZSTD))
+    results = await produce(world, request(*[("orders", 0, many)] * 4))
+    assert [len(result.record_errors) for result in results] == [RECORD_ERRORS_MAX - 1, 1, 1, 1]
 
 
 async def test_a_transactional_batch_needs_a_transactional_id(world: HandlerWorld) -> None:

@@ -156,6 +156,18 @@ async def test_damaged_batches_are_told_from_bad_records(world: HandlerWorld, re
     assert result.record_errors == []
 
 
+async def test_late_timestamps_of_a_guarded_topic_are_named_and_not_counted_as_unregistered(
+    world: HandlerWorld, registry: FakeRegistry
+) -> None:
+    good = framed(registry.register("orders-value").id)
+    await guard(world, "orders")
+    records = [Record(timestamp=NOW_MS, value=good), Record(timestamp=NOW_MS + 10**9, value=good)]
+    (result,) = await produce(world, request(("orders", 0, bytes(build_batch(records)))))
+    assert result.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in result.record_errors] == [1]
+    assert world.services.metrics.topic("orders").unregistered_records == 0
+
+
 async def test_a_batch_that_unfolds_to_more_than_is_allowed_is_refused_as_a_whole(
     world: HandlerWorld, registry: FakeRegistry
 ) -> None:

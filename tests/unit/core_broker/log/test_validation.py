@@ -3,7 +3,7 @@ import zlib
 
 import pytest
 
-from core_broker.errors import BrokerError, ErrorCode
+from core_broker.errors import RECORD_ERRORS_MAX, BrokerError, ErrorCode, RecordsRefused
 from core_broker.log.producer_state import Origin
 from core_broker.log.validation import AppendRules
 from core_broker.protocol.compression import Codec
@@ -35,6 +35,12 @@ def refusal(buffer: bytearray, origin: Origin = Origin.CLIENT, **changes: object
     with pytest.raises(BrokerError) as caught:
         rules(**changes).admit(memoryview(buffer), origin)
     return caught.value.code
+
+
+def refused_records(buffer: bytearray, **changes: object) -> tuple[ErrorCode, dict[int, str]]:
+    with pytest.raises(RecordsRefused) as caught:
+        rules(**changes).admit(memoryview(buffer), Origin.CLIENT)
+    return caught.value.code, dict(caught.value.records)
 
 
 def patched(buffer: bytearray, layout: str, position: int, value: int) -> bytearray:
@@ -178,6 +184,59 @@ def test_records_of_a_compacted_topic_need_keys(codec: Codec) -> None:
     keyless = build_batch([Record(timestamp=NOW, key=b"k"), Record(timestamp=NOW)], codec=codec)
     assert refusal(keyless, cleanup_policy=frozenset({"compact"})) is ErrorCode.INVALID_RECORD
     rules().admit(memoryview(keyless), Origin.CLIENT)
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_all_records_without_a_key_are_named(codec: Codec) -> None:
+    keys = [None, b"k", None, b"", None]
+    buffer = build_batch([Record(timestamp=NOW, key=key) for key in keys], codec=codec)
+    code, bad = refused_records(buffer, cleanup_policy=frozenset({"compact"}))
+    assert code is ErrorCode.INVALID_RECORD
+    assert bad == dict.fromkeys((0, 2, 4), "a record of a compacted topic must have a key")
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+def test_all_records_that_are_too_late_or_too_early_are_named(codec: Codec) -> None:
+    times = [NOW, NOW + 2001, NOW - 1001, NOW + 2000, NOW - 1000, NOW + 9000, -1]
+    buffer = build_batch([Record(timestamp=time) for time in times], codec=codec)
+    code, bad = refused_records(buffer, message_timestamp_before_max_ms=1000, message_timestamp_after_max_ms=2000)
+    assert code is ErrorCode.INVALID_TIMESTAMP
+    assert {index: message.split(",")[0] for index, message in bad.items()} == {
+        1: f"timestamp {NOW + 2001} is later than {NOW + 2000}",
+        2: f"timestamp {NOW - 1001} is earlier than {NOW - 1000}",
+        5: f"timestamp {NOW + 9000} is later than {NOW + 2000}",
+    }
+
+
+def test_records_that_are_too_late_are_named_where_records_need_not_be_opened() -> None:
+    buffer = build_batch([Record(timestamp=NOW), Record(timestamp=NOW + 3_600_001)])
+    code, bad = refused_records(buffer)
+    assert (code, list(bad)) == (ErrorCode.INVALID_TIMESTAMP, [1])
+
+
+def test_a_bad_timestamp_decides_the_code_when_keys_are_missing_too() -> None:
+    records = [Record(timestamp=NOW), Record(timestamp=NOW + 3_600_001, key=b"k"), Record(timestamp=NOW, key=b"k")]
+    code, bad = refused_records(build_batch(records), cleanup_policy=frozenset({"compact"}))
+    assert (code, list(bad)) == (ErrorCode.INVALID_TIMESTAMP, [0, 1])
+
+
+def test_a_header_that_alone_claims_a_late_timestamp_refuses_the_batch_as_a_whole() -> None:
+    with pytest.raises(BrokerError) as caught:
+        rules().admit(memoryview(patched(batch(), ">q", 35, NOW + 3_600_001)), Origin.CLIENT)
+    assert caught.value.code is ErrorCode.INVALID_TIMESTAMP
+    assert not isinstance(caught.value, RecordsRefused)
+
+
+def test_the_message_shows_the_first_three_bad_records_and_counts_the_others() -> None:
+    buffer = build_batch([Record(timestamp=NOW) for _ in range(5)])
+    with pytest.raises(RecordsRefused, match=r"record 0: .*; record 1: .*; record 2: .*key \(and 2 more\); nothing"):
+        rules(cleanup_policy=frozenset({"compact"})).admit(memoryview(buffer), Origin.CLIENT)
+
+
+def test_no_more_bad_records_are_named_than_an_answer_may_hold() -> None:
+    buffer = build_batch([Record(timestamp=NOW) for _ in range(RECORD_ERRORS_MAX + 5)], codec=Codec.ZSTD)
+    _, bad = refused_records(buffer, cleanup_policy=frozenset({"compact"}))
+    assert list(bad) == list(range(RECORD_ERRORS_MAX))
 
 
 def test_garbage_inside_is_refused_only_where_records_are_opened() -> None:
