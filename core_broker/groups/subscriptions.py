@@ -2,6 +2,11 @@
 
 Expressions are evaluated here and not by the client, so they come from strangers: RE2 runs in time linear in the
 input and refuses expressions that would need much memory, where Python's `re` could be made to run for years.
+
+An expression is resolved in the heartbeat that brings it, so that the first assignment is whole. Kafka resolves it on
+another thread and gives the matching topics with a second assignment, a moment later; but there, too, an expression
+that another member brought before counts at once. Members must therefore take both, and one assignment less is a
+rebalance less.
 """
 
 import logging

@@ -3,8 +3,8 @@
 The whole membership of a KIP-848 group in one request: join (epoch 0), keep alive, change the subscription, confirm
 revocations, leave (-1), leave for a while as a static member (-2). Supported: server-side assignors uniform and range,
 topic names and RE2 expressions, static members, full and incremental requests, joining a classic group of consumers
-that is empty or running (`group.consumer.migration.policy`). Ignored: racks, which are stored and described but do not
-influence the assignment. Not supported: turning a group back into a classic one when only classic members are left.
+that is empty or running (`group.consumer.migration.policy`), and turning it back when only classic members are left.
+Ignored: racks, which are stored and described but do not influence the assignment.
 Version notes: v1 adds SubscribedTopicRegex (KIP-848) and asks for a member id that the client has made up (KIP-1082);
 in v0 the coordinator makes one up.
 """

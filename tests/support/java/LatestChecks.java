@@ -6,6 +6,7 @@ import org.apache.kafka.clients.producer.*;
 import org.apache.kafka.common.*;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.*;
+import org.apache.kafka.common.serialization.StringDeserializer;
 
 /** What only the clients of 4.x know: the consumer protocol (KIP-848) and the newest admin calls. */
 public final class LatestChecks {
@@ -162,6 +163,18 @@ public final class LatestChecks {
             Judge.fails(InvalidRegularExpression.class, () -> admin.listTransactions(new ListTransactionsOptions().filterOnTransactionalIdPattern("(")).all().get());
             admin.forceTerminateTransaction(id).result().get();
             Judge.fails(ProducerFencedException.class, () -> { producer.commitTransaction(); return null; });
+        }
+    }
+
+    public static void shareConsumerIsToldThatThereAreNoShareGroups() throws Exception {
+        String topic = Judge.topic(1);
+        Map<String, Object> config = Judge.config("group.id", Judge.unique("share"));
+        try (KafkaShareConsumer<String, String> consumer = new KafkaShareConsumer<>(config, new StringDeserializer(), new StringDeserializer())) {
+            consumer.subscribe(List.of(topic));
+            Judge.fails(UnsupportedVersionException.class, () -> {
+                Judge.eventually("refused", () -> { consumer.poll(Duration.ofMillis(100)); return false; });
+                return null;
+            });
         }
     }
 }

@@ -167,6 +167,12 @@ def test_expression_follows_the_topics_that_match_it(group: ConsumerGroup) -> No
     assert not group.is_subscribed_to("x")
 
 
+def test_first_assignment_holds_what_the_names_and_the_expression_ask_for(group: ConsumerGroup) -> None:
+    one = Client("one", names=frozenset({"t"}), expression="x.*")
+    assert one.join(group, topics(t=1, x=2)).assignment == {T: frozenset({0}), topic_id("x"): frozenset({0, 1})}
+    assert group.epoch == 1
+
+
 def test_bad_expression_is_refused_and_changes_nothing(group: ConsumerGroup) -> None:
     with pytest.raises(BrokerError) as refusal:
         Client("one", expression="(").join(group, FOUR)
