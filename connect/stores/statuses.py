@@ -42,8 +42,9 @@ class TopicUse(msgspec.Struct, frozen=True, kw_only=True, rename={"discovered_ms
     discovered_ms: int
 
 
+Changed = tuple[str, int | None]
+"""The connector whose status changed, and the task where it was one."""
 Listener = Callable[[str, int | None], None]
-"""Told the connector whose status changed, and the task where it was one."""
 
 
 class StatusWriter:
@@ -59,6 +60,8 @@ class StatusWriter:
         self._changed = threading.Condition()
         self._pending: dict[str, bytes | None] = {}
         self._sending: dict[str, bytes | None] = {}
+        self._written: dict[str, int] = {}
+        """The offset of what was written last, for each key."""
         self._is_closing = False
         self._sender: threading.Thread | None = None
 
@@ -121,23 +124,24 @@ class StatusWriter:
                     return
                 chosen = list(self._pending)[:_BATCH]
                 self._sending = {key: self._pending.pop(key) for key in chosen}
-            failed = self._tried()
+            offsets = self._try_send()
             with self._changed:
-                if failed:
+                if offsets is None:
                     self._pending = {**self._sending, **self._pending}
+                else:
+                    self._written |= zip(self._sending, offsets, strict=True)
                 self._sending = {}
                 self._changed.notify_all()
-                if failed:
+                if offsets is None:
                     self._changed.wait_for(lambda: self._is_closing, _PAUSE_SECONDS)
 
-    def _tried(self) -> bool:
-        """Whether it failed, and is to be tried again."""
+    def _try_send(self) -> list[int] | None:
+        """Where the states were written; None when they could not be, and are to be tried again."""
         try:
-            self._writer.send([(key.encode(), value) for key, value in self._sending.items()])
+            return self._writer.send([(key.encode(), value) for key, value in self._sending.items()])
         except ConnectError as error:
             log.warning("states could not be written yet", extra={"topic": self._topic_name, "error": str(error)})
-            return True
-        return False
+            return None
 
 
 class StatusStore(StatusWriter):
@@ -200,32 +204,53 @@ class StatusStore(StatusWriter):
             return list(self._topics.get(name, {}).values())
 
     def _write(self, key: str, value: bytes | None) -> None:
-        self._take(key, value)
-        super()._write(key, value)
+        with self._changed:
+            changed = self._take(key, value)
+            super()._write(key, value)
+        self._tell(changed)
 
     def _read(self, record: IncomingRecord) -> None:
-        self._take((record.key or b"").decode(), record.value)
+        key = (record.key or b"").decode()
+        with self._changed:
+            # Whether a record comes before or after what is being sent is known once that is acknowledged or given up.
+            self._changed.wait_for(lambda: key not in self._sending or self._is_closing)
+            is_overtaken = key in self._pending or record.offset < self._written.get(key, 0)
+            if not is_overtaken:
+                self._written.pop(key, None)
+            changed = self._take(key, record.value, is_overtaken=is_overtaken)
+        self._tell(changed)
 
-    def _take(self, key: str, value: bytes | None) -> None:
+    def _take(self, key: str, value: bytes | None, *, is_overtaken: bool = False) -> Changed | None:
+        """Note what was put or read, and return whose status that changed.
+
+        A record is overtaken when something was put here for its key that is, or will be, later in the topic.
+        """
         if key.startswith(_TOPIC):
-            self._take_topic(key.removeprefix(_TOPIC), value)
-            return
+            if not is_overtaken:
+                self._take_topic(key.removeprefix(_TOPIC), value)
+            return None
         status = msgspec.json.decode(value, type=Status) if value is not None else None
         if key.startswith(_CONNECTOR):
             name = key.removeprefix(_CONNECTOR)
-            if self._take_status(self._connectors, name, status):
-                self._tell(name, None)
-        elif key.startswith(_TASK):
+            is_changed = self._take_status(self._connectors, name, status, is_overtaken=is_overtaken)
+            return (name, None) if is_changed else None
+        if key.startswith(_TASK):
             name, _, number = key.removeprefix(_TASK).rpartition("-")
-            if number.isdigit() and self._take_status(self._tasks.setdefault(name, {}), int(number), status):
-                self._tell(name, int(number))
-        else:
-            log.warning("a status has an unknown key", extra={"key": key})
+            if number.isdigit():
+                table = self._tasks.setdefault(name, {})
+                is_changed = self._take_status(table, int(number), status, is_overtaken=is_overtaken)
+                return (name, int(number)) if is_changed else None
+            return None
+        log.warning("a status has an unknown key", extra={"key": key})
+        return None
 
-    def _take_status(self, table: dict[Key, Status], key: Key, status: Status | None) -> bool:
+    def _take_status(self, table: dict[Key, Status], key: Key, status: Status | None, *, is_overtaken: bool) -> bool:
         """Whether it changed anything: what an earlier generation says late is passed over."""
         with self._lock:
             known = table.get(key)
+            is_of_later_generation = status and known and status.generation > known.generation
+            if is_overtaken and not is_of_later_generation:
+                return False
             if status is None:
                 table.pop(key, None)
             elif known is None or status.generation >= known.generation:
@@ -242,6 +267,7 @@ class StatusStore(StatusWriter):
                     "topic"
                 ]
 
-    def _tell(self, name: str, task: int | None) -> None:
-        for listener in self.listeners:
-            listener(name, task)
+    def _tell(self, changed: Changed | None) -> None:
+        if changed is not None:
+            for listener in self.listeners:
+                listener(*changed)

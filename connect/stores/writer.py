@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
@@ -51,14 +52,17 @@ class TopicWriter:
         self._lock = threading.Lock()
         self._producer: Producer | None = None
 
-    def send(self, pairs: Sequence[Pair]) -> None:
-        """Write all; returns when all are safe. RetriableError when some may not be: the same may be sent again."""
+    def send(self, pairs: Sequence[Pair]) -> list[int]:
+        """Write all, and return their offsets when all are safe.
+
+        RetriableError when some may not be: the same may be sent again.
+        """
         with told_as_connect_errors(self.topic):
             try:
-                self._sent(self._open(), pairs)
+                return self._sent(self._open(), pairs)
             except Fatal:
                 self.close()
-                self._sent(self._open(), pairs)
+                return self._sent(self._open(), pairs)
 
     def close(self) -> None:
         """Leave nothing open."""
@@ -71,16 +75,21 @@ class TopicWriter:
                 self._producer = Producer(self._settings)
             return self._producer
 
-    def _sent(self, producer: Producer, pairs: Sequence[Pair]) -> None:
-        outcomes: list[Delivery | ClientError] = []
-        for key, value in pairs:
-            producer.send(OutgoingRecord(topic=self.topic, key=key, value=value), outcomes.append)
+    def _sent(self, producer: Producer, pairs: Sequence[Pair]) -> list[int]:
+        outcomes: dict[int, Delivery | ClientError] = {}
+        for number, (key, value) in enumerate(pairs):
+            record = OutgoingRecord(topic=self.topic, key=key, value=value)
+            producer.send(record, partial(outcomes.__setitem__, number))
         # Another thread that polls may be the one to whom our outcome is told: hence short waits.
         ends_at = time.monotonic() + self._settings.timeout_seconds + 1
         while len(outcomes) < len(pairs):
             if time.monotonic() > ends_at:
                 raise Unreachable("records were not acknowledged in time")
             producer.poll(_POLL_SECONDS)
-        for outcome in outcomes:
+        offsets: list[int] = []
+        for number in range(len(pairs)):
+            outcome = outcomes[number]
             if isinstance(outcome, ClientError):
                 raise outcome
+            offsets.append(outcome.offset)
+        return offsets

@@ -158,6 +158,38 @@ def test_what_an_earlier_generation_says_late_is_passed_over(settings: ConnectSe
     assert found.state == State.RUNNING
 
 
+def test_a_status_does_not_fall_back_to_an_earlier_one_that_is_read_back_late(
+    settings: ConnectSettings, started: Started
+) -> None:
+    store = StatusStore(settings)
+    started(store)
+    seen: list[State | None] = []
+    store.listeners.append(lambda name, _: seen.append(status.state if (status := store.connector(name)) else None))
+    put = [State.UNASSIGNED, State.STOPPED, State.DESTROYED] * 20
+    for state in put:
+        store.put_connector("c", state, worker_id="w:1", generation=1)
+        # It is in the topic now, and is read back while the next one is being put.
+        assert store.flush()
+    store.refresh()
+    assert seen == [None if state is State.DESTROYED else state for state in put]
+
+
+def test_what_another_worker_says_after_this_one_counts(settings: ConnectSettings, started: Started) -> None:
+    store, task = StatusStore(settings), TaskId("c", 0)
+    started(store)
+    other = StatusWriter(settings)
+    for said_here, said_there in ((State.RESTARTING, State.RUNNING), (State.DESTROYED, State.FAILED)):
+        store.put_task(task, said_here, worker_id="w:1", generation=1)
+        assert store.flush()
+        other.put_task(task, said_there, worker_id="w:2", generation=1)
+        assert other.flush()
+        store.refresh()
+        found = store.task(task)
+        assert found is not None
+        assert found.state is said_there
+    other.close()
+
+
 def test_topics_that_a_connector_uses_are_known_until_they_are_reset(
     broker: BrokerProcess, settings: ConnectSettings, started: Started
 ) -> None:
