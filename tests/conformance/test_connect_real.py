@@ -227,7 +227,7 @@ def read(broker: BrokerProcess, topic: str) -> list[tuple[bytes | None, bytes | 
     found = []
     try:
         consumer.assign([TopicPartition(topic, 0, 0)])
-        while (message := consumer.poll(10)) is not None and not message.error():
+        while (message := consumer.poll(60)) is not None and not message.error():
             found.append((message.key(), message.value(), message.headers() or []))
     finally:
         consumer.close()

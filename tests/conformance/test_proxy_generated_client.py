@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.support.generated_client import PACKAGE, GeneratedClient, generate, model, word
-from tests.support.patience import PATIENCE_S
 from tests.support.proxy import ProxyProcess
 
 
@@ -146,7 +145,7 @@ def test_a_failure_is_read_into_the_model_of_errors(made: GeneratedClient, clust
 
 
 def _polled(made: GeneratedClient, group: str) -> list[Any]:
-    for _ in range(int(PATIENCE_S)):
+    for _ in range(60):
         records: list[Any] = made.call("v2_consumers", "poll_records_v2", group, "one", timeout=1000)
         if records:
             return records

@@ -75,7 +75,7 @@ class Sink:
         producer = Producer({"bootstrap.servers": self.broker.bootstrap})
         for value in values:
             producer.produce(self.topic, key=b"k", value=value if isinstance(value, bytes) else json.dumps(value))
-        assert producer.flush(20) == 0
+        assert producer.flush(60) == 0
 
     def arrive(self, *lines: str) -> None:
         """Wait until these lines have been written, and no others."""

@@ -80,7 +80,7 @@ def send(broker: BrokerProcess, topic: str, values: Sequence[str | None], *, hea
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for value in values:
         producer.produce(topic, key=b"k", value=value, headers=headers, timestamp=_SENT_MS)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def read(broker: BrokerProcess, topic: str, count: int) -> list[Message]:
@@ -631,7 +631,7 @@ def test_a_registry_that_is_away_is_waited_for_and_no_record_is_given_up(
             data = serialize("a", SerializationContext(f"{name}-in", MessageField.VALUE))
         producer = Producer({"bootstrap.servers": broker.bootstrap})
         producer.produce(f"{name}-in", data)
-        producer.flush(10)
+        producer.flush(60)
         registry.stop()
         config = {
             "connector.class": "ScriptedSink",

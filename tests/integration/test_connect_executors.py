@@ -92,7 +92,7 @@ def test_a_task_of_a_celery_worker_tells_how_it_fares(
     try:
         told = _told(CeleryExecutor(settings), statuses)
         worker.terminate()
-        assert worker.wait(20) == 0
+        assert worker.wait(60) == 0
     finally:
         worker.kill()
         worker.wait()

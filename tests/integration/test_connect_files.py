@@ -44,7 +44,7 @@ def committed(broker: BrokerProcess, topic: str) -> list[bytes]:
         consumer.assign([TopicPartition(topic, 0, 0)])
         found: list[bytes] = []
         while True:
-            message = consumer.poll(10)
+            message = consumer.poll(60)
             if message is None or message.error() is not None:
                 return found
             found.append(message.value() or b"")

@@ -649,7 +649,7 @@ def committed(broker: BrokerProcess, topic: str) -> list[int]:
     try:
         consumer.assign([TopicPartition(topic, 0, 0)])
         found: list[int] = []
-        while (message := consumer.poll(10)) is not None and message.error() is None:
+        while (message := consumer.poll(60)) is not None and message.error() is None:
             found.append(json.loads(message.value() or b"")["id"])
         return found
     finally:

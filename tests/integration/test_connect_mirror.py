@@ -78,7 +78,7 @@ def test_configs_that_change_are_changed_in_the_target(worker: ConnectProcess, c
         ConfigEntry("min.insync.replicas", "1", incremental_operation=AlterConfigOpType.SET),
     ]
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-    admin_client(clusters.source).incremental_alter_configs([resource])[resource].result(10)
+    admin_client(clusters.source).incremental_alter_configs([resource])[resource].result(60)
     eventually(
         lambda: configs_of(clusters.target, f"us.{topic}"), lambda found: found == {("segment.bytes", "1048576")}
     )
@@ -91,7 +91,7 @@ def test_new_topics_and_partitions_are_found(worker: ConnectProcess, clusters: C
     worker.wait_for(topic, "RUNNING", tasks=1)
     make(clusters.source, f"{topic}-b")
     send(clusters.source, f"{topic}-b", range(5))
-    admin_client(clusters.source).create_partitions([NewPartitions(f"{topic}-a", 3)])[f"{topic}-a"].result(10)
+    admin_client(clusters.source).create_partitions([NewPartitions(f"{topic}-a", 3)])[f"{topic}-a"].result(60)
     send(clusters.source, f"{topic}-a", range(7), partition=2)
     eventually(lambda: len(read_or_none(clusters.target, f"us.{topic}-b")), lambda count: count == 5)
     eventually(lambda: len(read_or_none(clusters.target, f"us.{topic}-a", 2)), lambda count: count == 7)
@@ -103,7 +103,7 @@ def test_a_topic_that_is_deleted_stops_nobody(worker: ConnectProcess, clusters: 
         make(clusters.source, f"{topic}-{name}")
     mirror(worker, clusters, topic, f"{topic}-.*", **{"tasks.max": "1"})
     worker.wait_for(topic, "RUNNING", tasks=1)
-    admin_client(clusters.source).delete_topics([f"{topic}-a"])[f"{topic}-a"].result(10)
+    admin_client(clusters.source).delete_topics([f"{topic}-a"])[f"{topic}-a"].result(60)
     send(clusters.source, f"{topic}-b", range(5))
     eventually(lambda: len(read_or_none(clusters.target, f"us.{topic}-b")), lambda count: count == 5)
     eventually(lambda: assigned(worker, topic), lambda found: found == [f"{topic}-b-0"])

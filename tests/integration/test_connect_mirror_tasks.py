@@ -137,7 +137,7 @@ def test_records_that_were_deleted_are_passed_over(clusters: Clusters, topic: st
     make(clusters.source, topic)
     send(clusters.source, topic, range(20))
     (deleted,) = admin_client(clusters.source).delete_records([TopicPartition(topic, 0, 10)]).values()
-    deleted.result(10)
+    deleted.result(60)
     task = task_of(clusters, topic, known=3)
     assert offsets_in(polled(task, 10)) == list(range(10, 20))
     task.stop()

@@ -33,7 +33,7 @@ def send(broker: BrokerProcess, topic: str, values: Sequence[str]) -> None:
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for value in values:
         producer.produce(topic, key=b"k", value=value, headers=[("own", b"1")])
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def lines(out: Path) -> list[str]:

@@ -104,7 +104,7 @@ def test_offsets_of_an_aborted_transaction_are_not_seen(
     for position, finish in ((1, producer.commit_transaction), (2, producer.abort_transaction)):
         producer.begin_transaction()
         producer.produce(settings.offset_storage_topic, key=b'["c",{}]', value=b'{"position":%d}' % position)
-        producer.flush(10)
+        producer.flush(60)
         finish(30)
     store.refresh()
     assert store.get("c", {}) == {"position": 1}

@@ -447,14 +447,14 @@ def test_tasks_that_write_in_transactions_are_fenced_before_others_begin(shared:
     forgotten = ForeignProducer(
         {"bootstrap.servers": shared.settings.address, "transactional.id": f"{shared.settings.group_id}-{name}-1"}
     )
-    forgotten.init_transactions(10)
+    forgotten.init_transactions(60)
     forgotten.begin_transaction()
     forgotten.produce(shared.settings.offset_storage_topic, key=b'["a",{}]', value=b"{}")
-    forgotten.flush(10)
+    forgotten.flush(60)
     shared.supervisor.patch(name, {"tables": "a"})
     eventually(lambda: configs.plan(name), lambda found: found is not None and found.fenced_tasks == 1)
     with pytest.raises(KafkaException) as caught:
-        forgotten.commit_transaction(10)
+        forgotten.commit_transaction(60)
     assert caught.value.args[0].fatal()
     eventually(lambda: shared.executor.starts_of(TaskId(name, 0)) == 2)
     shared.await_states(name, RUNNING, RUNNING)

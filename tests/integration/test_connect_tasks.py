@@ -43,7 +43,7 @@ def send(broker: BrokerProcess, topic: str, values: Sequence[str], *, partition:
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for value in values:
         producer.produce(topic, value=value, partition=partition)
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def committed_values(broker: BrokerProcess, topic: str) -> list[str]:
@@ -60,7 +60,7 @@ def committed_values(broker: BrokerProcess, topic: str) -> list[str]:
         consumer.assign([TopicPartition(topic, 0, 0)])
         found: list[str] = []
         while True:
-            message = consumer.poll(10)
+            message = consumer.poll(60)
             if message is None or message.error() is not None:
                 return found
             found.append((message.value() or b"").decode())
@@ -117,7 +117,7 @@ def test_a_cancelled_source_writes_no_offsets(
     world.wait_for(task, State.RUNNING)
     task.cancel()
     script.to_give = ["a"]
-    assert task.join(10)
+    assert task.join(60)
     world.world.offsets.refresh()
     assert world.world.offsets.get(name, {"script": name}) is None
 
@@ -138,7 +138,7 @@ def test_an_exactly_once_source_writes_each_record_once_with_its_offsets(
     first = world.start(name, config)
     eventually(lambda: len(script.confirmed), lambda count: count == 25)
     first.cancel()  # as if it was killed
-    assert first.join(10)
+    assert first.join(60)
     script.to_give += ["x"]
     world.start(name, config)
     eventually(lambda: committed_values(broker, f"{name}-out"), lambda found: found == script.to_give)
@@ -383,7 +383,7 @@ def test_a_failure_while_stopping_is_no_failure_of_the_task(
         raise DataError("too late")
 
     script.on_poll = poll
-    assert task.join(10)
+    assert task.join(60)
     assert task.state is State.UNASSIGNED
 
 
@@ -428,7 +428,7 @@ def committed_headers(broker: BrokerProcess, topic: str) -> str:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "judge"})
     try:
         consumer.assign([TopicPartition(topic, 0, 0)])
-        message = consumer.poll(10)
+        message = consumer.poll(60)
         assert message is not None
         return str(message.headers())
     finally:

@@ -93,7 +93,7 @@ def framed(schema_id: int, payload: bytes = b"payload") -> bytes:
 
 def end_offset(broker: BrokerProcess, topic: str) -> int:
     partition = TopicPartition(topic, 0)
-    found = admin_client(broker).list_offsets({partition: OffsetSpec.latest()})[partition].result(10)
+    found = admin_client(broker).list_offsets({partition: OffsetSpec.latest()})[partition].result(60)
     return int(found.offset)
 
 
@@ -308,7 +308,7 @@ def test_an_idempotent_producer_keeps_its_order_over_an_outage_of_the_registry(
             eventually(lambda: _outages(guarded.broker) > outages)
         finally:
             registry.start()
-        producing.result(40)
+        producing.result(120)
     assert guarded.stored(500) == values
 
 
@@ -405,7 +405,7 @@ def test_a_transaction_with_a_bad_record_is_aborted_and_a_later_one_commits(guar
         producer.abort_transaction(30)
         return False
 
-    eventually(committed, timeout_s=10)
+    eventually(committed)
     received = ConfluentClient().consume(guarded.broker.bootstrap, guarded.topic, 1, isolation="read_committed")
     assert [record.value for record in received] == [guarded.framed()]
 

@@ -169,7 +169,7 @@ def test_schema_tells_the_format_where_the_media_type_tells_another(
 ) -> None:
     text = 'syntax = "proto3"; message Order { string name = 1; }'
     added = httpx2.post(
-        f"{registry.url}/subjects/{topic}-value/versions", json={"schemaType": "PROTOBUF", "schema": text}
+        f"{registry.url}/subjects/{topic}-value/versions", json={"schemaType": "PROTOBUF", "schema": text}, timeout=30
     )
     body = {"value_schema_id": added.json()["id"], "records": [{"value": {"name": "first"}}]}
     answer = produce(api, topic, "avro", body)

@@ -355,8 +355,8 @@ def test_reads_beyond_the_limit_are_told_to_come_back(
     limited = ProxyProcess(tmp_path, bootstrap=broker.bootstrap, registry=registry.url, settings={"readers.max": "1"})
     url = f"/topics/{name}/partitions/0/records?offset=0"
     with limited as proxy, httpx2.Client(base_url=proxy.url, timeout=30) as api:
-        with httpx2.Client(base_url=proxy.url) as waiting, pytest.raises(httpx2.ReadTimeout):
-            waiting.get(f"{url}&timeout=60000", timeout=1)
+        with httpx2.Client(base_url=proxy.url, timeout=30) as waiting, pytest.raises(httpx2.ReadTimeout):
+            waiting.get(f"{url}&timeout=60000", timeout=httpx2.Timeout(30, read=1))
         # The client that went is forgotten; until then, there is no reader for another one.
         while (answer := api.get(f"{url}&timeout=0")).status_code != 200:
             assert answer.status_code == 429
@@ -400,7 +400,7 @@ def test_a_page_that_waits_is_answered_when_the_proxy_stops(
     answers: list[httpx2.Response] = []
     waiting = threading.Thread(target=lambda: answers.append(httpx2.get(url, timeout=60)))
     waiting.start()
-    with httpx2.Client(base_url=proxy.url) as api:
+    with httpx2.Client(base_url=proxy.url, timeout=30) as api:
         in_work = "caudal_rest_proxy_http_requests_in_work 2"
         eventually(lambda: in_work in api.get("/metrics").text)
     proxy.stop()

@@ -34,7 +34,7 @@ def topic(kafka: AdminClient, name: str) -> str:
 
 def partition(kafka: AdminClient, topic: str, number: int) -> dict[str, Any]:
     """A partition as the proxy is to tell it."""
-    there = kafka.list_topics(topic, timeout=10).topics[topic].partitions[number]
+    there = kafka.list_topics(topic, timeout=60).topics[topic].partitions[number]
     return {
         "partition": number,
         "leader": there.leader,
@@ -56,7 +56,7 @@ def test_root_answers(http: httpx2.Client) -> None:
 
 def test_brokers_are_told_by_their_ids(http: httpx2.Client, kafka: AdminClient) -> None:
     answer = http.get("/brokers")
-    assert answer.json() == {"brokers": sorted(kafka.list_topics(timeout=10).brokers)}
+    assert answer.json() == {"brokers": sorted(kafka.list_topics(timeout=60).brokers)}
     assert answer.headers["content-type"] == V2
 
 
@@ -86,7 +86,7 @@ def test_offsets_are_those_of_the_records(http: httpx2.Client, broker: BrokerPro
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for number in range(4):
         producer.produce(topic, b"x", key=str(number), partition=0)
-    producer.flush(10)
+    producer.flush(60)
     assert http.get(f"/topics/{topic}/partitions/0/offsets").json() == {"beginning_offset": 0, "end_offset": 4}
     assert http.get(f"/topics/{topic}/partitions/1/offsets").json() == {"beginning_offset": 0, "end_offset": 0}
 

@@ -40,7 +40,7 @@ def _authorizing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Aut
         ProxyProcess(
             tmp_path_factory.mktemp("proxy"), bootstrap=cluster.bootstrap, registry="http://127.0.0.1:1"
         ) as proxy,
-        httpx2.Client(base_url=f"{proxy.url}/v3/clusters/{cluster.CLUSTER_ID}") as client,
+        httpx2.Client(base_url=f"{proxy.url}/v3/clusters/{cluster.CLUSTER_ID}", timeout=30) as client,
     ):
         yield cluster, client
 
@@ -62,7 +62,7 @@ def http(_authorizing: tuple[AuthorizingCluster, httpx2.Client], authorizing: Au
 def lawless(proxy: ProxyProcess, broker: BrokerProcess) -> Iterator[httpx2.Client]:
     """A proxy in front of a cluster without an authorizer."""
     cluster_id = admin_client(broker).describe_cluster().result(30).cluster_id
-    with httpx2.Client(base_url=f"{proxy.url}/v3/clusters/{cluster_id}") as client:
+    with httpx2.Client(base_url=f"{proxy.url}/v3/clusters/{cluster_id}", timeout=30) as client:
         yield client
 
 
@@ -272,10 +272,10 @@ def test_batch_is_bounded(lawless: httpx2.Client) -> None:
 
 def test_another_cluster_is_not_there(lawless: httpx2.Client, proxy: ProxyProcess) -> None:
     for answer in (
-        httpx2.get(f"{proxy.url}/v3/clusters/other/acls"),
-        httpx2.post(f"{proxy.url}/v3/clusters/other/acls", json=ALICE),
-        httpx2.post(f"{proxy.url}/v3/clusters/other/acls:batch", json={"data": [ALICE]}),
-        httpx2.delete(f"{proxy.url}/v3/clusters/other/acls", params=ALL),
+        httpx2.get(f"{proxy.url}/v3/clusters/other/acls", timeout=30),
+        httpx2.post(f"{proxy.url}/v3/clusters/other/acls", json=ALICE, timeout=30),
+        httpx2.post(f"{proxy.url}/v3/clusters/other/acls:batch", json={"data": [ALICE]}, timeout=30),
+        httpx2.delete(f"{proxy.url}/v3/clusters/other/acls", params=ALL, timeout=30),
     ):
         assert (answer.status_code, answer.json()) == (
             404,

@@ -409,7 +409,7 @@ def test_groups_of_another_cluster_are_not_found(proxy: ProxyProcess, broker: Br
     commit(broker, name, {(name, 0): 0})
     missing = {"error_code": 404, "message": "Cluster other cannot be found."}
     for path in ("", f"/{name}", f"/{name}/consumers", f"/{name}/lag-summary", f"/{name}/lags"):
-        answer = httpx2.get(f"{proxy.url}/v3/clusters/other/consumer-groups{path}")
+        answer = httpx2.get(f"{proxy.url}/v3/clusters/other/consumer-groups{path}", timeout=30)
         assert (answer.status_code, answer.json()) == (404, missing)
 
 
@@ -432,7 +432,7 @@ def own(
 
 def requests_of(broker: BrokerProcess, api: str) -> float:
     address = re.findall(r"metrics=(http://\S+/metrics)", broker.log_text())[-1]
-    found = re.search(rf'requests_total\{{[^}}]*request="{api}"[^}}]*\}} (\S+)', httpx2.get(address).text)
+    found = re.search(rf'requests_total\{{[^}}]*request="{api}"[^}}]*\}} (\S+)', httpx2.get(address, timeout=30).text)
     return float(found[1]) if found else 0.0
 
 

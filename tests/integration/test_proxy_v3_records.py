@@ -639,7 +639,7 @@ def test_a_proxy_that_stops_tells_its_streams(
 ) -> None:
     with ProxyProcess(tmp_path, bootstrap=broker.bootstrap, registry=registry.url) as process:
         with (
-            httpx2.Client(base_url=process.url) as client,
+            httpx2.Client(base_url=process.url, timeout=30) as client,
             Api(client, api.cluster_id, api.topic).stream() as stream,
         ):
             assert stream.status() == 200

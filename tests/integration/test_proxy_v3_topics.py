@@ -138,7 +138,7 @@ def test_numbers_left_out_are_the_clusters(api: ClusterApi, kafka: AdminClient, 
 
 
 def test_replicas_can_be_chosen(api: ClusterApi, kafka: AdminClient, name: str) -> None:
-    broker_id = next(iter(kafka.list_topics(timeout=10).brokers))
+    broker_id = next(iter(kafka.list_topics(timeout=60).brokers))
     answer = api.send(
         "POST", "/topics", {"topic_name": name, "replicas_assignments": {"0": [broker_id], "1": [broker_id]}}
     )
@@ -153,7 +153,7 @@ def test_validation_alone_creates_nothing(
     answer = api.send("POST", "/topics", {"topic_name": name, "validate_only": True, **numbers})
     partitions = numbers.get("partitions_count", answer.json()["partitions_count"])
     assert (answer.status_code, answer.json()) == (200, shown(api, name, partitions=partitions))
-    assert name not in kafka.list_topics(timeout=10).topics
+    assert name not in kafka.list_topics(timeout=60).topics
 
 
 @pytest.mark.parametrize("validate_only", [True, False])
@@ -242,7 +242,7 @@ def test_topic_does_not_shrink(api: ClusterApi, kafka: AdminClient, topic: str, 
 def test_deleted_topic_is_gone(api: ClusterApi, kafka: AdminClient, topic: str) -> None:
     answer = api.bare("DELETE", f"/topics/{topic}")
     assert (answer.status_code, answer.content) == (204, b"")
-    assert topic not in kafka.list_topics(timeout=10).topics
+    assert topic not in kafka.list_topics(timeout=60).topics
     assert failure(api.bare("DELETE", f"/topics/{topic}")) == UNKNOWN_TOPIC
 
 
@@ -465,7 +465,7 @@ def test_offsets_are_those_of_the_records(api: ClusterApi, broker: BrokerProcess
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for _ in range(3):
         producer.produce(topic, b"x", partition=1)
-    producer.flush(10)
+    producer.flush(60)
     path = f"/topics/{topic}/partitions/1/offset"
     expected = {
         "kind": "KafkaPartitionWithOffsets",

@@ -111,7 +111,7 @@ def everything_holds(url: str, acknowledged: Acknowledged) -> None:
 def storm(registries: Sequence[RegistryProcess]) -> Acknowledged:
     acknowledged = Acknowledged()
     enough, is_over = threading.Event(), threading.Event()
-    httpx2.put(f"{registries[0].url}/config", json={"compatibility": "NONE"}).raise_for_status()
+    httpx2.put(f"{registries[0].url}/config", json={"compatibility": "NONE"}, timeout=30).raise_for_status()
     with ThreadPoolExecutor(CLIENTS + 1) as pool:
         killer = pool.submit(kill_now_and_then, registries, enough, is_over)
         clients = [pool.submit(register_much, registries, acknowledged, enough, seed) for seed in range(CLIENTS)]

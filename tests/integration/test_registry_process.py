@@ -63,7 +63,7 @@ def test_wrong_settings_are_refused_with_what_is_allowed(settings: dict[str, str
 def test_health_follows_the_database(tmp_path: Path, postgres: PostgresServer) -> None:
     settings = {"database.url": postgres.create_database(), "database.timeout.ms": "1000"}
     with RegistryProcess(tmp_path, settings=settings) as registry:
-        assert httpx2.get(f"{registry.url}/health").status_code == 200
+        assert httpx2.get(f"{registry.url}/health", timeout=30).status_code == 200
         postgres.stop()
         try:
             assert httpx2.get(f"{registry.url}/health", timeout=30).status_code == 503
@@ -79,17 +79,17 @@ def test_health_follows_the_database(tmp_path: Path, postgres: PostgresServer) -
 def test_incompatible_schemas_have_the_code_that_was_asked_for(tmp_path: Path, code: str) -> None:
     with RegistryProcess(tmp_path, settings={"schema.incompatible.error.code": code}) as registry:
         url = f"{registry.url}/subjects/s/versions"
-        assert httpx2.post(url, json={"schema": '"int"'}).status_code == 200
-        refused = httpx2.post(url, json={"schema": '"boolean"'})
+        assert httpx2.post(url, json={"schema": '"int"'}, timeout=30).status_code == 200
+        refused = httpx2.post(url, json={"schema": '"boolean"'}, timeout=30)
     assert (refused.status_code, refused.json()["error_code"]) == (409, int(code))
 
 
 def test_metrics_tell_what_happened(tmp_path: Path) -> None:
     with RegistryProcess(tmp_path) as registry:
-        httpx2.post(f"{registry.url}/subjects/s/versions", json={"schema": '"int"'})
+        httpx2.post(f"{registry.url}/subjects/s/versions", json={"schema": '"int"'}, timeout=30)
         for _ in range(3):
-            httpx2.get(f"{registry.url}/schemas/ids/1")
-        text = httpx2.get(f"{registry.url}/metrics").text
+            httpx2.get(f"{registry.url}/schemas/ids/1", timeout=30)
+        text = httpx2.get(f"{registry.url}/metrics", timeout=30).text
     assert 'caudal_registry_schemas_registered_total{type="AVRO"} 1.0' in text
     assert "caudal_registry_ready_answers_total 2.0" in text
     assert 'route="/subjects/{subject}/versions",status="200"} 1.0' in text

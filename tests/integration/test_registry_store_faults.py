@@ -116,7 +116,7 @@ def health(registry: RegistryProcess) -> int:
 
 
 def allow_everything(registry: RegistryProcess) -> None:
-    httpx2.put(f"{registry.url}/config", json={"compatibility": "NONE"}).raise_for_status()
+    httpx2.put(f"{registry.url}/config", json={"compatibility": "NONE"}, timeout=30).raise_for_status()
 
 
 # --- PostgreSQL ---
@@ -197,7 +197,7 @@ def test_a_database_that_became_read_only_is_told_and_read(on_postgres: Registry
         operator.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on".encode())
         end_all_sessions(operator)
         storm.wait_for_a_refusal()
-        assert httpx2.get(f"{on_postgres.url}/subjects").status_code == 200
+        assert httpx2.get(f"{on_postgres.url}/subjects", timeout=30).status_code == 200
         operator.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only".encode())
         end_all_sessions(operator)
     storm.everything_holds(url)
@@ -243,7 +243,7 @@ def test_a_full_disk_is_told_and_forgotten_when_there_is_room_again(on_sqlite: R
     with storm.blowing():
         resource.prlimit(on_sqlite.pid, resource.RLIMIT_FSIZE, (8192, hard))
         storm.wait_for_a_refusal()
-        assert httpx2.get(f"{on_sqlite.url}/subjects").status_code == 200
+        assert httpx2.get(f"{on_sqlite.url}/subjects", timeout=30).status_code == 200
         resource.prlimit(on_sqlite.pid, resource.RLIMIT_FSIZE, (hard, hard))
     storm.everything_holds(f"sqlite:///{file_of(on_sqlite)}")
 

@@ -62,7 +62,7 @@ def sent(broker: BrokerProcess, topic: str, records: Sequence[tuple[bytes | None
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for key, value in records:
         producer.produce(topic, value, key, timestamp=1_700_000_000_000, headers=[("h", b"1")])
-    assert producer.flush(20) == 0
+    assert producer.flush(60) == 0
 
 
 def avro(registry: RegistryProcess, topic: str, values: Sequence[dict[str, Any]]) -> list[bytes]:

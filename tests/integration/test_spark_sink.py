@@ -264,7 +264,7 @@ def test_topics_that_come_later_and_topics_that_are_made_anew_are_read(
         send(broker, second, [{"id": 3}])
         awaited(worker, second, 1)
         admin_client(broker).delete_topics([first])[first].result(60)
-        eventually(lambda: first in admin_client(broker).list_topics(timeout=10).topics, lambda there: not there)
+        eventually(lambda: first in admin_client(broker).list_topics(timeout=60).topics, lambda there: not there)
         send(broker, first, [{"id": 4}])
         assert sorted(row["id"] for row in awaited(worker, first, 3)) == [1, 2, 4]
     finally:
@@ -283,7 +283,7 @@ def test_a_topic_that_was_made_anew_while_its_sink_was_stopped_is_read_from_its_
         lambda: worker.status(name)["connector"]["state"], lambda state: state == "STOPPED", timeout_s=_PATIENCE_S
     )
     admin_client(broker).delete_topics([name])[name].result(60)
-    eventually(lambda: name in admin_client(broker).list_topics(timeout=10).topics, lambda there: not there)
+    eventually(lambda: name in admin_client(broker).list_topics(timeout=60).topics, lambda there: not there)
     # It has more records than were read of the one before.
     send(broker, name, [b"no JSON", {"id": 3}, {"id": 4}, {"id": 5}])
     worker.json("PUT", f"/connectors/{name}/resume")

@@ -47,12 +47,12 @@ class LineWorker:
     def kill(self) -> None:
         """End the main process at once."""
         self._process.kill()
-        self._process.wait(10)
+        self._process.wait(60)
 
     def stop(self, *, is_group: bool = False) -> int:
         """Ask it to end, the main process or all of the group, and wait; the exit code."""
         (os.killpg if is_group else os.kill)(self.pid, signal.SIGTERM)
-        return self._process.wait(20)
+        return self._process.wait(60)
 
     def freeze(self) -> None:
         """Let all its processes stand still."""

@@ -90,13 +90,13 @@ class TaskWorld:
     def stop(self, task: RunningTask) -> None:
         """Stop a task in good order."""
         task.stop()
-        assert task.join(20), "the task does not stop"
+        assert task.join(60), "the task does not stop"
 
     def close(self) -> None:
         for task in self._tasks:
             task.stop()
         for task in self._tasks:
-            task.join(20)
+            task.join(60)
         self.world.close()
         self.statuses.stop()
 

@@ -270,12 +270,12 @@ def consume(broker: BrokerProcess, topic: str) -> list[tuple[bytes, bytes | None
             "enable.partition.eof": True,
         }
     )
-    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions
     consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
     found: list[tuple[int, bytes, bytes | None]] = []
     ended = 0
     while ended < len(partitions):
-        message = consumer.poll(10)
+        message = consumer.poll(60)
         assert message is not None
         if message.error():
             ended += 1

@@ -76,7 +76,7 @@ def read(broker: BrokerProcess, topic: str, partition: int = 0, *, start: int = 
         consumer.assign([TopicPartition(topic, partition, start)])
         found: list[Any] = []
         while True:
-            message = consumer.poll(10)
+            message = consumer.poll(60)
             if message is None or message.error() is not None:
                 return found
             found.append(as_value(message))
@@ -107,13 +107,13 @@ def mirror(worker: ConnectProcess, clusters: Clusters, name: str, topics: str, *
 def configs_of(broker: BrokerProcess, topic: str) -> set[tuple[str, str]]:
     """What was set for the topic itself."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
-    found = admin_client(broker).describe_configs([resource])[resource].result(10)
+    found = admin_client(broker).describe_configs([resource])[resource].result(60)
     return {(entry.name, entry.value) for entry in found.values() if entry.source == 1}
 
 
 def read_or_none(broker: BrokerProcess, topic: str, partition: int = 0) -> list[Any]:
     """The same, and nothing when the partition does not exist."""
-    topics = admin_client(broker).list_topics(timeout=10).topics
+    topics = admin_client(broker).list_topics(timeout=60).topics
     return read(broker, topic, partition) if topic in topics and partition in topics[topic].partitions else []
 
 
@@ -136,7 +136,7 @@ def committed(broker: BrokerProcess, topic: str, group: str) -> dict[int, int]:
     """What a group has committed, as a foreign client sees it."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group})
     try:
-        found = consumer.committed([TopicPartition(topic, partition) for partition in (0, 1)], timeout=10)
+        found = consumer.committed([TopicPartition(topic, partition) for partition in (0, 1)], timeout=60)
         return {item.partition: item.offset for item in found}
     finally:
         consumer.close()

@@ -228,7 +228,7 @@ def test_who_waits_for_a_registry_stops_when_the_pipeline_is_closed(opened: Open
     waiting = threading.Thread(target=wait)
     waiting.start()
     pipeline.close()
-    waiting.join(20)
+    waiting.join(60)
     assert [type(error).__name__ for error in raised] == ["Stopped"]
 
 

@@ -60,7 +60,7 @@ async def test_headers_times_and_tombstones_arrive(producer: AsyncProducer, brok
     assert isinstance(outcome, Delivery)
     assert outcome.timestamp_ms == 1_600_000_000_000
     reader = assigned(broker, name)
-    message = reader.poll(10)
+    message = reader.poll(60)
     assert message is not None
     assert (message.key(), message.value(), message.headers()) == (b"k", None, list(headers))
     reader.close()

@@ -37,7 +37,7 @@ def committed_of(cluster: ClientSettings, group: str, topic: str) -> list[int]:
     consumer = confluent_kafka.Consumer(settings)
     try:
         places = [confluent_kafka.TopicPartition(topic, number) for number in range(2)]
-        return [item.offset for item in consumer.committed(places, timeout=10)]
+        return [item.offset for item in consumer.committed(places, timeout=60)]
     finally:
         consumer.close()
 

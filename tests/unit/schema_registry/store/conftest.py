@@ -21,7 +21,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def database(url: str) -> Iterator[Database]:
     """A database with its tables."""
-    database = Database(url, timeout_seconds=5)
+    database = Database(url)
     database.migrate()
     yield database
     database.close()

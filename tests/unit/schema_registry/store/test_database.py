@@ -72,8 +72,8 @@ def test_many_writers_lose_no_update(database: Database) -> None:
 
 
 def test_a_wait_for_a_lock_ends_with_a_timeout(url: str) -> None:
+    _migrate(url)
     database = Database(url, timeout_seconds=1)
-    database.migrate()
     is_held, may_end = threading.Event(), threading.Event()
 
     def hold(connection: Connection) -> None:
@@ -84,7 +84,7 @@ def test_a_wait_for_a_lock_ends_with_a_timeout(url: str) -> None:
     holder = threading.Thread(target=lambda: database.write(hold))
     holder.start()
     try:
-        assert is_held.wait(10)
+        assert is_held.wait(60)
         with pytest.raises(RegistryError) as failed:
             database.write(lambda connection: contexts.take_id(connection, "."))
         assert failed.value.code == 50002
@@ -98,14 +98,14 @@ def test_readers_do_not_wait_for_a_writer(database: Database) -> None:
     def read_meanwhile(connection: Connection) -> list[str]:
         add(".x", connection)
         with ThreadPoolExecutor(1) as pool:
-            return pool.submit(names, database).result(timeout=5)
+            return pool.submit(names, database).result(timeout=60)
 
     assert database.write(read_meanwhile) == ["."]
 
 
 def test_more_readers_than_connections_wait_for_one(url: str) -> None:
+    _migrate(url)
     database = Database(url, pool_size=1, timeout_seconds=1)
-    database.migrate()
     with database.read(), pytest.raises(RegistryError) as failed, database.read():
         pass
     assert failed.value.code == 50002
@@ -200,4 +200,11 @@ def test_a_postgresql_database_without_an_encoding_serves_as_well(postgres: Post
     database.migrate()
     database.write(lambda connection: add(".caudal-é", connection))
     assert names(database) == [".", ".caudal-é"]
+    database.close()
+
+
+def _migrate(url: str) -> None:
+    """Make all tables, with more time than the test's own database has for anything."""
+    database = Database(url)
+    database.migrate()
     database.close()

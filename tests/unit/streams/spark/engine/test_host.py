@@ -31,4 +31,4 @@ def test_the_first_signal_asks_to_end_and_the_second_ends(number: signal.Signals
         process.send_signal(number)
         assert process.stdout.readline() == "told\n"
         process.send_signal(number)
-        assert process.wait(20) == 128 + number
+        assert process.wait(60) == 128 + number

@@ -103,7 +103,7 @@ def test_a_few_consumers_are_kept_and_the_oldest_goes_first() -> None:
 def test_consumers_that_nobody_uses_are_closed() -> None:
     kept, reader = _Kept(idle_seconds=0.05), Reader()
     kept.give_back(("one",), reader)
-    assert reader.closed.wait(10)
+    assert reader.closed.wait(60)
     assert kept.taken(("one",)) is None
 
 

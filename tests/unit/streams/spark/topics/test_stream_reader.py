@@ -56,7 +56,7 @@ def delete_topic(broker: BrokerProcess, topic: str) -> None:
 
 def committed(broker: BrokerProcess, group: str, topic: str) -> int:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group})
-    (found,) = consumer.committed([TopicPartition(topic, 0)], timeout=10)
+    (found,) = consumer.committed([TopicPartition(topic, 0)], timeout=60)
     consumer.close()
     return int(found.offset)
 
