@@ -14,7 +14,7 @@ KAFKA_CONNECT := 4.1.0
 HELM := v3.22.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-all test-java test-helm test-docker test-spark-jars run bench docs format lock clean
+.PHONY: help setup check test test-unit test-all test-java test-helm test-docker test-spark-jars run bench docs format lock clean
 
 help: ## Show this help
 	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
@@ -43,6 +43,10 @@ check: setup ## Lint, types, import contracts, generated files
 
 test: $(CLASSES) ## Run all tests (none of the benchmarks)
 	$(BIN)/python -m pytest $(SPREAD)
+
+# They compute rather than wait: a worker for each processor.
+test-unit: setup ## Run the unit tests that start no processes (under three minutes)
+	$(BIN)/python -m pytest tests/unit -n auto --dist loadfile -m "not processes and not slow and not bench"
 
 test-all: $(CLASSES) ## Run all tests, the slow ones too
 	$(BIN)/python -m pytest $(SPREAD) -m "not bench"

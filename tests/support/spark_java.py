@@ -1,4 +1,4 @@
-"""Javas for tests: whether this machine has one that Spark runs on (JAVA_HOME, else the path), and made-up ones."""
+"""Whether this machine has a Java that Spark runs on (JAVA_HOME, else the path)."""
 
 import os
 import re
@@ -25,15 +25,6 @@ def java_problem() -> str | None:
     found = re.search(r'version "(\d+)', answer.stderr + answer.stdout)
     version = int(found[1]) if found else 0
     return None if version >= OLDEST_JAVA else f"Java {version} is too old: Spark needs {OLDEST_JAVA} or newer"
-
-
-def made_up_java(folder: Path, script: str = "echo 'openjdk version \"17.0.1\"' >&2") -> dict[str, str]:
-    """An environment whose Java is a script; unless told otherwise it says that it is Java 17, no more."""
-    path = folder / "bin" / "java"
-    path.parent.mkdir(parents=True)
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-    return {"JAVA_HOME": str(folder), "PATH": "/usr/bin:/bin"}
 
 
 needs_java = pytest.mark.skipif(java_problem() is not None, reason=java_problem() or "")

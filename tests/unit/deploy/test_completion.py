@@ -119,6 +119,7 @@ def test_script_of_each_shell_is_printed(shell: Shell, capsys: pytest.CaptureFix
     assert "complete_fish" in SCRIPTS[shell]
 
 
+@pytest.mark.processes
 def test_bash_understands_its_script(tmp_path: Path) -> None:
     script = tmp_path / "caudal.bash"
     script.write_text(SCRIPTS[Shell.BASH])

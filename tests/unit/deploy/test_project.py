@@ -38,6 +38,7 @@ def test_generated_settings_documentation_is_current() -> None:
     assert [path for path, text in settings_docs.documents().items() if path.read_text() != text] == []
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "module,unwanted",
     [

@@ -232,6 +232,7 @@ def test_who_waits_for_a_registry_stops_when_the_pipeline_is_closed(opened: Open
     assert [type(error).__name__ for error in raised] == ["Stopped"]
 
 
+@pytest.mark.processes
 def test_records_with_schemas_of_a_registry_are_read(opened: Open, registry: RegistryProcess, name: str) -> None:
     answer = httpx2.post(f"{registry.url}/subjects/{name}-value/versions", json={"schema": '"string"'}, timeout=30)
     framed = b"\0" + int(answer.json()["id"]).to_bytes(4, "big") + b"\x04hi"

@@ -12,6 +12,7 @@ from connect.testing.scaffold import Kind, write_connector
 PARTS = {Kind.SOURCE: {"source.py"}, Kind.SINK: {"sink.py"}, Kind.BOTH: {"source.py", "sink.py"}}
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("kind", Kind)
 def test_a_new_connector_passes_the_standard_suites(tmp_path: Path, kind: Kind) -> None:
     files = write_connector("north-star", tmp_path, kind=kind)
@@ -37,6 +38,7 @@ def test_a_new_connector_speaks_only_of_what_it_has(tmp_path: Path, kind: Kind) 
     assert not [line for line in texts.splitlines() if line.startswith("%")]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("kind", Kind)
 def test_a_new_connector_is_clean_code(tmp_path: Path, kind: Kind) -> None:
     write_connector("north-star", tmp_path, kind=kind)

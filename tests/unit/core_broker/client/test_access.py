@@ -129,24 +129,28 @@ def test_names_that_the_protocol_cannot_carry_are_refused(name: str) -> None:
         filter_of(AclFilter(resource_name=name))
 
 
+@pytest.mark.processes
 def test_cluster_without_an_authorizer_says_so_when_asked(cluster: ClientSettings) -> None:
     with pytest.raises(Rejected) as refused:
         Admin(cluster).access.acls(AclFilter())
     assert refused.value.code == SECURITY_DISABLED
 
 
+@pytest.mark.processes
 def test_cluster_without_an_authorizer_takes_no_rules(cluster: ClientSettings) -> None:
     with pytest.raises(Rejected) as refused:
         Admin(cluster).access.create([RULE, RULE, *RULES[1:3]])
     assert refused.value.code == SECURITY_DISABLED
 
 
+@pytest.mark.processes
 def test_cluster_without_an_authorizer_removes_no_rules(cluster: ClientSettings) -> None:
     with pytest.raises(Rejected) as refused:
         Admin(cluster).access.delete(AclFilter())
     assert refused.value.code == SECURITY_DISABLED
 
 
+@pytest.mark.processes
 def test_words_for_filters_are_refused_in_rules(cluster: ClientSettings) -> None:
     anything = Acl(
         resource_type=ResourceType.ANY,

@@ -9,6 +9,8 @@ from core_broker.client.settings import ClientSettings
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
 
+pytestmark = pytest.mark.processes
+
 
 def test_topics_are_listed_with_their_partitions(cluster: ClientSettings, topic: str) -> None:
     assert Admin(cluster).topic_names()[topic] == 4

@@ -12,6 +12,8 @@ from core_broker.client.settings import ClientSettings, Configuration
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 
+pytestmark = pytest.mark.processes
+
 # Topics are created by the first record: a slow machine may take its time.
 IDEMPOTENT: Configuration = {"enable.idempotence": True, "topic.metadata.propagation.max.ms": 60_000}
 

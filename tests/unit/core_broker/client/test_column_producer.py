@@ -10,6 +10,8 @@ from core_broker.client.settings import ClientSettings
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def producer(cluster: ClientSettings) -> Iterator[ColumnProducer]:

@@ -6,6 +6,8 @@ from core_broker.client.producer import Producer
 from core_broker.client.records import IncomingRecord, OutgoingRecord
 from core_broker.client.settings import ClientSettings
 
+pytestmark = pytest.mark.processes
+
 
 def read_until(consumer: Consumer, count: int) -> list[IncomingRecord]:
     records: list[IncomingRecord] = []

@@ -59,10 +59,12 @@ def test_broker_that_is_not_there_is_unreachable() -> None:
         DirectAdmin(SETTINGS).reassignments(Broker(id=1, host="127.0.0.1", port=1))
 
 
+@pytest.mark.processes
 def test_nothing_moves_in_a_cluster_of_one(cluster: ClientSettings) -> None:
     assert Admin(cluster).reassignments() == []
 
 
+@pytest.mark.processes
 def test_configs_of_the_whole_cluster_are_set_and_forgotten(cluster: ClientSettings) -> None:
     admin = Admin(cluster)
     admin.alter_cluster_configs(put={"log.cleaner.backoff.ms": "16000"}, validate_only=True)
@@ -74,6 +76,7 @@ def test_configs_of_the_whole_cluster_are_set_and_forgotten(cluster: ClientSetti
     assert "log.cleaner.backoff.ms" not in [config.key for config in admin.cluster_configs()]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "put", [{"no.such.config": "1"}, {"log.retention.ms": "x"}, {"log.retention.ms": "9" * 40_000}]
 )
@@ -82,6 +85,7 @@ def test_wrong_config_of_the_whole_cluster_is_refused(cluster: ClientSettings, p
         Admin(cluster).alter_cluster_configs(put=put)
 
 
+@pytest.mark.processes
 def test_configs_of_a_new_topic_are_those_that_it_gets(cluster: ClientSettings, name: str) -> None:
     admin = Admin(cluster)
     expected = {config.key: config.value for config in admin.new_topic_configs(name)}

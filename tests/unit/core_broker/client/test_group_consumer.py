@@ -10,6 +10,8 @@ from core_broker.client.records import IncomingRecord, OutgoingRecord
 from core_broker.client.settings import ClientSettings
 from tests.support.admin import eventually
 
+pytestmark = pytest.mark.processes
+
 _PATIENCE_S = 60.0
 
 

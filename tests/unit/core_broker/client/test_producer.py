@@ -5,6 +5,8 @@ from core_broker.client.producer import Producer
 from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import ClientSettings
 
+pytestmark = pytest.mark.processes
+
 
 def test_every_record_is_delivered_before_the_producer_is_left(cluster: ClientSettings, topic: str) -> None:
     outcomes: list[Delivery | ClientError] = []

@@ -15,6 +15,8 @@ from core_broker.client.settings import ClientSettings
 from tests.support.admin import admin_client, create_topic, eventually
 from tests.support.broker import BrokerProcess
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def reader(cluster: ClientSettings) -> Iterator[RangeReader]:

@@ -13,6 +13,8 @@ from core_broker.client.settings import ClientSettings
 from tests.support.admin import eventually
 from tests.support.broker import BrokerProcess
 
+pytestmark = pytest.mark.processes
+
 QUIET = {"log_level": "0"}
 
 

@@ -8,6 +8,8 @@ from core_broker.client.reader import OffsetOutOfRange, Reader
 from core_broker.client.records import IncomingRecord, OutgoingRecord
 from core_broker.client.settings import ClientSettings
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def reader(cluster: ClientSettings) -> Iterator[Reader]:

@@ -12,6 +12,8 @@ from core_broker.client.transactional_producer import TransactionalProducer
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 
+pytestmark = pytest.mark.processes
+
 Open = Callable[[], TransactionalProducer]
 
 

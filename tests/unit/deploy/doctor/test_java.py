@@ -8,7 +8,7 @@ from deploy.doctor.finding import Finding, Level
 from deploy.doctor.java import java, spark_variables
 from deploy.doctor.surroundings import Surroundings
 from streams.spark.engine.class_archive import archive_file
-from tests.support.spark_java import made_up_java
+from tests.support.made_up_java import made_up_java
 
 
 def _spark(**environment: str) -> Finding:
@@ -28,6 +28,7 @@ def test_java_home_without_a_java_is_a_problem(tmp_path: Path) -> None:
     assert f"JAVA_HOME is {tmp_path}" in finding.found
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("is_prepared", "told"), [(False, "sooner after  caudal spark prepare"), (True, "at hand")])
 def test_java_is_told_with_how_spark_starts_on_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_prepared: bool, told: str

@@ -1,5 +1,7 @@
 import importlib.metadata
 
+import pytest
+
 from deploy.doctor.finding import Level
 from deploy.doctor.python import packages, python_version, requirements_of, what_is_wrong
 from deploy.doctor.surroundings import Surroundings
@@ -26,6 +28,7 @@ def test_package_that_is_missing_or_too_old_is_told() -> None:
     assert told == ["no-such-package is missing", f"rich is {version}, but >=1000 is needed", ""]
 
 
+@pytest.mark.processes
 def test_python_and_packages_of_this_environment_are_well(surroundings: Surroundings) -> None:
     found = [*python_version(surroundings), *packages(surroundings)]
     assert {finding.subject for finding in found} >= {"Python", "Packages: broker", "Packages: spark"}

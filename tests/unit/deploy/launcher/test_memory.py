@@ -7,7 +7,10 @@ import pytest
 
 from deploy.launcher.memory import memory_of
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="only Linux tells memory so")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="only Linux tells memory so"),
+]
 
 
 def test_a_process_takes_some_memory() -> None:

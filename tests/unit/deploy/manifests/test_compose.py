@@ -39,6 +39,7 @@ def _all() -> Iterator[Any]:
             yield pytest.param(document, service, id=f"{file}-{name}")
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", FILES)
 def test_it_follows_the_compose_specification(name: str) -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(COMPOSE / name)]
@@ -46,6 +47,7 @@ def test_it_follows_the_compose_specification(name: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.processes
 def test_the_specification_is_really_asked(tmp_path: Path) -> None:
     (wrong := tmp_path / "compose.yaml").write_text(
         "services: {broker: {image: caudal, healthcheck: {tests: [CMD]}}}\n"

@@ -9,6 +9,8 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from deploy.stack import SPARK_CONNECT_PORT, STACK
 from tests.support.deployment import DEPLOY
 from tests.support.service import REPOSITORY
@@ -49,6 +51,7 @@ def _fits(path: str, pattern: str) -> bool:
     return any(fnmatch.fnmatch(head, pattern) and head.count("/") == pattern.count("/") for head in heads)
 
 
+@pytest.mark.processes
 def test_hadolint_finds_nothing() -> None:
     linter = Path(sys.executable).with_name("hadolint")
     done = subprocess.run([linter, str(DOCKERFILE)], capture_output=True, text=True, check=False, timeout=60)

@@ -37,6 +37,7 @@ def _command(line: str) -> list[str]:
     return shlex.split(line)[1:]
 
 
+@pytest.mark.processes
 def test_systemd_finds_nothing_wrong(tmp_path: Path) -> None:
     analyze = shutil.which("systemd-analyze")
     if analyze is None:

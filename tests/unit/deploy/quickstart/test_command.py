@@ -29,6 +29,7 @@ def test_ports_that_cannot_be_meant_are_refused_and_nothing_is_left(
     assert list(passing.iterdir()) == []
 
 
+@pytest.mark.processes
 def test_a_folder_that_is_a_file_is_told(passing: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = passing / "file"
     file.write_text("no folder")

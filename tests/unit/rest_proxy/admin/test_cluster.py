@@ -4,6 +4,8 @@ from core_broker.client.errors import AlreadyExists, ClientError, NotAllowed, No
 from rest_proxy.admin.cluster import KafkaCluster
 from rest_proxy.errors import ProxyError
 
+pytestmark = pytest.mark.processes
+
 
 def test_cluster_knows_its_id_once_it_was_asked(cluster: KafkaCluster) -> None:
     found = cluster.described()

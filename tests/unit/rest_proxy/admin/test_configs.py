@@ -5,6 +5,8 @@ from rest_proxy.admin.cluster import KafkaCluster
 from rest_proxy.admin.configs import Change, named, setting
 from rest_proxy.errors import ProxyError
 
+pytestmark = pytest.mark.processes
+
 
 def test_config_without_a_value_cannot_be_set() -> None:
     assert setting("retention.ms", "1") == Change(name="retention.ms", value="1")

@@ -4,6 +4,8 @@ from rest_proxy.admin import brokers, partitions
 from rest_proxy.admin.cluster import KafkaCluster
 from rest_proxy.errors import ProxyError
 
+pytestmark = pytest.mark.processes
+
 
 def test_partitions_are_listed_by_number(cluster: KafkaCluster, topic: str) -> None:
     assert [partition.index for partition in partitions.listed(cluster, topic)] == [0, 1]

@@ -5,6 +5,8 @@ from rest_proxy.admin.cluster import KafkaCluster
 from rest_proxy.admin.topics import NewTopic
 from rest_proxy.errors import ProxyError
 
+pytestmark = pytest.mark.processes
+
 
 def test_numbers_of_a_created_topic_are_those_that_it_has(cluster: KafkaCluster, name: str) -> None:
     assert topics.created(cluster, NewTopic(name=name, partitions=3)) == (3, 1)

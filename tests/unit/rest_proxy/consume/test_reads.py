@@ -11,6 +11,8 @@ from rest_proxy.settings import ProxySettings
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 async def readers(broker: BrokerProcess) -> AsyncIterator[Readers]:

@@ -17,6 +17,8 @@ from rest_proxy.settings import ProxySettings
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 
+pytestmark = pytest.mark.processes
+
 PLAIN = Rendering(
     lambda record: RecordV2("", None, None, record.partition, record.offset),
     lambda record, _: RecordV2("", None, None, record.partition, record.offset),

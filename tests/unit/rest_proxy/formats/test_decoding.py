@@ -16,6 +16,8 @@ from schema_registry.serdes.settings import IdPlace, SerializerSettings
 from tests.support.fake_registry import FakeRegistry
 from tests.support.serde_schemas import AVRO, JSON, PROTOBUF, Example
 
+pytestmark = pytest.mark.processes
+
 EXAMPLES: Mapping[Format, Example] = {Format.AVRO: AVRO, Format.JSONSCHEMA: JSON, Format.PROTOBUF: PROTOBUF}
 WITH_SCHEMA = pytest.mark.parametrize("format_", EXAMPLES)
 

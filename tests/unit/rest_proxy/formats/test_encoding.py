@@ -22,6 +22,8 @@ from tests.support.registry import RegistryProcess
 from tests.support.scripted_http import ScriptedHttp
 from tests.support.serde_schemas import AVRO, JSON, PROTOBUF, Example
 
+pytestmark = pytest.mark.processes
+
 EXAMPLES: Mapping[Format, Example] = {Format.AVRO: AVRO, Format.JSONSCHEMA: JSON, Format.PROTOBUF: PROTOBUF}
 WITH_SCHEMA = pytest.mark.parametrize("format_", EXAMPLES)
 NULL = msgspec.Raw(b"null")

@@ -16,6 +16,8 @@ from rest_proxy.settings import ProxySettings
 from tests.support.admin import eventually
 from tests.support.broker import BrokerProcess
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.mark.parametrize(
     "acks,idempotence,expected",

@@ -12,6 +12,8 @@ from schema_registry.client.settings import RegistryClientSettings
 from schema_registry.formats.schema import SchemaType
 from tests.support.scripted_http import ScriptedHttp
 
+pytestmark = pytest.mark.processes
+
 GUID = "89791762-2336-4186-9674-299b90a802e2"
 
 

@@ -122,6 +122,7 @@ def test_another_format_stands_in_the_way_of_all_levels_but_none(level: Level) -
     assert messages == ([] if level is Level.NONE else [DIFFERENT_TYPE, ending])
 
 
+@pytest.mark.processes
 def test_formats_that_are_not_used_are_not_loaded() -> None:
     program = (
         "import sys; from schema_registry.compatibility.levels import *;"

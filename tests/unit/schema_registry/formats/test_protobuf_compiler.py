@@ -16,6 +16,8 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from schema_registry.formats.protobuf_compiler import Compiler
 from schema_registry.formats.schema import InvalidSchema
 
+pytestmark = pytest.mark.processes
+
 TEXT = 'syntax = "proto3"; message A {}'
 NOTHING = FileDescriptorSet()
 

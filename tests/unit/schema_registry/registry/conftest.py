@@ -35,7 +35,7 @@ def migrated_postgres(postgres: PostgresServer) -> str:
     return url
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.processes)])
 def world_on_each(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RegistryWorld]:
     """A registry, once on each kind of database."""
     if request.param == "sqlite":

@@ -64,7 +64,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     database.close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.processes)])
 def world_on_each(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """The same, once on each kind of database."""
     database = new_database_of(request.param, request, tmp_path)

@@ -35,7 +35,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
     database.close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.processes)])
 def deks_on_each(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deks]:
     """Keys, once on each kind of database."""
     database = new_database_of(request.param, request, tmp_path)

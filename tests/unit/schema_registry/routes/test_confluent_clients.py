@@ -19,6 +19,8 @@ from confluent_kafka.schema_registry.rules.encryption.dek_registry.dek_registry_
 
 from schema_registry.registry.kms import LocalKms
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def keys(registry_url: str) -> Iterator[DekRegistryClient]:

@@ -19,6 +19,8 @@ from schema_registry.serdes.framing import id_prefix
 from schema_registry.serdes.serializer import Serializer
 from tests.support.serde_schemas import AVRO, EXAMPLES, JSON, PROTOBUF, Example
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(params=EXAMPLES)
 def example(request: pytest.FixtureRequest) -> Example:

@@ -19,6 +19,8 @@ from schema_registry.serdes.subject_names import SubjectNameStrategy
 from tests.support.scripted_http import ScriptedHttp
 from tests.support.serde_schemas import AVRO, EXAMPLES, PROTOBUF, Example
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture(params=EXAMPLES)
 def example(request: pytest.FixtureRequest) -> Example:

@@ -9,7 +9,7 @@ from schema_registry.store.database import Database
 from tests.support.postgres import PostgresServer
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.processes)])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where an empty database is, of each kind."""
     if request.param == "sqlite":

@@ -152,6 +152,7 @@ def test_a_server_that_is_not_there_is_a_failure_of_the_store() -> None:
     assert failed.value.code == 50001
 
 
+@pytest.mark.processes
 def test_a_restarted_server_is_found_again() -> None:
     with running_server(fsync=True) as server:
         database = Database(server.create_database(), timeout_seconds=10)
@@ -168,6 +169,7 @@ def test_a_restarted_server_is_found_again() -> None:
         database.close()
 
 
+@pytest.mark.processes
 def test_a_connection_that_is_cut_in_a_transaction_is_replaced(postgres: PostgresServer) -> None:
     database = Database(postgres.create_database())
     database.migrate()
@@ -186,6 +188,7 @@ def test_a_connection_that_is_cut_in_a_transaction_is_replaced(postgres: Postgre
     database.close()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("seconds", "told"), [(10, "10s"), (0.1, "100ms")])
 def test_postgresql_is_told_how_long_to_wait(postgres: PostgresServer, seconds: float, told: str) -> None:
     database = Database(postgres.create_database(), timeout_seconds=seconds)
@@ -195,6 +198,7 @@ def test_postgresql_is_told_how_long_to_wait(postgres: PostgresServer, seconds: 
     database.close()
 
 
+@pytest.mark.processes
 def test_a_postgresql_database_without_an_encoding_serves_as_well(postgres: PostgresServer) -> None:
     database = Database(postgres.create_database(encoding="SQL_ASCII"))
     database.migrate()

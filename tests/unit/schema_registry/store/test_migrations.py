@@ -57,6 +57,7 @@ def test_a_failed_migration_leaves_nothing_behind(url: str) -> None:
     database.close()
 
 
+@pytest.mark.processes
 def test_a_registry_that_has_its_tables_starts_without_alembic(database: Database, url: str) -> None:
     program = (
         "import sys\n"

@@ -4,7 +4,9 @@ import pytest
 
 from streams.errors import JavaMissing
 from streams.spark.java import find_java
-from tests.support.spark_java import made_up_java
+from tests.support.made_up_java import made_up_java
+
+pytestmark = pytest.mark.processes
 
 
 @pytest.mark.parametrize(

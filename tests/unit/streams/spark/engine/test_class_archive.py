@@ -8,7 +8,7 @@ import pytest
 from streams.errors import EngineUnavailable, JavaMissing
 from streams.spark.engine import class_archive
 from streams.spark.engine.class_archive import archive_file, archive_options, make_archive, recording_options
-from tests.support.spark_java import made_up_java
+from tests.support.made_up_java import made_up_java
 
 
 @pytest.fixture
@@ -36,6 +36,7 @@ def test_a_missing_java_is_told_first(prefix: Path, tmp_path: Path) -> None:
     assert not prefix.exists()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     "rehearsal", ["import sys; print('Unrecognized VM option'); sys.exit(1)", "print('Unrecognized VM option')"]
 )
@@ -53,6 +54,7 @@ def test_a_java_that_keeps_nothing_is_told_with_what_it_said(
     assert list((prefix / "var" / "caudal").iterdir()) == []
 
 
+@pytest.mark.processes
 def test_what_was_made_takes_the_place_of_what_was_there(
     prefix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +69,7 @@ def test_what_was_made_takes_the_place_of_what_was_there(
     assert list(file.parent.iterdir()) == [file]
 
 
+@pytest.mark.processes
 def test_an_installation_that_cannot_be_written_is_told(prefix: Path, tmp_path: Path) -> None:
     environment = made_up_java(tmp_path / "java")
     prefix.write_text("no folder")

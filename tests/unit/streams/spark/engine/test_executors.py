@@ -2,10 +2,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from streams.spark.engine.executors import LIBRARIES, packed, problems_of
 from streams.spark.engine.session import PACKAGE_ROOT
 
 
+@pytest.mark.processes
 def test_all_that_tasks_need_of_ours_is_packed_and_can_be_imported(tmp_path: Path) -> None:
     archive = packed(PACKAGE_ROOT, tmp_path / "caudal.zip")
     code = "import streams.spark.topics.source, connectors.spark.query, pyspark_caudal; print(streams.__file__)"

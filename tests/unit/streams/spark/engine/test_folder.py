@@ -24,6 +24,7 @@ def test_one_process_at_a_time_has_the_lock(tmp_path: Path) -> None:
     assert not folder.is_locked()
 
 
+@pytest.mark.processes
 def test_a_holder_that_died_leaves_no_lock(tmp_path: Path) -> None:
     folder = EngineFolder(tmp_path)
     child = os.fork()

@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.service import REPOSITORY
 
+pytestmark = pytest.mark.processes
+
 _WAITING: Final = """
 import sys, threading, time
 from streams.spark.engine.host import heed_signals

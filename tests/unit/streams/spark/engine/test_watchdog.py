@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Final
 
 import psutil
+import pytest
 
 from streams.spark.engine.folder import EngineFolder
 from tests.support.admin import eventually
 from tests.support.service import REPOSITORY
 from tests.support.spark_engine import is_alive
+
+pytestmark = pytest.mark.processes
 
 _HOST: Final = """
 import subprocess, sys

@@ -335,6 +335,7 @@ for batch in range(int(sys.stdin.readline()), 100000):
 """
 
 
+@pytest.mark.processes
 def test_a_writer_that_is_killed_again_and_again_loses_and_doubles_nothing(tmp_path: Path) -> None:
     entry = _entry(tmp_path)
     done = -1

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+import pytest
 
 from streams.spark.files import FileInfo, Files
 from streams.spark.tables.catalog import Catalog, CatalogEntry
@@ -72,6 +73,7 @@ def compact_for_ever(location: str, first: int) -> None:
         _upkeep(location).compact(1 << 20, dry_run=False)
 
 
+@pytest.mark.processes
 def test_a_compaction_that_is_killed_again_and_again_leaves_every_row_once(tmp_path: Path) -> None:
     program = f"""
 from tests.unit.streams.spark.tables.test_parquet_upkeep import compact_for_ever

@@ -9,6 +9,8 @@ from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 from tests.unit.streams.spark.topics.conftest import Send
 
+pytestmark = pytest.mark.processes
+
 
 def opened(broker: BrokerProcess, **options: str) -> TopicBatchReader:
     source = TopicSource({"kafka.bootstrap.servers": broker.bootstrap, **options})

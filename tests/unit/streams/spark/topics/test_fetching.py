@@ -13,6 +13,8 @@ from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 from tests.unit.streams.spark.topics.conftest import Send
 
+pytestmark = pytest.mark.processes
+
 
 class Reader(RangeReader):
     """Stands where a reader of ranges would, and opens nothing."""

@@ -66,6 +66,7 @@ def test_readers_travel() -> None:
     assert pickle.loads(pickle.dumps(batch)).options == batch.options
 
 
+@pytest.mark.processes
 def test_keys_and_values_are_decoded_each_by_their_schemas(
     broker: BrokerProcess, registry: RegistryProcess, name: str
 ) -> None:

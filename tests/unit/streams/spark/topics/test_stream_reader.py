@@ -15,6 +15,8 @@ from tests.support.admin import admin_client, create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.unit.streams.spark.topics.conftest import Send
 
+pytestmark = pytest.mark.processes
+
 ALL = ReadAllAvailable()
 
 

@@ -22,6 +22,8 @@ from streams.spark.topics.writer import Written
 from tests.support.admin import create_topic
 from tests.support.broker import BrokerProcess
 
+pytestmark = pytest.mark.processes
+
 PAIRS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 
 
