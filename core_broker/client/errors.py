@@ -59,6 +59,16 @@ _PLAINER = {
 }
 """What the library says in words that only those understand who wrote it."""
 _PASSING = frozenset(int(code) for code in ErrorCode if code.retriable)
+REFUSED_TOGETHER: Final = frozenset(
+    {
+        KafkaError._INVALID_DIFFERENT_RECORD,
+        KafkaError.INVALID_RECORD,
+        KafkaError.INVALID_TIMESTAMP,
+        KafkaError.MSG_SIZE_TOO_LARGE,
+    }
+)
+"""Codes that a good record can get because another one of its batch was refused. The first says so (KIP-467), but the
+library uses it only when the broker has named two bad records or more."""
 _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
 """What Kafka lets topics be called."""
 

@@ -1,5 +1,6 @@
 """What happens when a record fails: every stage under every tolerance, against a real broker."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -579,6 +580,19 @@ def test_a_source_whose_record_kafka_refuses_goes_on_when_that_is_tolerated(
     (letter,) = read(broker, f"{name}-dead", 1)
     assert told(letter)["__connect.errors.stage"] == "KAFKA_PRODUCE"
     assert [message.value() for message in read(broker, f"{name}-out", 2)] == [b"a", b"c"]
+
+
+@pytest.mark.parametrize("bad", [["b"], ["b", "d"]])
+def test_good_records_in_a_batch_with_bad_ones_are_written(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str, bad: list[str]
+) -> None:
+    create_topic(broker, f"{name}-out", configs={"cleanup.policy": "compact"})
+    script.key_for = {"a": "1", "c": "3"}.get
+    script.to_give = sorted(["a", "c", *bad])
+    world.start(name, {**source(name, errors_tolerance="all"), **dead(name)})
+    assert [message.value() for message in read(broker, f"{name}-out", 2)] == [b"a", b"c"]
+    letters = read(broker, f"{name}-dead", len(bad))
+    assert [json.loads(letter.value() or b"")["value"]["payload"] for letter in letters] == bad
 
 
 def test_a_source_whose_record_kafka_refuses_stops_when_that_is_not_tolerated(

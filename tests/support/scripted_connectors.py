@@ -27,6 +27,7 @@ class Script:
         self.taken: list[SinkRecord] = []
         self.batches: list[list[object]] = []
         self.events: list[str] = []
+        self.key_for: Callable[[str], str | None] = lambda _: None
         self.on_start: Callable[[], None] = lambda: None
         self.on_put: Callable[[Sequence[SinkRecord]], None] = lambda _: None
         self.on_flush: Callable[[], None] = lambda: None
@@ -125,6 +126,8 @@ class ScriptedSourceTask(SourceTask):
     def _record(self, text: str, position: int) -> SourceRecord:
         return SourceRecord(
             topic=self.config.topic,
+            key_schema=OPTIONAL_STRING,
+            key=self._script.key_for(text),
             value_schema=OPTIONAL_STRING,
             value=text,
             source_partition={"script": self.config.script},

@@ -15,10 +15,9 @@ from connect.api.record import SourceRecord
 from connect.runtime.configuration.client_overrides import producer_properties
 from connect.runtime.tasks.source_work import SourceWork, last_offsets
 from core_broker.client.batch_producer import Batch, BatchProducer
-from core_broker.client.errors import ClientError
+from core_broker.client.errors import REFUSED_TOGETHER, ClientError
 from core_broker.client.records import OutgoingRecord
 from core_broker.client.settings import Configuration
-from core_broker.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
@@ -127,11 +126,10 @@ class AtLeastOnceSource(SourceWork):
                 self._unwritten[repr(sorted(partition.items()))] = (partition, offset)
 
     def _not_even_alone(self, polled: _Polled) -> list[tuple[int, ClientError]]:
-        """What of a batch cannot be written: a topic that takes small batches only refuses good records with bad ones,
-        so those go once more, one by one."""
+        """What of a batch cannot be written even when each record that was refused with others is sent by itself."""
         failures = []
         for index, error in polled.batch.failures:
-            if error.code == ErrorCode.MESSAGE_TOO_LARGE:
+            if error.code in REFUSED_TOGETHER:
                 self._wait_for([other.batch for other in self._under_way])
                 alone = self._sender.send([polled.sent[index]], give_up=lambda: self.stopping.is_cancelled)
                 self._wait_for([alone])
