@@ -62,11 +62,15 @@ class _Maker:
     def union(self, namespace: str | None, depth: int) -> Json:
         found: dict[str, Json] = {}
         for _ in range(self.draw(st.integers(1, 3))):
+            known = dict(self.known)
             branch = self.type(namespace, depth - 1, union=False)
             label = branch if isinstance(branch, str) else branch["type"]
             if label in ("record", "enum", "fixed"):
                 label = full_name(branch, namespace)
-            found.setdefault(label, branch)
+            if label in found:
+                self.known = known  # What a branch defined that is left out is not there to be mentioned.
+            else:
+                found[label] = branch
         return list(found.values())
 
     def named(self, kind: str, namespace: str | None, depth: int) -> Json:
