@@ -22,7 +22,7 @@ class Turns:
         """Have `work` done when its turn comes, never before the next round of the loop."""
         self._queue.append(work)
         if len(self._queue) == 1:
-            self._loop.call_soon(self._do_one)
+            self._schedule()
 
     def _do_one(self) -> None:
         # It stays in the queue while it is done, so that `add` does not schedule a second round beside ours.
@@ -31,4 +31,8 @@ class Turns:
         finally:
             self._queue.popleft()
             if self._queue:
-                self._loop.call_soon(self._do_one)
+                self._schedule()
+
+    def _schedule(self) -> None:
+        # A round runs what `call_soon` was given, then what the kernel says is ready, then the timers that are due.
+        self._loop.call_later(0, self._do_one)
