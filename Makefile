@@ -11,6 +11,7 @@ WORKERS ?= 3
 SPREAD := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 JAVA_CLIENTS := 2.8.2 3.9.1 4.3.0
 KAFKA_CONNECT := 4.1.0
+KAFKA_TOOLS := 4.3.0
 HELM := v3.22.0
 
 .DEFAULT_GOAL := help
@@ -58,8 +59,11 @@ test-java: setup ## Run the tests with Kafka's own Java clients (fetches them wi
 	done
 	mvn -q -B -f tests/support/java/connect.xml -Dkafka.version=$(KAFKA_CONNECT) dependency:copy-dependencies \
 		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/connect
+	mvn -q -B -f tests/support/java/tools.xml -Dkafka.version=$(KAFKA_TOOLS) dependency:copy-dependencies \
+		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(VENV)/java/tools
 	CAUDAL_JAVA_CLIENTS=$(CURDIR)/$(VENV)/java CAUDAL_KAFKA_CONNECT=$(CURDIR)/$(VENV)/java/connect \
-		$(BIN)/python -m pytest tests/conformance/test_java_clients.py tests/conformance/test_connect_real.py
+		CAUDAL_KAFKA_TOOLS=$(CURDIR)/$(VENV)/java/tools $(BIN)/python -m pytest tests/conformance/test_java_clients.py \
+		tests/conformance/test_connect_real.py tests/conformance/test_kafka_tools.py
 
 test-helm: setup ## Run the tests of the chart with Helm itself (builds it with Go)
 	GOBIN=$(CURDIR)/$(VENV)/helm go install helm.sh/helm/v3/cmd/helm@$(HELM)

@@ -11,7 +11,7 @@ from core_broker.cluster.controller import Controller
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from core_broker.cluster.effective_settings import broker_settings
 from core_broker.cluster.endpoints import AdvertisedEndpoints
-from core_broker.cluster.metadata import ResourceType
+from core_broker.cluster.metadata import MetadataImage, ResourceType
 from core_broker.cluster.partition import Partition
 from core_broker.cluster.partitions import Partitions
 from core_broker.cluster.quorum import MetadataQuorum
@@ -105,8 +105,15 @@ async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) 
         metrics=metrics,
         api_versions=advertised_versions(),
     )
-    metadata.subscribe(lambda image, _: server.configure(broker_settings(image, settings)))
-    server.configure(broker_settings(metadata.image, settings))
+
+    def configure(image: MetadataImage) -> None:
+        """Let every part have the settings in force."""
+        in_force = broker_settings(image, settings)
+        server.configure(in_force)
+        groups.settings = in_force
+
+    metadata.subscribe(lambda image, _: configure(image))
+    configure(metadata.image)
     await stack.enter_async_context(_running(logs_on_disk.run(), groups.run(), transactions.run(), server.run()))
     server.start(services)
     return server

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from connect.settings import ConnectSettings
 from core_broker.service.settings import INT_MAX, LONG_MAX, Definition, Settings
 from core_broker.settings import BrokerSettings, GroupSettings, TopicSettings
+from core_broker.settings.without_effect import SECURITY_WITHOUT_EFFECT, needs_listener
 from rest_proxy.settings import ProxySettings
 from schema_registry.settings import RegistrySettings
 from streams.settings import SparkSettings
@@ -75,6 +76,7 @@ def documents() -> dict[Path, str]:
         *_section("Topics", "All of them can be changed while the topic is in use.", TopicSettings),
         *_section("Groups", "For groups of the consumer protocol (KIP-848).", GroupSettings),
         *_without_effect(BrokerSettings),
+        *_live_without_effect(),
     ]
     registry = [_REGISTRY, *_section("Registry", "", RegistrySettings), *_without_effect(RegistrySettings)]
     proxy = [_REST_PROXY, *_section("REST proxy", "", ProxySettings), *_without_effect(ProxySettings)]
@@ -113,6 +115,19 @@ def _without_effect(settings: type[Settings]) -> Iterator[str]:
     yield "| Key | Why |"
     yield "|---|---|"
     yield from (f"| `{key}` | {reason} |" for key, reason in sorted(settings.IGNORED.items()))
+    yield ""
+
+
+def _live_without_effect() -> Iterator[str]:
+    """The keys of the broker that a properties file may not hold."""
+    yield "## Accepted without effect while the broker runs\n"
+    yield "Refused at the start: they would promise security, which is not built yet. As in Kafka they are changed for"
+    yield "one broker, not for all. `listener.name.<listener>.` may stand before each, and must where it is shown."
+    yield "With it `max.connections` and `max.connection.creation.rate` limit nothing.\n"
+    yield "| Key | Type |"
+    yield "|---|---|"
+    for key, definition in sorted(SECURITY_WITHOUT_EFFECT.items()):
+        yield f"| `{'listener.name.<listener>.' if needs_listener(key) else ''}{key}` | {definition.kind.name} |"
     yield ""
 
 

@@ -132,7 +132,9 @@ def _list_value(
     configs: Mapping[str, str], change: ConfigChange, resource: ConfigResource, broker: BrokerSettings
 ) -> list[str]:
     """What a list holds now: what was set, or else its default."""
-    definition = _SETTINGS_OF[resource[0]].DEFINITIONS.get(change.key)
+    kind = resource[0]
+    is_broker = kind == ResourceType.BROKER
+    definition = BrokerConfig.definition(change.key) if is_broker else _SETTINGS_OF[kind].DEFINITIONS.get(change.key)
     if definition is None or definition.kind.wire != LIST.wire:
         operation = ConfigOperation(change.operation).name
         raise BrokerError(
@@ -140,8 +142,10 @@ def _list_value(
         )
     if change.key in configs:
         return _split(configs[change.key])
-    if resource[0] == ResourceType.TOPIC:
+    if kind == ResourceType.TOPIC:
         return _split(definition.text(TopicSettings.inherited(definition, broker)) or "")
+    if definition.without_effect:
+        return _split(definition.text(definition.default) or "")
     return _split(broker.text_of(change.key) or "")
 
 
@@ -165,7 +169,7 @@ def _check_configs(
         old = image.config_of(kind, name)
         for key, value in new.items():
             if old.get(key) != value:
-                BrokerConfig.check_dynamic(key, value)
+                BrokerConfig.check_dynamic(key, value, cluster_wide=name == EVERY_BROKER)
         _check_together(new, name, image, settings)
 
 

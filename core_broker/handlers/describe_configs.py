@@ -25,7 +25,6 @@ from core_broker.protocol.messages.describe_configs import (
 )
 from core_broker.settings import (
     BrokerConfig,
-    BrokerSettings,
     ConfigSource,
     DescribedSetting,
     GroupSettings,
@@ -82,15 +81,7 @@ def _describe_broker(name: str, context: RequestContext) -> list[DescribedSettin
             ErrorCode.INVALID_REQUEST,
             f"Unexpected broker id, expected {context.services.settings.node_id} or empty string, but received {name}",
         )
-    return [
-        DescribedSetting(
-            definition=BrokerSettings.DEFINITIONS[key],
-            value=None if BrokerSettings.DEFINITIONS[key].is_sensitive else value,
-            synonyms=tuple(p for p in config.places(key) if p.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
-            settings=BrokerSettings,
-        )
-        for key, value in config.cluster_wide.items()
-    ]
+    return config.describe_cluster_wide()
 
 
 def _describe_group(name: str, context: RequestContext) -> list[DescribedSetting]:

@@ -77,6 +77,8 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     is_dynamic: bool = False
     is_sensitive: bool = False
     is_internal: bool = False
+    without_effect: str = ""
+    """Set: the key is accepted and does nothing; this says why."""
     prefix: str = ""
     """Set: the value gathers every key that begins with it and is no key of its own."""
 

@@ -12,9 +12,7 @@ from core_broker.settings.listeners import Listener
 from core_broker.settings.log import LogSettings
 from core_broker.settings.network import PROTOCOLS, NetworkSettings
 from core_broker.settings.schema_guard import SchemaGuardSettings
-
-_THREADS = "one event loop serves all requests"
-_SECURITY = "security is not built yet: only PLAINTEXT listeners, without authorisation"
+from core_broker.settings.without_effect import SECURITY, THREADS, WITHOUT_EFFECT
 
 
 class BrokerSettings(
@@ -28,21 +26,15 @@ class BrokerSettings(
     """What an operator may change about a broker."""
 
     IGNORED: ClassVar[dict[str, str]] = {
-        "num.network.threads": _THREADS,
-        "num.io.threads": _THREADS,
-        "background.threads": _THREADS,
-        "num.replica.alter.log.dirs.threads": _THREADS,
-        "group.coordinator.threads": _THREADS,
-        "group.coordinator.background.threads": _THREADS,
+        **{key: definition.without_effect for key, definition in WITHOUT_EFFECT.items()},
+        "num.replica.alter.log.dirs.threads": THREADS,
+        "group.coordinator.threads": THREADS,
+        "group.coordinator.background.threads": THREADS,
         "group.coordinator.append.linger.ms": "a coordinator writes at once",
-        "group.coordinator.cached.buffer.max.bytes": "a coordinator keeps no buffers",
         "transaction.state.log.compression.codec": "the transaction log is not compressed",
-        "log.cleaner.io.buffer.size": "compaction reads mapped segments",
-        "log.cleaner.io.buffer.load.factor": "compaction keeps its keys in a dictionary",
         "log.dir.failure.timeout.ms": "a failed log folder stops the broker at once",
         "controlled.shutdown.max.retries": "a controlled stop is tried until it succeeds or is cut short",
         "controlled.shutdown.retry.backoff.ms": "a controlled stop is tried until it succeeds or is cut short",
-        "metric.reporters": "metrics are served at metrics.listener",
         "metrics.num.samples": "metrics are served at metrics.listener",
         "metrics.recording.level": "metrics are served at metrics.listener",
         "metrics.sample.window.ms": "metrics are served at metrics.listener",
@@ -61,12 +53,12 @@ class BrokerSettings(
     REFUSED: ClassVar[dict[str, str]] = {
         "zookeeper.*": "there is no ZooKeeper; remove it",
         "remote.log.storage.system.enable": "tiered storage is not offered; remove it",
-        "ssl.*": _SECURITY,
-        "sasl.*": _SECURITY,
-        "listener.name.*": _SECURITY,
-        "authorizer.class.name": _SECURITY,
-        "super.users": _SECURITY,
-        "allow.everyone.if.no.acl.found": _SECURITY,
+        "ssl.*": SECURITY,
+        "sasl.*": SECURITY,
+        "listener.name.*": SECURITY,
+        "authorizer.class.name": SECURITY,
+        "super.users": SECURITY,
+        "allow.everyone.if.no.acl.found": SECURITY,
         "create.topic.policy.class.name": "policies are not offered; remove it",
         "alter.config.policy.class.name": "policies are not offered; remove it",
     }
@@ -111,7 +103,7 @@ class BrokerSettings(
         elif protocol not in PROTOCOLS:
             yield self._problem("listener.security.protocol.map", f"protocols are {', '.join(PROTOCOLS)}")
         elif protocol != "PLAINTEXT":
-            yield self._problem("listeners", f"{listener.name} would speak {protocol}, but {_SECURITY}")
+            yield self._problem("listeners", f"{listener.name} would speak {protocol}, but {SECURITY}")
 
     def _registry_problems(self) -> Iterator[Problem]:
         if self.confluent_basic_auth_credentials_source == "USER_INFO" and not self.confluent_basic_auth_user_info:

@@ -5,6 +5,7 @@ from core_broker.service.settings import (
     INT,
     LIST,
     LONG,
+    LONG_MAX,
     STRING,
     Settings,
     at_least,
@@ -74,6 +75,17 @@ class ClusterSettings(Settings):
     """How often high watermarks are written to disk."""
     num_replica_fetchers: int = setting(INT, default=1, check=at_least(1), dynamic=True)
     """Fetchers per source broker."""
+
+    leader_replication_throttled_rate: int = setting(LONG, default=LONG_MAX, check=at_least(0), dynamic=True)
+    """Most bytes per second that a leader sends of the replicas in leader.replication.throttled.replicas. Stored and
+    shown; takes effect once partitions are replicated."""
+    follower_replication_throttled_rate: int = setting(LONG, default=LONG_MAX, check=at_least(0), dynamic=True)
+    """Most bytes per second that a follower fetches of the replicas in follower.replication.throttled.replicas. Stored
+    and shown; takes effect once partitions are replicated."""
+    replica_alter_log_dirs_io_max_bytes_per_second: int = setting(
+        LONG, default=LONG_MAX, check=at_least(0), dynamic=True
+    )
+    """Most bytes per second that are copied when partitions move from one folder of log.dirs to another."""
 
     broker_heartbeat_interval_ms: int = setting(INT, default=2000, check=at_least(1))
     """Time between heartbeats of a broker to the controller."""

@@ -59,7 +59,7 @@ class GroupCoordinatorSettings(Settings):
     """Which way a running group may change between the classic and the consumer protocol."""
     group_consumer_regex_refresh_interval_ms: int = setting(INT, default=600_000, check=at_least(10_000))
     """Without effect: subscriptions by regular expression are compared with the topics whenever those change."""
-    group_consumer_assignment_interval_ms: int = setting(INT, default=1000, check=at_least(0))
+    group_consumer_assignment_interval_ms: int = setting(INT, default=1000, check=at_least(0), dynamic=True)
     """Shortest time between two assignments of one group of the consumer protocol."""
 
     offset_metadata_max_bytes: int = setting(INT, default=4096, check=at_least(0))

@@ -12,6 +12,7 @@ from core_broker.errors import BrokerError, ErrorCode
 from core_broker.service.settings import Definition, Settings, SettingsError
 from core_broker.settings.broker import BrokerSettings
 from core_broker.settings.topic import TopicSettings
+from core_broker.settings.without_effect import find_dynamic, is_per_broker, needs_listener
 
 
 class ConfigSource(IntEnum):
@@ -85,7 +86,8 @@ class DescribedSetting(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def documentation(self) -> str:
         """Help of the key."""
-        return self.settings.help_of(self.key)
+        why = self.definition.without_effect
+        return f"Without effect: {why}." if why else self.settings.help_of(self.key)
 
 
 class BrokerConfig:
@@ -104,37 +106,67 @@ class BrokerConfig:
     @cached_property
     def effective(self) -> BrokerSettings:
         """The settings in force."""
-        changed = BrokerSettings.parse({**self.cluster_wide, **self.own})
+        changes = {**self.cluster_wide, **self.own}
+        changed = BrokerSettings.parse({key: changes[key] for key in changes if key in BrokerSettings.DEFINITIONS})
         names = [BrokerSettings.DEFINITIONS[key].name for key in changed.set]
         return self.static.replace(**{name: getattr(changed, name) for name in names})
 
     @classmethod
-    def check_dynamic(cls, key: str, value: str) -> None:
+    def definition(cls, key: str) -> Definition | None:
+        """What is known about a key, be it one that has no effect; None when it is unknown."""
+        return find_dynamic(key, BrokerSettings.DEFINITIONS)
+
+    @classmethod
+    def check_dynamic(cls, key: str, value: str, *, cluster_wide: bool = False) -> None:
         """Raise BrokerError INVALID_REQUEST unless this key may be changed to this value while brokers run.
 
         INVALID_CONFIG would say it better, but clients know Kafka's answer (KAFKA-13609).
         """
-        definition = BrokerSettings.DEFINITIONS.get(key)
+        definition = cls.definition(key)
+        reason = None
         if definition is None:
-            raise BrokerError(ErrorCode.INVALID_REQUEST, f"{key}={value}: unknown setting")
-        if not definition.is_dynamic:
-            raise BrokerError(ErrorCode.INVALID_REQUEST, f"{key}={value}: cannot be changed while the broker runs")
-        try:
-            definition.parse(value)
-        except SettingsError as error:
-            raise BrokerError(ErrorCode.INVALID_REQUEST, str(error)) from None
+            reason = "unknown setting"
+        elif not definition.is_dynamic:
+            reason = "cannot be changed while the broker runs"
+        elif needs_listener(key):
+            reason = f"can be changed for one listener only, as listener.name.<name>.{key}"
+        elif cluster_wide and is_per_broker(key):
+            reason = "can be changed for one broker only, not for all"
+        else:
+            try:
+                definition.parse(value)
+            except SettingsError as error:
+                raise BrokerError(ErrorCode.INVALID_REQUEST, str(error)) from None
+        if reason is not None:
+            shown = "******" if definition is not None and definition.is_sensitive else value
+            raise BrokerError(ErrorCode.INVALID_REQUEST, f"{key}={shown}: {reason}")
 
     def describe(self) -> list[DescribedSetting]:
-        """Every key of the broker."""
+        """Every key of the broker, and those without effect that were set."""
+        keys = dict.fromkeys((*BrokerSettings.DEFINITIONS, *self.cluster_wide, *self.own))
+        return [self._describe(found) for found in map(self.definition, keys) if found and not found.is_internal]
+
+    def _describe(self, definition: Definition) -> DescribedSetting:
+        places = tuple(self.places(definition.key))
+        if definition.key in BrokerSettings.DEFINITIONS:
+            value = _text(definition, self.effective.text_of(definition.key))
+        else:
+            value = places[0].value
+        return DescribedSetting(definition=definition, value=value, synonyms=places, settings=BrokerSettings)
+
+    def describe_cluster_wide(self) -> list[DescribedSetting]:
+        """What was set for all brokers."""
         return [
             DescribedSetting(
                 definition=definition,
-                value=_text(definition, self.effective.text_of(key)),
-                synonyms=tuple(self.places(key)),
+                value=_text(definition, self.cluster_wide[definition.key]),
+                synonyms=tuple(
+                    p for p in self.places(definition.key) if p.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
+                ),
                 settings=BrokerSettings,
             )
-            for key, definition in BrokerSettings.DEFINITIONS.items()
-            if not definition.is_internal
+            for definition in map(self.definition, self.cluster_wide)
+            if definition
         ]
 
     def places(self, *keys: str) -> Iterator[Synonym]:
@@ -142,17 +174,21 @@ class BrokerConfig:
         for source in _BROKER_SOURCES:
             for key in keys:
                 value = self._value_from(source, key)
-                if value is not None:
-                    yield Synonym(key=key, value=_text(BrokerSettings.DEFINITIONS[key], value), source=source)
+                definition = self.definition(key)
+                if value is not None and definition is not None:
+                    yield Synonym(key=key, value=_text(definition, value), source=source)
 
     def _value_from(self, source: ConfigSource, key: str) -> str | None:
         if source is ConfigSource.DYNAMIC_BROKER_CONFIG:
             return self.own.get(key)
         if source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG:
             return self.cluster_wide.get(key)
+        definition = self.definition(key)
+        if definition is None:
+            return None
         if source is ConfigSource.STATIC_BROKER_CONFIG:
-            return self.static.text_of(key) if self.static.is_set(key) else None
-        definition = BrokerSettings.DEFINITIONS[key]
+            is_set = key in BrokerSettings.DEFINITIONS and self.static.is_set(key)
+            return self.static.text_of(key) if is_set else None
         return definition.text(definition.default)
 
 

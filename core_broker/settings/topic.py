@@ -1,5 +1,6 @@
 """Settings of a topic: its own overrides on top of what the broker says."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -34,6 +35,10 @@ from core_broker.settings.log import (
 from core_broker.settings.schema_guard import STRATEGY, TOPIC_NAME
 
 _ONLY_FALSE = Check(accepts=lambda value: value is False, allowed="false (tiered storage is not offered)")
+_REPLICAS = Check(
+    accepts=lambda entries: entries == ("*",) or all(re.fullmatch(r"\d+:\d+", entry) for entry in entries),
+    allowed="* or partition:broker pairs separated by commas",
+)
 
 
 class TopicSettings(Settings):
@@ -167,10 +172,12 @@ class TopicSettings(Settings):
     """Allow a replica that is not in sync to become leader, which may lose records."""
     preallocate: bool = setting(BOOLEAN, default=False, synonyms=("log.preallocate",), dynamic=True)
     """Reserve the whole size of a segment on disk when it begins."""
-    leader_replication_throttled_replicas: tuple[str, ...] = setting(LIST, default=(), dynamic=True)
-    """Replicas whose replication is throttled on the leader's side, as partition:broker, or *."""
-    follower_replication_throttled_replicas: tuple[str, ...] = setting(LIST, default=(), dynamic=True)
-    """Replicas whose replication is throttled on the follower's side, as partition:broker, or *."""
+    leader_replication_throttled_replicas: tuple[str, ...] = setting(LIST, default=(), check=_REPLICAS, dynamic=True)
+    """Replicas whose replication is throttled on the leader's side, as partition:broker, or *. Stored and shown; takes
+    effect once partitions are replicated."""
+    follower_replication_throttled_replicas: tuple[str, ...] = setting(LIST, default=(), check=_REPLICAS, dynamic=True)
+    """Replicas whose replication is throttled on the follower's side, as partition:broker, or *. Stored and shown;
+    takes effect once partitions are replicated."""
     remote_storage_enable: bool = setting(BOOLEAN, default=False, check=_ONLY_FALSE, dynamic=True)
     """Tiered storage, which is not offered."""
     local_retention_ms: int = setting(LONG, default=-2, check=at_least(-2), dynamic=True)

@@ -178,6 +178,71 @@ async def test_alter_configs_only_validates_when_told_so(world: HandlerWorld) ->
     assert world.quorum.image.configs == {}
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    ],
+)
+async def test_the_throttle_of_a_reassignment_is_set_and_taken_back(world: HandlerWorld, key: str) -> None:
+    config = await described(world, THIS_BROKER, key)
+    assert (config.value, config.config_source, config.config_type, config.read_only) == (str(2**63 - 1), 5, 5, False)
+    assert await change(world, ALL_BROKERS, key, "2000000") == 0
+    assert await change(world, THIS_BROKER, key, "1000000") == 0
+    config = await described(world, THIS_BROKER, key)
+    assert [(s.value, s.source) for s in config.synonyms] == [("1000000", 2), ("2000000", 3), (str(2**63 - 1), 5)]
+    assert await change(world, THIS_BROKER, key, "-1") == ErrorCode.INVALID_REQUEST
+    assert await change(world, THIS_BROKER, key, "fast") == ErrorCode.INVALID_REQUEST
+    assert await change(world, THIS_BROKER, key, None, operation=1) == 0
+    assert (await described(world, THIS_BROKER, key)).value == "2000000"
+
+
+async def test_throttled_replicas_of_a_topic_are_pairs_or_all(world: HandlerWorld) -> None:
+    await world.create("t")
+    key = "leader.replication.throttled.replicas"
+    assert await change(world, TOPIC, key, "0:1,1:1") == 0
+    assert await change(world, TOPIC, key, "2:1", operation=2) == 0
+    assert (await described(world, TOPIC, key)).value == "0:1,1:1,2:1"
+    assert await change(world, TOPIC, key, "*") == 0
+    assert await change(world, TOPIC, key, "0") == ErrorCode.INVALID_CONFIG
+
+
+async def test_a_setting_of_kafka_without_effect_is_kept_for_one_broker(world: HandlerWorld) -> None:
+    key = "sasl.kerberos.min.time.before.relogin"
+    assert await change(world, ALL_BROKERS, key, "70000") == ErrorCode.INVALID_REQUEST
+    assert await change(world, THIS_BROKER, key, "soon") == ErrorCode.INVALID_REQUEST
+    wanted = alter_configs.AlterConfigsResource(4, "1", [alter_configs.AlterableConfig(key, "70000")])
+    response = await world.call(alter_configs.AlterConfigsRequest([wanted]), alter_configs.AlterConfigsResponse, 2)
+    assert [result.error_code for result in response.responses] == [0]
+    config = await described(world, THIS_BROKER, key)
+    assert (config.value, config.config_source, config.config_type) == ("70000", 2, 5)
+    assert await change(world, THIS_BROKER, "sasl.enabled.mechanisms", "PLAIN", operation=2) == 0
+    assert (await described(world, THIS_BROKER, "sasl.enabled.mechanisms")).value == "GSSAPI,PLAIN"
+
+
+async def test_the_cluster_wide_minimum_of_replicas_in_sync_counts_for_topics_without_their_own(
+    world: HandlerWorld,
+) -> None:
+    await world.create("t")
+    await world.create("own", min_insync_replicas="3")
+    assert await change(world, ALL_BROKERS, "min.insync.replicas", "2") == 0
+    await world.create("later")
+    in_force = {name: world.partition(name).log.settings.min_insync_replicas for name in ("t", "own", "later")}
+    assert in_force == {"t": 2, "own": 3, "later": 2}
+    config = await described(world, TOPIC, "min.insync.replicas")
+    assert (config.value, config.config_source) == ("2", 3)
+    key = "min.insync.replicas"
+    assert [(s.name, s.value, s.source) for s in config.synonyms] == [(key, "2", 3), (key, "1", 5)]
+    config = await described(world, (ResourceType.TOPIC, "own"), key)
+    assert [(s.value, s.source) for s in config.synonyms] == [("3", 1), ("2", 3), ("1", 5)]
+    (config,) = (await describe(world, ALL_BROKERS)).configs
+    assert (config.name, config.value, config.config_source) == (key, "2", 3)
+    assert await change(world, ALL_BROKERS, key, None, operation=1) == 0
+    assert world.partition("t").log.settings.min_insync_replicas == 1
+
+
 # -- listing -----------------------------------------------------------------------------------------------------------
 
 
