@@ -78,9 +78,13 @@ class Partition:
             self._advance_high_watermark()
 
     def configure(self, settings: TopicSettings) -> None:
-        """Take new settings of the topic."""
+        """Take new settings of the topic; a lower minimum of replicas in sync commits what waited for it."""
         self.log.configure(settings)
         self.is_under_min_isr = len(self.isr) < self.min_in_sync_replicas
+        before = self.high_watermark
+        self._advance_high_watermark()
+        if self.high_watermark != before:
+            self._wake_readers()
 
     @property
     def is_leader(self) -> bool:

@@ -61,6 +61,14 @@ def test_below_the_minimum_nothing_becomes_readable(partition: Partition) -> Non
     assert partition.high_watermark == 1
 
 
+def test_a_lower_minimum_makes_readable_what_waited_for_it(partition: Partition) -> None:
+    partition.configure(TopicSettings(min_insync_replicas=2))
+    partition.append(batch(), acks_all=False)
+    assert partition.high_watermark == 0
+    partition.configure(TopicSettings(min_insync_replicas=1))
+    assert partition.high_watermark == 1
+
+
 def test_a_topic_never_needs_more_replicas_than_it_has(partition: Partition) -> None:
     partition.configure(TopicSettings(min_insync_replicas=2))
     partition.update(msgspec.structs.replace(IMAGE, replicas=(1,)))
