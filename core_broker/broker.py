@@ -111,6 +111,7 @@ async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) 
         in_force = broker_settings(image, settings)
         server.configure(in_force)
         groups.settings = in_force
+        logs_on_disk.moves.bytes_per_second = in_force.replica_alter_log_dirs_io_max_bytes_per_second
 
     metadata.subscribe(lambda image, _: configure(image))
     configure(metadata.image)

@@ -37,6 +37,7 @@ from core_broker.protocol.stored.metadata import (
     ProducerIdsRecord,
     RegisterBrokerRecord,
     RemoveTopicRecord,
+    UnregisterBrokerRecord,
 )
 from core_broker.service.clock import Clock
 from core_broker.service.settings import LONG_MAX
@@ -93,6 +94,19 @@ class Controller:
             await self._quorum.append(records)
         log.info("broker registered", extra={"broker_id": self._settings.node_id, "broker_epoch": epoch})
         return epoch
+
+    async def unregister_broker(self, broker_id: int) -> None:
+        """Forget a broker that will not come back. Raises BrokerError for an unknown one, and for the one that runs."""
+        async with self._changing() as image:
+            broker = image.brokers.get(broker_id)
+            if broker is None:
+                text = f"Broker ID {broker_id} is not currently registered"
+                raise BrokerError(ErrorCode.BROKER_ID_NOT_REGISTERED, text)
+            if broker_id == self._settings.node_id:
+                text = f"broker {broker_id} is running; stop it before it is unregistered"
+                raise BrokerError(ErrorCode.INVALID_REQUEST, text)
+            await self._quorum.append([UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch)])
+        log.info("broker unregistered", extra={"broker_id": broker_id})
 
     def _registration(
         self, endpoints: AdvertisedEndpoints, epoch: int, log_dirs: Sequence[bytes]

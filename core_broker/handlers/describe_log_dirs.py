@@ -1,19 +1,18 @@
 """DescribeLogDirs, key 35, versions 1-5: the log directories, how full they are, and the size of each partition.
 
-Supported: chosen partitions, or (null) all. The lag is 0, because the log here is the leader's.
+Supported: chosen partitions, or (null) all. The lag is 0, because the log here is the leader's; that of a copy on its
+way to another directory (is_future_key) says how much it lacks.
 Ignored: nothing.
 
 Versions: 2 flexible; 3 top-level error; 4 total and usable bytes (KIP-827); 5 cordoned directories, of which there are
 none.
 """
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from core_broker.errors import ErrorCode
 from core_broker.handlers.context import RequestContext
 from core_broker.log.log_directory import LogDirectory
-from core_broker.log.partition_log import PartitionLog
 from core_broker.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -27,30 +26,25 @@ def handle(request: DescribeLogDirsRequest, context: RequestContext) -> Describe
     """Describe each directory."""
     wanted = None if request.topics is None else {item.topic: set(item.partitions) for item in request.topics}
     directories = context.services.logs.directories
-    logs: dict[Path, list[PartitionLog]] = {directory.path: [] for directory in directories}
-    for partition_log in context.services.logs:
-        if wanted is None or partition_log.partition in wanted.get(partition_log.topic, ()):
-            logs[partition_log.directory.parent].append(partition_log)
-    results = [_describe(directory, logs[directory.path]) for directory in directories]
+    found: dict[Path, dict[str, list[DescribeLogDirsPartition]]] = {directory.path: {} for directory in directories}
+    logs = [(partition_log, 0, False) for partition_log in context.services.logs]
+    copies = [(move.copy, move.lag, True) for move in context.services.logs.moves]
+    for held, lag, is_copy in (*logs, *copies):
+        if wanted is None or held.partition in wanted.get(held.topic, ()):
+            described = DescribeLogDirsPartition(held.partition, held.size_bytes, lag, is_copy)
+            found[held.directory.parent].setdefault(held.topic, []).append(described)
+    results = [_describe(directory, found[directory.path]) for directory in directories]
     return DescribeLogDirsResponse(results=results)
 
 
-def _describe(directory: LogDirectory, logs: Iterable[PartitionLog]) -> DescribeLogDirsResult:
+def _describe(directory: LogDirectory, topics: dict[str, list[DescribeLogDirsPartition]]) -> DescribeLogDirsResult:
     try:
         disk = directory.space()
     except OSError:
         return DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, str(directory.path))
     return DescribeLogDirsResult(
         log_dir=str(directory.path.absolute()),
-        topics=_topics(logs),
+        topics=[DescribeLogDirsTopic(name, partitions) for name, partitions in topics.items()],
         total_bytes=disk.total_bytes,
         usable_bytes=disk.usable_bytes,
     )
-
-
-def _topics(logs: Iterable[PartitionLog]) -> list[DescribeLogDirsTopic]:
-    topics: dict[str, list[DescribeLogDirsPartition]] = {}
-    for found in logs:
-        described = DescribeLogDirsPartition(found.partition, found.size_bytes)
-        topics.setdefault(found.topic, []).append(described)
-    return [DescribeLogDirsTopic(name, partitions) for name, partitions in topics.items()]

@@ -33,6 +33,7 @@ STRAY_SUFFIX = "-stray"
 FUTURE_SUFFIX = "-future"
 
 _META_VERSION = "1"
+_MOVE_MARKER = ".moved."
 _PARTITION_NAME = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<partition>0|[1-9][0-9]{0,9})")
 _MARKED_NAME = re.compile(r"(?P<name>.+)\.(?P<id>[0-9a-f]{32})(?P<suffix>-delete|-stray|-future)")
 _NAME_LENGTH_MAX = 255
@@ -124,6 +125,24 @@ class LogDirectory:
                     found[name] = self.path / entry.name
         return found
 
+    def future_directories(self) -> list[tuple[TopicPartitionName, Path]]:
+        """Copies of logs that are to go on in this directory."""
+        found = []
+        for path in self.path.glob(f"*{FUTURE_SUFFIX}"):
+            match = _MARKED_NAME.fullmatch(path.name)
+            name = None if match is None else parse_partition_name(match["name"])
+            if name is not None and path.is_dir():
+                found.append((name, path))
+        return found
+
+    def marker_of_move(self, name: str) -> Path:
+        """The file that says that the directory of this name counts, should another directory have one, too."""
+        return self.path / f"{_MOVE_MARKER}{name}"
+
+    def markers_of_moves(self) -> list[tuple[Path, str]]:
+        """The markers of moves that a crash has interrupted, and the names they are about."""
+        return [(path, path.name.removeprefix(_MOVE_MARKER)) for path in self.path.glob(f"{_MOVE_MARKER}*")]
+
     def doomed_directories(self) -> list[Path]:
         """Directories whose deletion a stop interrupted."""
         return [path for path in self.path.glob(f"*{DELETE_SUFFIX}") if is_marked(path.name) and path.is_dir()]
@@ -144,7 +163,7 @@ def parse_partition_name(name: str) -> TopicPartitionName | None:
 
 
 def is_marked(name: str) -> bool:
-    """Whether a directory was renamed to be deleted, or put aside as stray."""
+    """Whether a directory was renamed to be deleted, put aside as stray, or is a copy on its way to another place."""
     return _MARKED_NAME.fullmatch(name) is not None
 
 

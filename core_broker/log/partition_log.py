@@ -8,6 +8,7 @@ import logging
 import math
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -463,6 +464,48 @@ class PartitionLog:
         )
         replay_segments(self._segments.all(), self.producers, snapshot_offset, offset)
         log.info("log truncated", extra={"topic": self.topic, "partition": self.partition, "offset": offset})
+
+    # -- moving to another directory -----------------------------------------------------------------------------------
+
+    @contextmanager
+    def names_kept(self) -> Iterator[bool]:
+        """Keep flushes away while files are renamed; gives False when one is running, which would take too long."""
+        is_granted = self._flush_lock.acquire(blocking=False)
+        try:
+            yield is_granted
+        finally:
+            if is_granted:
+                self._flush_lock.release()
+
+    def complete_from(self, source: "PartitionLog") -> None:
+        """As a copy that has all batches of a log, take over everything else from it, and force it to disk."""
+        if self.end_offset < source.end_offset:  # compaction has left nothing before its end
+            self._roll(source.end_offset)
+            self.end_offset = source.end_offset
+        self.delete_records_before(source.start_offset)
+        self.producers = source.producers
+        self.epochs = LeaderEpochs(self.epochs.path, source.epochs.entries)
+        self.epochs.save()
+        # The batches alone do not tell what is known about producers whose records are gone: recovery begins here.
+        self.roll()
+        self.producers.snapshot(self.directory, self.end_offset, sync=True)
+        self.flush()
+
+    def rename_directory(self, directory: Path) -> None:
+        """Rename the directory of a log that nobody else knows yet."""
+        self.directory = self.directory.rename(directory)
+        self.epochs.path = directory / self.epochs.path.name
+        for segment in self._segments.all():
+            segment.relocate(directory)
+
+    def continue_in(self, copy: "PartitionLog") -> Sequence[Segment]:
+        """Go on in the files of a complete copy; returns the segments that were ours, which can still be read."""
+        former = self._segments.all()
+        self.directory, self.epochs = copy.directory, copy.epochs
+        self._segments = SegmentChain(list(copy.segments))
+        self.recovery_point = copy.recovery_point
+        self._names_changed = True
+        return former
 
     # -- durability ----------------------------------------------------------------------------------------------------
 

@@ -154,6 +154,12 @@ class Segment:
         for index in (self.offsets, self.times, self.transactions):
             index.renamed_to(index.path.with_name(index.path.name.removesuffix(old) + suffix))
 
+    def relocate(self, directory: Path) -> None:
+        """Follow a rename of the directory; readers do not notice."""
+        self.directory = directory
+        for index in (self.offsets, self.times, self.transactions):
+            index.renamed_to(directory / index.path.name)
+
     def delete(self) -> None:
         """Remove the files; whoever still reads from them can go on."""
         self.release_files()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.log.checkpoints import read_offsets, write_offsets, write_topic_id
+from core_broker.log.directory_moves import DirectoryMoves, finish_interrupted_moves
 from core_broker.log.group_commit import DEFAULT_TIMEOUT_SECONDS, GroupCommit
 from core_broker.log.log_directory import (
     CLEANER_FILE,
@@ -71,6 +72,8 @@ class LogStore:
         """End and segments of logs as they were found in order: those that are still so need no closing."""
         self._flush_threads = ThreadPoolExecutor(_FLUSH_THREADS, thread_name_prefix="log-flush")
         self._doomed: list[tuple[float, Path]] = []
+        self.moves = DirectoryMoves(self)
+        """Partitions on their way from one directory to another."""
 
     # -- looking up ----------------------------------------------------------------------------------------------------
 
@@ -106,8 +109,10 @@ class LogStore:
             for path in self._paths:
                 self._directories.append(LogDirectory(path))
             self._identify()
+            finish_interrupted_moves(self.directories)
             for directory in self._directories:
                 self._load_directory(directory)
+            self.moves.resume()
         except BaseException:
             self._unlock()
             raise
@@ -231,12 +236,12 @@ class LogStore:
         """Make the files of many new partitions in a thread: `create` then finds them and does not stall the loop."""
         folders = []
         for partition in partitions:
-            directory = self._prepared[topic, partition] = self._least_used(partition)
+            directory = self._prepared[topic, partition] = self._place_for((topic, partition))
             folders.append(directory.path / f"{topic}-{partition}")
         await asyncio.to_thread(_make_empty_logs, folders, topic_id)
 
     def _create(self, key: TopicPartitionName, topic_id: bytes, settings: TopicSettings) -> PartitionLog:
-        directory = self._prepared.pop(key, None) or self._least_used(key.partition)
+        directory = self._prepared.pop(key, None) or self._place_for(key)
         created = PartitionLog.open(
             directory.path / f"{key.topic}-{key.partition}",
             topic=key.topic,
@@ -251,10 +256,11 @@ class LogStore:
         self._homes[key] = directory
         return created
 
-    def _least_used(self, turn: int) -> LogDirectory:
-        """The directory with the fewest partitions; among equals they take turns."""
-        if len(self._directories) == 1:
-            return self._directories[0]
+    def _place_for(self, key: Key) -> LogDirectory:
+        """The directory that was asked for, or else that with the fewest partitions; among equals they take turns."""
+        turn, wanted = key[1], self.moves.take_preference(key)
+        if wanted is not None or len(self._directories) == 1:
+            return wanted or self._directories[0]
         counts = Counter(id(directory) for directory in (*self._homes.values(), *self._prepared.values()))
         shift = turn % len(self._directories)
         candidates = self._directories[shift:] + self._directories[:shift]
@@ -267,12 +273,24 @@ class LogStore:
             return
         known = self._logs.get(key)
         delay_ms = 0 if known is None else known.settings.file_delete_delay_ms
-        due = self.clock.monotonic() + delay_ms / 1000
-        self._doomed.append((due, self._rename(key, DELETE_SUFFIX)))
+        self.doom(self._rename(key, DELETE_SUFFIX), delay_ms)
         log.info("log deleted", extra={"topic": topic, "partition": partition})
+
+    def doom(self, path: Path, delay_ms: int) -> None:
+        """Remove a directory in the background after some time."""
+        self._doomed.append((self.clock.monotonic() + delay_ms / 1000, path))
+
+    def rehome(self, key: Key, directory: LogDirectory) -> None:
+        """The log of a partition is in another directory from now on.
+
+        What was cleaned while it was copied may stand in the copy as it was before: it is cleaned from the start.
+        """
+        self._homes[key] = directory
+        self.cleaner_offsets.pop(key, None)
 
     def _rename(self, key: Key, suffix: str) -> Path:
         """Take a log out and give its directory a name under which it is not found again."""
+        self.moves.cancel(key)
         gone = self._logs.pop(key, None)
         path = self._homes.pop(key).path / f"{key[0]}-{key[1]}"
         for known in (self._commits, self._failed, self._untouched, self.high_watermarks, self.cleaner_offsets):
@@ -320,9 +338,15 @@ class LogStore:
         """What the checkpoint files of a directory should say now, by file name."""
         logs = {key: self._logs[key] for key, home in self._homes.items() if home is directory and key in self._logs}
         self.high_watermarks.update({key: self.high_watermark_of(found) for key, found in logs.items()})
+        # Copies are told as well: from one moment to the next they are the logs of this directory.
+        coming = self.moves.into(directory)
+        recovery_points = {key: found.recovery_point for key, found in logs.items()}
+        recovery_points |= {key: move.copy.recovery_point for key, move in coming.items()}
+        starts = {key: found.start_offset for key, found in logs.items()}
+        starts |= {key: move.source.start_offset for key, move in coming.items()}
         return {
-            RECOVERY_POINT_FILE: {key: found.recovery_point for key, found in logs.items()},
-            LOG_START_FILE: {key: found.start_offset for key, found in logs.items() if found.start_offset > 0},
+            RECOVERY_POINT_FILE: recovery_points,
+            LOG_START_FILE: {key: start for key, start in starts.items() if start > 0},
             HIGH_WATERMARK_FILE: {key: self.high_watermarks[key] for key in logs},
             CLEANER_FILE: {key: self.cleaner_offsets[key] for key in logs if key in self.cleaner_offsets},
         }
@@ -330,8 +354,10 @@ class LogStore:
     # -- life ----------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Do the background work until cancelled: retention, compaction, flushes, checkpoints, expiry."""
-        await Upkeep(self).run()
+        """Do the background work until cancelled: retention, compaction, flushes, checkpoints, expiry, moves."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(Upkeep(self).run())
+            group.create_task(self.moves.run())
 
     def close(self) -> None:
         """Leave everything on disk, with a marker that says so; to be called after `run` was cancelled."""

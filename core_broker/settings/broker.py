@@ -27,7 +27,7 @@ class BrokerSettings(
 
     IGNORED: ClassVar[dict[str, str]] = {
         **{key: definition.without_effect for key, definition in WITHOUT_EFFECT.items()},
-        "num.replica.alter.log.dirs.threads": THREADS,
+        "num.replica.alter.log.dirs.threads": "one thread copies the partitions that move, in turn",
         "group.coordinator.threads": THREADS,
         "group.coordinator.background.threads": THREADS,
         "group.coordinator.append.linger.ms": "a coordinator writes at once",

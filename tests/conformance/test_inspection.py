@@ -8,6 +8,8 @@ from aiokafka import AIOKafkaProducer
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 from kafka import KafkaAdminClient, TopicPartition
+from kafka.errors import LogDirNotFoundError, NoError, UnknownTopicOrPartitionError
+from kafka.structs import TopicPartitionReplica
 
 from core_broker.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -44,6 +46,17 @@ def test_log_dirs_tell_the_size_of_each_partition(broker: BrokerProcess, name: s
     told = str(admin.describe_log_dirs())
     assert str(broker.data) in told
     assert name in told
+
+
+def test_a_partition_moves_only_to_a_folder_of_the_broker(
+    broker: BrokerProcess, name: str, admin: KafkaAdminClient
+) -> None:
+    create_topic(broker, name)
+    replica = TopicPartitionReplica(name, 0, 1)
+    assert admin.alter_replica_log_dirs({replica: str(broker.data)}) == {replica: NoError}
+    assert admin.alter_replica_log_dirs({replica: "/nowhere"}) == {replica: LogDirNotFoundError}
+    unknown = TopicPartitionReplica(name, 7, 1)
+    assert admin.alter_replica_log_dirs({unknown: str(broker.data)}) == {unknown: UnknownTopicOrPartitionError}
 
 
 def test_producers_of_a_partition_are_described(broker: BrokerProcess, name: str, admin: KafkaAdminClient) -> None:

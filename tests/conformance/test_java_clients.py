@@ -33,8 +33,9 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """A broker that no other test uses: the checks change its settings."""
-    with BrokerProcess(tmp_path_factory.mktemp("java")) as broker:
+    """A broker that no other test uses, with two folders: the checks change its settings and move its partitions."""
+    directory = tmp_path_factory.mktemp("java")
+    with BrokerProcess(directory, settings={"log.dirs": f"{directory / 'a'},{directory / 'b'}"}) as broker:
         yield broker
 
 

@@ -43,10 +43,10 @@ def as_bytes(answer: Answer) -> bytearray:
 class HandlerWorld:
     """One broker, registered under two listeners; `call` sends it a request."""
 
-    def __init__(self, path: Path, settings: BrokerSettings, clock: ManualClock) -> None:
+    def __init__(self, path: Path, settings: BrokerSettings, clock: ManualClock, *other_log_dirs: Path) -> None:
         self.settings = settings
         self.clock = clock
-        self.logs = LogStore([path], settings, clock)
+        self.logs = LogStore([path, *other_log_dirs], settings, clock)
         self.logs.load()
         self.quorum = MetadataQuorum(path, cluster_id=self.logs.cluster_id or "", settings=settings, clock=clock)
         self.quorum.start()

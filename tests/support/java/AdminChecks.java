@@ -53,6 +53,36 @@ public final class AdminChecks {
         return admin.listOffsets(Map.of(partition, spec)).all().get().get(partition);
     }
 
+    public static void partitionMovesToAnotherLogDirectory() throws Exception {
+        String topic = Judge.topic(1);
+        TopicPartitionReplica replica = new TopicPartitionReplica(topic, 0, 1);
+        try (Admin admin = Judge.admin(); KafkaProducer<String, String> producer = Judge.producer()) {
+            for (int n = 0; n < 100; n++) producer.send(new ProducerRecord<>(topic, 0, null, "v" + n));
+            producer.flush();
+            String here = admin.describeReplicaLogDirs(List.of(replica)).all().get().get(replica).getCurrentReplicaLogDir();
+            Set<String> directories = admin.describeLogDirs(List.of(1)).allDescriptions().get().get(1).keySet();
+            String there = directories.stream().filter(path -> !path.equals(here)).findFirst().get();
+            admin.alterReplicaLogDirs(Map.of(replica, there)).all().get();
+            Judge.eventually("moved", () -> {
+                producer.send(new ProducerRecord<>(topic, 0, null, "more")).get();
+                DescribeReplicaLogDirsResult.ReplicaLogDirInfo now = admin.describeReplicaLogDirs(List.of(replica)).all().get().get(replica);
+                return there.equals(now.getCurrentReplicaLogDir()) && now.getFutureReplicaLogDir() == null;
+            });
+            Judge.that(Judge.values(topic, 1, "read_committed").size() > 100, "all records are there");
+            Judge.fails(LogDirNotFoundException.class, () -> admin.alterReplicaLogDirs(Map.of(replica, "/nowhere")).all().get());
+            TopicPartitionReplica unknown = new TopicPartitionReplica("not-there", 0, 1);
+            Judge.fails(UnknownTopicOrPartitionException.class, () -> admin.alterReplicaLogDirs(Map.of(unknown, there)).all().get());
+        }
+    }
+
+    public static void unknownBrokerIsNotUnregistered() throws Exception {
+        try (Admin admin = Judge.admin()) {
+            Judge.fails(BrokerIdNotRegisteredException.class, () -> admin.unregisterBroker(77).all().get());
+            Judge.fails(InvalidRequestException.class, () -> admin.unregisterBroker(1).all().get());
+            Judge.same(1, admin.describeCluster().nodes().get().size());
+        }
+    }
+
     public static void openTransactionIsFoundAndAborted() throws Exception {
         String topic = Judge.topic(1), id = Judge.unique("tx");
         TopicPartition partition = new TopicPartition(topic, 0);

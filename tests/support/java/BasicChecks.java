@@ -451,7 +451,8 @@ public final class BasicChecks {
             Judge.send(producer, topic, 0, "a");
             int node = admin.describeCluster().nodes().get().iterator().next().id();
             TopicPartition partition = new TopicPartition(topic, 0);
-            LogDirDescription directory = admin.describeLogDirs(List.of(node)).allDescriptions().get().get(node).values().iterator().next();
+            LogDirDescription directory = admin.describeLogDirs(List.of(node)).allDescriptions().get().get(node).values().stream()
+                .filter(found -> found.replicaInfos().containsKey(partition)).findFirst().get();
             Judge.same(null, directory.error());
             Judge.that(directory.replicaInfos().get(partition).size() > 60, "the size is told");
             TopicPartitionReplica replica = new TopicPartitionReplica(topic, 0, node);

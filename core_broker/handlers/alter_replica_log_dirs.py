@@ -1,0 +1,44 @@
+"""AlterReplicaLogDirs, key 34, versions 1-2: moves partitions to another directory of log.dirs (KIP-113).
+
+Supported: a move runs in the background while the partition is written and read; DescribeLogDirs shows it. A move to
+the directory where the partition is cancels one that runs. A partition that does not exist yet is answered with an
+error, and made in that directory when it comes.
+Ignored: nothing.
+
+Versions: 2 flexible.
+"""
+
+from core_broker.errors import BrokerError, ErrorCode
+from core_broker.handlers.context import RequestContext, Services
+from core_broker.protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+
+
+def handle(request: AlterReplicaLogDirsRequest, context: RequestContext) -> AlterReplicaLogDirsResponse:
+    """Begin to move each partition."""
+    results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
+    for directory in request.dirs:
+        for topic in directory.topics:
+            results.setdefault(topic.name, []).extend(
+                AlterReplicaLogDirPartitionResult(index, _move(topic.name, index, directory.path, context.services))
+                for index in topic.partitions
+            )
+    return AlterReplicaLogDirsResponse(
+        results=[AlterReplicaLogDirTopicResult(name, partitions) for name, partitions in results.items()]
+    )
+
+
+def _move(topic: str, index: int, path: str, services: Services) -> ErrorCode:
+    try:
+        if services.logs.moves.begin(topic, index, path):
+            return ErrorCode.NONE
+        services.partitions.get(topic, index)
+    except BrokerError as error:
+        is_known = topic in (topics := services.metadata.image.topics) and index in topics[topic].partitions
+        if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or not is_known:
+            return error.code
+    return ErrorCode.REPLICA_NOT_AVAILABLE

@@ -1,0 +1,19 @@
+"""UnregisterBroker, key 64, version 0: takes a broker that will not come back out of the cluster's metadata.
+
+Supported: brokers that do not run. Kafka unregisters a running one, too, which leaves its partitions without a leader
+until it is started anew; here, where this is the only broker, that is refused.
+Ignored: nothing.
+"""
+
+from core_broker.errors import BrokerError
+from core_broker.handlers.context import RequestContext
+from core_broker.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+
+
+async def handle(request: UnregisterBrokerRequest, context: RequestContext) -> UnregisterBrokerResponse:
+    """Unregister the broker, or tell why not."""
+    try:
+        await context.services.controller.unregister_broker(request.broker_id)
+    except BrokerError as error:
+        return UnregisterBrokerResponse(error_code=error.code, error_message=error.message)
+    return UnregisterBrokerResponse(error_message=None)
