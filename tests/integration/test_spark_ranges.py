@@ -59,6 +59,8 @@ def _closed() -> Iterator[None]:
 
 
 def sent(broker: BrokerProcess, topic: str, records: Sequence[tuple[bytes | None, bytes | None]]) -> None:
+    # Records as old as these could be gone before they are read.
+    create_topic(broker, topic, configs={"retention.ms": "-1"})
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for key, value in records:
         producer.produce(topic, value, key, timestamp=1_700_000_000_000, headers=[("h", b"1")])
@@ -115,7 +117,6 @@ def rows(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 def test_avro_records_become_rows_and_bad_ones_letters(
     broker: BrokerProcess, registry: RegistryProcess, name: str, tmp_path: Path, way: dict[str, str]
 ) -> None:
-    create_topic(broker, name, configs={"retention.ms": "-1"})
     values: list[bytes | None] = list(avro(registry, name, [order(number) for number in range(2000)]))
     bad = {7: b"no magic", 500: struct.pack(">bI", 0, 999_999) + b"x", 1500: (values[1500] or b"")[:8], 1999: b""}
     for index, value in bad.items():
@@ -144,7 +145,6 @@ def test_avro_records_become_rows_and_bad_ones_letters(
 def test_the_fast_way_and_the_slow_one_write_columns_of_the_same_types(
     broker: BrokerProcess, registry: RegistryProcess, name: str, tmp_path: Path
 ) -> None:
-    create_topic(broker, name, configs={"retention.ms": "-1"})
     sent(broker, name, [(b"k", value) for value in avro(registry, name, [order(number) for number in range(10)])])
     config = {"value.converter": AVRO, "value.converter.schema.registry.url": registry.url}
     config["metadata.columns"] = "topic,partition,offset,timestamp,key,schema_id"
