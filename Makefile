@@ -33,12 +33,13 @@ $(CLASSES): $(STAMP)
 	@$(BIN)/caudal spark prepare || echo "  Spark's tests take longer, or are skipped, without that"
 	@touch $@
 
-check: setup ## Lint, types, import contracts, generated files
+check: setup ## Lint, types, import contracts, promises about the source, generated files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/deptry .
+	$(BIN)/python -m pytest -q -p no:cacheprovider tests/project
 	$(BIN)/python -m deploy.settings_docs --check
 	$(BIN)/python -m deploy.manifests --check
 

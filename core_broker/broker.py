@@ -107,11 +107,11 @@ async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) 
     )
 
     def configure(image: MetadataImage) -> None:
-        """Let every part have the settings in force."""
+        """Give every part the settings in force."""
         in_force = broker_settings(image, settings)
         server.configure(in_force)
         groups.settings = in_force
-        logs_on_disk.moves.bytes_per_second = in_force.replica_alter_log_dirs_io_max_bytes_per_second
+        logs_on_disk.configure(in_force)
 
     metadata.subscribe(lambda image, _: configure(image))
     configure(metadata.image)

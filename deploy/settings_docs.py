@@ -1,7 +1,7 @@
 """Writes each service's SETTINGS.md from the definitions: `python -m deploy.settings_docs [--check]`."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,12 +76,14 @@ def documents() -> dict[Path, str]:
         *_section("Topics", "All of them can be changed while the topic is in use.", TopicSettings),
         *_section("Groups", "For groups of the consumer protocol (KIP-848).", GroupSettings),
         *_without_effect(BrokerSettings),
+        *_without_effect(TopicSettings, "Topic settings accepted without effect"),
         *_live_without_effect(),
+        *_refused(BrokerSettings),
     ]
-    registry = [_REGISTRY, *_section("Registry", "", RegistrySettings), *_without_effect(RegistrySettings)]
-    proxy = [_REST_PROXY, *_section("REST proxy", "", ProxySettings), *_without_effect(ProxySettings)]
-    connect = [_CONNECT, *_section("Worker", "", ConnectSettings), *_without_effect(ConnectSettings)]
-    spark = [_SPARK, *_section("Spark", "", SparkSettings), *_without_effect(SparkSettings)]
+    registry = [_REGISTRY, *_all_of("Registry", RegistrySettings)]
+    proxy = [_REST_PROXY, *_all_of("REST proxy", ProxySettings)]
+    connect = [_CONNECT, *_all_of("Worker", ConnectSettings)]
+    spark = [_SPARK, *_all_of("Spark", SparkSettings)]
     return {
         _ROOT / "connect" / "SETTINGS.md": "\n".join(connect),
         _ROOT / "core_broker" / "SETTINGS.md": "\n".join(broker),
@@ -89,6 +91,12 @@ def documents() -> dict[Path, str]:
         _ROOT / "rest_proxy" / "SETTINGS.md": "\n".join(proxy),
         _ROOT / "streams" / "SETTINGS.md": "\n".join(spark),
     }
+
+
+def _all_of(title: str, settings: type[Settings]) -> Iterator[str]:
+    yield from _section(title, "", settings)
+    yield from _without_effect(settings)
+    yield from _refused(settings)
 
 
 def _section(title: str, introduction: str, settings: type[Settings]) -> Iterator[str]:
@@ -101,20 +109,30 @@ def _section(title: str, introduction: str, settings: type[Settings]) -> Iterato
     yield "|---" * len(heads) + "|"
     for key in sorted(settings.DEFINITIONS):
         definition = settings.DEFINITIONS[key]
-        if not definition.is_internal:
+        if not definition.is_internal and not definition.without_effect:
             cells = [_names(definition), definition.kind.name, _default(definition), _allowed(definition)]
             cells += [aside.cell(definition)] if aside else []
             yield f"| {' | '.join([*cells, settings.help_of(key)])} |"
     yield ""
 
 
-def _without_effect(settings: type[Settings]) -> Iterator[str]:
-    if not settings.IGNORED:
+def _without_effect(settings: type[Settings], title: str = "Accepted without effect") -> Iterator[str]:
+    defined = {key: definition.without_effect for key, definition in settings.DEFINITIONS.items()}
+    reasons = {**settings.IGNORED, **{key: reason for key, reason in defined.items() if reason}}
+    yield from _reasons(title, reasons)
+
+
+def _refused(settings: type[Settings]) -> Iterator[str]:
+    yield from _reasons("Refused at the start", settings.REFUSED)
+
+
+def _reasons(title: str, reasons: Mapping[str, str]) -> Iterator[str]:
+    if not reasons:
         return
-    yield "## Accepted without effect\n"
+    yield f"## {title}\n"
     yield "| Key | Why |"
     yield "|---|---|"
-    yield from (f"| `{key}` | {reason} |" for key, reason in sorted(settings.IGNORED.items()))
+    yield from (f"| `{key}` | {reason} |" for key, reason in sorted(reasons.items()))
     yield ""
 
 

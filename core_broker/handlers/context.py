@@ -19,6 +19,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a running broker that handlers work with."""
 
     settings: BrokerSettings
+    """As the broker was started; those that may change while it runs are read from `controller.settings`."""
     clock: Clock
     metadata: MetadataQuorum
     controller: Controller

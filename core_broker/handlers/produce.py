@@ -198,8 +198,15 @@ def _unverified(call: ProduceCall, context: RequestContext) -> Iterator[tuple[Pa
             if partition.log.producers.has_ongoing_transaction(*producer):
                 continue
             transactional_id = call.transactional_id or ""
-            if not services.transactions.is_partition_in_transaction(transactional_id, *producer, name, part.index):
+            is_known = services.transactions.is_partition_in_transaction(transactional_id, *producer, name, part.index)
+            if not is_known and _asks_coordinator(context):
                 yield partition, *producer
+
+
+def _asks_coordinator(context: RequestContext) -> bool:
+    """New producers let the broker add their partitions; those of older ones need not be verified."""
+    adds_partitions = context.api_version >= _IMPLICIT_PARTITIONS_SINCE
+    return adds_partitions or context.services.controller.settings.transaction_partition_verification_enable
 
 
 def _transactional_producer(records: memoryview | None) -> tuple[int, int] | None:

@@ -69,7 +69,7 @@ async def _join_transaction(request: TxnOffsetCommitRequest, context: RequestCon
     """Make sure that the group's partition belongs to the transaction, adding it where the client does not."""
     services = context.services
     is_implicit = context.api_version >= _IMPLICIT_ADD_SINCE
-    if not is_implicit and not services.settings.transaction_partition_verification_enable:
+    if not is_implicit and not services.controller.settings.transaction_partition_verification_enable:
         return ErrorCode.NONE
     return await services.transactions.verify_or_add_partition(
         request.transactional_id,

@@ -157,8 +157,10 @@ class Compactor:
     ) -> None:
         self._clock = clock
         self._executor = executor
-        self._buffer_bytes = buffer_bytes
-        self._bytes_per_second = bytes_per_second
+        self.buffer_bytes = buffer_bytes
+        """Memory for the keys of one round; a change counts from the next round on."""
+        self.bytes_per_second = bytes_per_second
+        """Most bytes per second that a round reads and writes; a change counts from the next round on."""
         self._stop = threading.Event()
 
     def stop(self) -> None:
@@ -190,7 +192,7 @@ class Compactor:
         sources = _source_segments(originals, plan.end_offset)
         later = [s.transactions.path for s in compacted.segments if s.base_offset >= plan.end_offset]
         aborted = AbortedLookup(sources, later)
-        pacer = Pacer(self._clock, self._stop, bytes_per_second=self._bytes_per_second)
+        pacer = Pacer(self._clock, self._stop, bytes_per_second=self.bytes_per_second)
         found = await self._read_keys(sources, plan, aborted, pacer)
         work = partial(
             clean_group,
@@ -215,7 +217,7 @@ class Compactor:
         self, sources: list[SourceSegment], plan: CleaningPlan, aborted: AbortedLookup, pacer: Pacer
     ) -> KeysRead:
         dirty = [source for source in sources if source.end_offset > plan.first_dirty_offset]
-        keys = KeyOffsets.of_size(self._buffer_bytes)
+        keys = KeyOffsets.of_size(self.buffer_bytes)
         keys.end_offset = plan.first_dirty_offset
         read = partial(read_keys, first_dirty_offset=plan.first_dirty_offset, aborted=aborted, pacer=pacer)
         return await self._in_thread(partial(read, dirty, keys))

@@ -176,6 +176,10 @@ class PartitionLog:
         self._rules.configure(settings)
         self._segments.active.configure(settings)
 
+    def expire_producers_after(self, expiration_ms: int) -> None:
+        """Take a new producer.id.expiration.ms."""
+        self._producer_expiration_ms = self.producers.expiration_ms = expiration_ms
+
     # -- appending -----------------------------------------------------------------------------------------------------
 
     def append(

@@ -134,17 +134,18 @@ class ProducerStates:
 
     __slots__ = (
         "_clock",
-        "_expiration_ms",
         "_open",
         "_producers",
         "_tracks_replication",
         "_unreplicated",
         "_verifying",
+        "expiration_ms",
     )
 
     def __init__(self, clock: Clock, expiration_ms: int, *, tracks_replication: bool = False) -> None:
         self._clock = clock
-        self._expiration_ms = expiration_ms
+        self.expiration_ms = expiration_ms
+        """producer.id.expiration.ms, which may change while the broker runs."""
         self._tracks_replication = tracks_replication
         self._producers: dict[int, _Producer] = {}
         # Transactions begin at rising offsets, so insertion order is offset order and the first one is the oldest.
@@ -334,7 +335,7 @@ class ProducerStates:
         Silence is measured by the timestamps of the batches, as in Kafka; but one that wrote since the last sweep is
         kept even if it writes old timestamps, or its retries would no longer be recognised.
         """
-        limit = now_ms - self._expiration_ms
+        limit = now_ms - self.expiration_ms
         expired = []
         for producer_id, producer in self._producers.items():
             if producer.wrote_since_sweep:

@@ -57,6 +57,7 @@ class Segment:
         "_knows_timestamps",
         "_max_timestamp",
         "_max_timestamp_offset",
+        "_preallocates",
         "_reserved",
         "_roll_ms",
         "_segment_bytes",
@@ -94,7 +95,8 @@ class Segment:
         self.roll_after_timestamp = NEVER
         self._roll_ms = _roll_age_ms(settings)
         self._file: LogFile | None = None
-        self._reserved = _RESERVE_FROM_BYTES
+        self._preallocates = settings.preallocate
+        self._reserved = self._reserve_from
         self._segment_bytes = settings.segment_bytes
         self.index_interval_bytes = settings.index_interval_bytes
         self._indexed_position = 0
@@ -107,6 +109,7 @@ class Segment:
         """Take new settings for what is appended from now on."""
         self.roll_after_timestamp += _roll_age_ms(settings) - self._roll_ms
         self._roll_ms = _roll_age_ms(settings)
+        self._preallocates = settings.preallocate
         self._segment_bytes = settings.segment_bytes
         self.index_interval_bytes = settings.index_interval_bytes
         self.offsets.configure(settings.segment_index_bytes)
@@ -175,9 +178,9 @@ class Segment:
                     index.path.touch()
         self.offsets.trim()
         self.times.trim()
-        if self._reserved > _RESERVE_FROM_BYTES:
+        if self._reserved > self._reserve_from:
             self.file.cut(self.size)
-            self._reserved = _RESERVE_FROM_BYTES
+            self._reserved = self._reserve_from
 
     def flush(self, *, with_indexes: bool) -> None:
         """Force the batches to disk, and the indexes of a segment that gets no more entries. May run in a thread."""
@@ -233,10 +236,18 @@ class Segment:
             log.warning("index rebuilt", extra={"path": str(self.offsets.path), "reason": str(error)})
             self.rebuild_indexes()
 
+    @property
+    def _reserve_from(self) -> int:
+        """The size from which on space is reserved ahead."""
+        return 0 if self._preallocates else _RESERVE_FROM_BYTES
+
     def _reserve(self, file: LogFile, end: int) -> None:
-        """Reserve space ahead: as much again as there is, within limits, so that a small log stays small on disk."""
+        """Reserve space ahead: as much again as there is, within limits, so that a small log stays small on disk.
+
+        With `preallocate` it is the whole segment at once.
+        """
         ahead = min(max(end, _RESERVE_FROM_BYTES), _RESERVE_BYTES_MAX)
-        target = max(end, min(end + ahead, self._segment_bytes))
+        target = max(end, self._segment_bytes if self._preallocates else min(end + ahead, self._segment_bytes))
         # Where reserving does not work, appends do without until the next doubling.
         reserve(file, self.size, target - self.size)
         self._reserved = target
@@ -245,7 +256,7 @@ class Segment:
         """Make the `.log` file `size` bytes long, whatever the indexes say."""
         self.file.cut(size)
         self.size = size
-        self._reserved = _RESERVE_FROM_BYTES
+        self._reserved = self._reserve_from
 
     # -- timestamps ----------------------------------------------------------------------------------------------------
 

@@ -212,6 +212,14 @@ class LogStore:
         path = self._rename(key, STRAY_SUFFIX)
         log.warning("stray log put aside", extra={"topic": key[0], "partition": key[1], "path": str(path)})
 
+    def configure(self, settings: BrokerSettings) -> None:
+        """Take settings that changed while the broker runs."""
+        before, self.settings = self.settings, settings
+        self.moves.bytes_per_second = settings.replica_alter_log_dirs_io_max_bytes_per_second
+        if settings.producer_id_expiration_ms != before.producer_id_expiration_ms:
+            for partition_log in (*self, *(move.copy for move in self.moves)):
+                partition_log.expire_producers_after(settings.producer_id_expiration_ms)
+
     # -- making and deleting -------------------------------------------------------------------------------------------
 
     def create(self, topic: str, partition: int, topic_id: bytes, settings: TopicSettings) -> PartitionLog:

@@ -1,7 +1,7 @@
 """The background work on logs: retention, compaction, flushes, checkpoints, forgetting silent producers.
 
-Each kind of work is a loop of its own. What fails is told in the log and tried again at the next turn; nothing here
-stops the broker. Whatever waits for the disk does so in a worker thread.
+Each kind of work is a loop of its own. What fails is logged and tried again at the next turn; nothing here stops the
+broker. Whatever waits for the disk does so in a worker thread. Settings are read at each turn, since they may change.
 """
 
 import asyncio
@@ -41,6 +41,8 @@ _SLEEP_MS_MAX = 24 * 3_600_000
 _DISK_SECONDS_MAX = 60.0
 
 Work = Callable[[], Awaitable[None]]
+Interval = Callable[[BrokerSettings], int]
+"""How many milliseconds to wait before the next turn, by the settings in force."""
 
 
 class Store(Protocol):
@@ -75,15 +77,11 @@ class Upkeep:
     """Looks after the logs of a store for as long as `run` runs."""
 
     def __init__(self, store: Store) -> None:
-        settings = store.settings
         self._store = store
         self._chores = ThreadPoolExecutor(4, thread_name_prefix="log-chores")
         self._cleaning = ThreadPoolExecutor(1, thread_name_prefix="log-cleaner")
         self._compactor = Compactor(
-            store.clock,
-            self._cleaning,
-            buffer_bytes=settings.log_cleaner_dedupe_buffer_size,
-            bytes_per_second=settings.log_cleaner_io_max_bytes_per_second,
+            store.clock, self._cleaning, buffer_bytes=store.settings.log_cleaner_dedupe_buffer_size
         )
         self._uncleanable: dict[tuple[str, int], PartitionLog] = {}
         self._written: dict[Path, dict[tuple[str, int], int]] = {}
@@ -103,24 +101,23 @@ class Upkeep:
         self._cleaning.shutdown(wait=True, cancel_futures=True)
         self._chores.shutdown(wait=False, cancel_futures=True)
 
-    def _schedule(self) -> list[tuple[int, Work]]:
-        settings = self._store.settings
-        schedule: list[tuple[int, Work]] = [
-            (settings.log_retention_check_interval_ms, self.apply_retention),
-            (FILE_CHECK_MS, self.remove_files),
-            (FLUSH_CHECK_MS, self.flush_due),
-            (settings.log_flush_offset_checkpoint_interval_ms, self.write_recovery_points),
-            (settings.log_flush_start_offset_checkpoint_interval_ms, self.write_start_offsets),
-            (settings.replica_high_watermark_checkpoint_interval_ms, self.write_high_watermarks),
-            (settings.producer_id_expiration_check_interval_ms, self.expire_producers),
+    def _schedule(self) -> list[tuple[Interval, Work]]:
+        schedule: list[tuple[Interval, Work]] = [
+            (lambda settings: settings.log_retention_check_interval_ms, self.apply_retention),
+            (lambda _: FILE_CHECK_MS, self.remove_files),
+            (lambda _: FLUSH_CHECK_MS, self.flush_due),
+            (lambda settings: settings.log_flush_offset_checkpoint_interval_ms, self.write_recovery_points),
+            (lambda settings: settings.log_flush_start_offset_checkpoint_interval_ms, self.write_start_offsets),
+            (lambda settings: settings.replica_high_watermark_checkpoint_interval_ms, self.write_high_watermarks),
+            (lambda settings: settings.producer_id_expiration_check_interval_ms, self.expire_producers),
         ]
-        if settings.log_cleaner_enable:
-            schedule.append((settings.log_cleaner_backoff_ms, self.clean))
+        if self._store.settings.log_cleaner_enable:
+            schedule.append((lambda settings: settings.log_cleaner_backoff_ms, self.clean))
         return schedule
 
-    async def _repeat(self, interval_ms: int, work: Work) -> None:
+    async def _repeat(self, interval_ms: Interval, work: Work) -> None:
         while True:
-            await asyncio.sleep(max(1, min(interval_ms, _SLEEP_MS_MAX)) / 1000)
+            await asyncio.sleep(max(1, min(interval_ms(self._store.settings), _SLEEP_MS_MAX)) / 1000)
             try:
                 await work()
             except Exception:
@@ -231,6 +228,8 @@ class Upkeep:
     async def _clean(self, partition_log: PartitionLog, plan: CleaningPlan) -> None:
         key = (partition_log.topic, partition_log.partition)
         is_current = partial(self._store.is_current, partition_log)
+        self._compactor.buffer_bytes = self._store.settings.log_cleaner_dedupe_buffer_size
+        self._compactor.bytes_per_second = self._store.settings.log_cleaner_io_max_bytes_per_second
         try:
             result = await self._compactor.clean(partition_log, plan, is_current=is_current)
         except CleaningStoppedError:

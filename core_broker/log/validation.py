@@ -67,6 +67,7 @@ class AppendRules:
         "_before_max_ms",
         "_clock",
         "_codec",
+        "_codec_level",
         "_latest_timestamp",
         "_max_message_bytes",
         "_needs_keys",
@@ -91,6 +92,12 @@ class AppendRules:
         limits_age = self._before_max_ms < NO_LIMIT and not self._stamps_append_time
         self._opens_records = self._needs_keys or limits_age
         self._codec = _CODECS.get(settings.compression_type)
+        levels = {
+            Codec.GZIP: settings.compression_gzip_level,
+            Codec.LZ4: settings.compression_lz4_level,
+            Codec.ZSTD: settings.compression_zstd_level,
+        }
+        self._codec_level = None if self._codec is None else levels.get(self._codec)
         self.decompressed_bytes_max = max(10 * settings.max_message_bytes, DECOMPRESSED_BYTES_MIN)
         self._latest_timestamp = NO_LIMIT if self._stamps_append_time else NO_TIMESTAMP
 
@@ -212,7 +219,7 @@ class AppendRules:
                 out += view[header.position : header.position + header.size]
                 continue
             try:
-                out += change_codec(view, header, codec, max_bytes=self.decompressed_bytes_max)
+                out += change_codec(view, header, codec, level=self._codec_level, max_bytes=self.decompressed_bytes_max)
             except CorruptBatch as error:
                 raise BrokerError(ErrorCode.INVALID_RECORD, f"records cannot be read: {error}") from error
         headers = parse_batches(out)

@@ -38,9 +38,9 @@ class CompressionError(ValueError):
     """Compressed bytes that are broken, or that unfold to more than is allowed."""
 
 
-def compress(codec: Codec, data: Buffer) -> bytes:
-    """Compress a records section the way Kafka's clients expect to find it."""
-    return _COMPRESSORS[codec](data)
+def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
+    """Compress a records section the way Kafka's clients expect to find it; None for the codec's default level."""
+    return _COMPRESSORS[codec](data, level)
 
 
 def decompress(codec: Codec, data: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> bytes:
@@ -55,7 +55,7 @@ def _too_big(max_bytes: int) -> CompressionError:
 # -- none -------------------------------------------------------------------------------------------------------------
 
 
-def _keep(data: Buffer) -> bytes:
+def _keep(data: Buffer, _: int | None) -> bytes:
     return bytes(data)
 
 
@@ -72,8 +72,8 @@ _GZIP_MEMBERS_MAX: Final = 256
 """Clients write one. Each costs a copy of what comes after it, so a blob of thousands of empty ones is an attack."""
 
 
-def _gzip(data: Buffer) -> bytes:
-    return zlib.compress(data, wbits=_GZIP_WINDOW)
+def _gzip(data: Buffer, level: int | None) -> bytes:
+    return zlib.compress(data, zlib.Z_DEFAULT_COMPRESSION if level is None else level, wbits=_GZIP_WINDOW)
 
 
 def _gunzip(data: Buffer, max_bytes: int) -> bytes:
@@ -110,7 +110,7 @@ _SNAPPY_GROWTH_MAX: Final = 64
 """Three bytes of Snappy describe at most 64 bytes of output, so a block that claims more is lying."""
 
 
-def _snappy(data: Buffer) -> bytes:
+def _snappy(data: Buffer, _: int | None) -> bytes:
     view = memoryview(data)
     out = bytearray(_XERIAL_HEADER)
     for start in range(0, len(view), _XERIAL_BLOCK_BYTES):
@@ -172,9 +172,21 @@ def _snappy_size(block: memoryview) -> int:
 # -- lz4 --------------------------------------------------------------------------------------------------------------
 
 
-def _lz4(data: Buffer) -> bytes:
+_LZ4_DEFAULT_LEVEL: Final = 9
+_LZ4_FAST: Final = 0
+_LZ4_HIGH_MIN: Final = 3
+"""Below it the library compresses fast, whatever level it is given."""
+
+
+def _lz4(data: Buffer, level: int | None) -> bytes:
+    # As Kafka does it (KIP-390): the default level means the fast compressor, every other one the high compressor.
+    is_fast = level is None or level == _LZ4_DEFAULT_LEVEL
     packed: bytes = lz4.frame.compress(
-        data, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False, store_size=False
+        data,
+        compression_level=_LZ4_FAST if is_fast else max(level or 0, _LZ4_HIGH_MIN),
+        block_size=lz4.frame.BLOCKSIZE_MAX64KB,
+        block_linked=False,
+        store_size=False,
     )
     return packed
 
@@ -200,8 +212,8 @@ _ZSTD_INPUT_BYTES: Final = 1024
 """Four bytes can unfold to a block of 128 KiB, so input is fed in small pieces: at most 32 MiB overshoot the cap."""
 
 
-def _zstd(data: Buffer) -> bytes:
-    return zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(data)
+def _zstd(data: Buffer, level: int | None) -> bytes:
+    return zstandard.ZstdCompressor(level=_ZSTD_LEVEL if level is None else level).compress(data)
 
 
 def _unzstd(data: Buffer, max_bytes: int) -> bytes:
@@ -236,7 +248,7 @@ def _feed_zstd(frame: "zstandard.ZstdDecompressionObj", piece: memoryview, out: 
     return len(unfolded)
 
 
-_COMPRESSORS: Final[dict[Codec, Callable[[Buffer], bytes]]] = {
+_COMPRESSORS: Final[dict[Codec, Callable[[Buffer, int | None], bytes]]] = {
     Codec.NONE: _keep,
     Codec.GZIP: _gzip,
     Codec.SNAPPY: _snappy,

@@ -364,10 +364,15 @@ def write_crc(batch: bytearray | memoryview) -> None:
 
 
 def change_codec(
-    buffer: Buffer, header: BatchHeader, codec: Codec, *, max_bytes: int = DECOMPRESSED_BYTES_MAX
+    buffer: Buffer,
+    header: BatchHeader,
+    codec: Codec,
+    *,
+    level: int | None = None,
+    max_bytes: int = DECOMPRESSED_BYTES_MAX,
 ) -> bytearray:
     """The same batch compressed in another way; the records are not looked at. Raises CorruptBatch."""
-    section = compress(codec, _records_section(buffer, header, max_bytes))
+    section = compress(codec, _records_section(buffer, header, max_bytes), level)
     batch = bytearray(memoryview(buffer)[header.position : header.position + HEADER_BYTES])
     batch += section
     attributes = header.attributes & ~CODEC_MASK | codec

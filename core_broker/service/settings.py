@@ -125,12 +125,13 @@ def setting(
     dynamic: bool = False,
     sensitive: bool = False,
     internal: bool = False,
+    without_effect: str = "",
 ) -> T:
     """Define a key.
 
     `aliases` are other names for the same key in a file; `synonyms` are keys of another settings class whose value is
     the default here, first one set wins; `dynamic` keys may change while the service runs; `internal` keys are left
-    out of descriptions and docs.
+    out of descriptions and docs; `without_effect` says why a key that is checked, stored and shown does nothing.
     """
     definition = Definition(
         kind=kind,
@@ -141,6 +142,7 @@ def setting(
         is_dynamic=dynamic,
         is_sensitive=sensitive,
         is_internal=internal,
+        without_effect=without_effect,
     )
     return cast("T", definition)
 
@@ -241,8 +243,8 @@ class Settings:
     @classmethod
     def ignored(cls, values: Iterable[str]) -> dict[str, str]:
         """Those of the given keys that are accepted but have no effect, and why."""
-        reasons = {key: _match(key, cls.IGNORED) for key in values if not _canonical(key, cls.DEFINITIONS)}
-        return {key: reason for key, reason in reasons.items() if reason is not None}
+        reasons = {key: cls._why_ignored(key) for key in values}
+        return {key: reason for key, reason in reasons.items() if reason}
 
     @classmethod
     def help_of(cls, key: str) -> str:
@@ -250,6 +252,11 @@ class Settings:
         if "_help" not in vars(cls):
             cls._help = docstrings_of(cls)
         return cls._help.get(cls.DEFINITIONS[key].name, "")
+
+    @classmethod
+    def _why_ignored(cls, key: str) -> str | None:
+        definition = _canonical(key, cls.DEFINITIONS)
+        return definition.without_effect if definition else _match(key, cls.IGNORED)
 
     @classmethod
     def _definition(cls, given: str, text: str) -> Definition | None:

@@ -1,12 +1,13 @@
 """All settings of a broker in one class."""
 
+import socket
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from typing_extensions import override
 
 from core_broker.service.settings import Problem
-from core_broker.settings.cluster import ClusterSettings
+from core_broker.settings.cluster import NO_OTHER_NODE, NO_REPLICATION, ClusterSettings
 from core_broker.settings.coordinators import GroupCoordinatorSettings, TransactionSettings
 from core_broker.settings.listeners import Listener
 from core_broker.settings.log import LogSettings
@@ -28,13 +29,41 @@ class BrokerSettings(
     IGNORED: ClassVar[dict[str, str]] = {
         **{key: definition.without_effect for key, definition in WITHOUT_EFFECT.items()},
         "num.replica.alter.log.dirs.threads": "one thread copies the partitions that move, in turn",
+        "auto.leader.rebalance.enable": NO_REPLICATION,
+        "broker.heartbeat.interval.ms": NO_OTHER_NODE,
+        "broker.session.timeout.ms": NO_OTHER_NODE,
+        "connection.failed.authentication.delay.ms": SECURITY,
+        "controlled.shutdown.*": "there is no other broker to hand leadership to",
+        "controller.quorum.append.linger.ms": "changes that arrive while the disk is busy share the next write",
+        "controller.quorum.auto.join.enable": NO_OTHER_NODE,
+        "controller.quorum.election.backoff.max.ms": NO_OTHER_NODE,
+        "controller.quorum.election.timeout.ms": NO_OTHER_NODE,
+        "controller.quorum.fetch.timeout.ms": NO_OTHER_NODE,
+        "controller.quorum.request.timeout.ms": NO_OTHER_NODE,
+        "controller.quorum.retry.backoff.ms": NO_OTHER_NODE,
+        "initial.broker.registration.timeout.ms": NO_OTHER_NODE,
+        "leader.imbalance.*": NO_REPLICATION,
+        "metadata.log.max.snapshot.interval.ms": "a snapshot follows every change within seconds",
+        "metadata.max.idle.interval.ms": "there is no other controller that would wait for records",
+        "metadata.max.retention.bytes": "the two newest snapshots of the metadata are kept, with the log they need",
+        "metadata.max.retention.ms": "the two newest snapshots of the metadata are kept, with the log they need",
+        "replica.fetch.*": NO_REPLICATION,
+        "replica.lag.time.max.ms": NO_REPLICATION,
+        "replica.selector.class": NO_REPLICATION,
+        "replica.socket.*": NO_REPLICATION,
+        "request.timeout.ms": NO_OTHER_NODE,
+        "group.consumer.regex.refresh.interval.ms": "regular expressions follow every change of topics",
+        "offsets.topic.compression.codec": "__consumer_offsets is not compressed",
+        "offsets.load.buffer.size": "a coordinator loads its partition batch by batch",
+        "transaction.state.log.load.buffer.size": "a coordinator loads its partition batch by batch",
+        "log.initial.task.delay.ms": "background work on the log begins with its first interval",
+        "queued.max.requests": "a connection has one request in work at a time, and no more is read meanwhile",
+        "quota.window.*": "quotas are not offered yet",
         "group.coordinator.threads": THREADS,
         "group.coordinator.background.threads": THREADS,
         "group.coordinator.append.linger.ms": "a coordinator writes at once",
         "transaction.state.log.compression.codec": "the transaction log is not compressed",
         "log.dir.failure.timeout.ms": "a failed log folder stops the broker at once",
-        "controlled.shutdown.max.retries": "a controlled stop is tried until it succeeds or is cut short",
-        "controlled.shutdown.retry.backoff.ms": "a controlled stop is tried until it succeeds or is cut short",
         "metrics.num.samples": "metrics are served at metrics.listener",
         "metrics.recording.level": "metrics are served at metrics.listener",
         "metrics.sample.window.ms": "metrics are served at metrics.listener",
@@ -58,6 +87,8 @@ class BrokerSettings(
         "listener.name.*": SECURITY,
         "authorizer.class.name": SECURITY,
         "super.users": SECURITY,
+        "connections.max.reauth.ms": SECURITY,
+        "client.quota.callback.class": "quotas are not offered yet; remove it",
         "allow.everyone.if.no.acl.found": SECURITY,
         "create.topic.policy.class.name": "policies are not offered; remove it",
         "alter.config.policy.class.name": "policies are not offered; remove it",
@@ -69,13 +100,14 @@ class BrokerSettings(
         return tuple(item for item in self.listeners if item.name not in self.controller_listener_names)
 
     def security_protocol(self, listener_name: str) -> str | None:
-        """The protocol that a listener speaks, None when the map does not tell."""
+        """The protocol that a listener speaks, None when the map does not name it."""
         return dict(self.listener_security_protocol_map).get(listener_name)
 
     @override
     def problems(self) -> Iterable[Problem]:
         """Rules between keys."""
         yield from self._listener_problems()
+        yield from self._quorum_problems()
         yield from self._registry_problems()
         yield from self._range_problems("group.{}.session.timeout.ms")
         yield from self._range_problems("group.consumer.{}.session.timeout.ms")
@@ -104,6 +136,24 @@ class BrokerSettings(
             yield self._problem("listener.security.protocol.map", f"protocols are {', '.join(PROTOCOLS)}")
         elif protocol != "PLAINTEXT":
             yield self._problem("listeners", f"{listener.name} would speak {protocol}, but {SECURITY}")
+
+    def _quorum_problems(self) -> Iterator[Problem]:
+        """Nodes that were meant to form one cluster must not start as several, so other controllers are refused."""
+        if any(voter.partition("@")[0] != str(self.node_id) for voter in self.controller_quorum_voters):
+            allowed = f"only node.id={self.node_id} may be named, as {self.node_id}@host:port"
+            yield self._problem("controller.quorum.voters", f"{allowed}; {NO_OTHER_NODE}")
+        if not all(map(self._is_own_controller, self.controller_quorum_bootstrap_servers)):
+            allowed = "only the controller listener of this node may be named, as host:port"
+            yield self._problem("controller.quorum.bootstrap.servers", f"{allowed}; {NO_OTHER_NODE}")
+
+    def _is_own_controller(self, address: str) -> bool:
+        host, _, port = address.lower().rpartition(":")
+        own_hosts = {listener.host.lower() for listener in (*self.listeners, *(self.advertised_listeners or ()))}
+        own_hosts |= {"localhost", "127.0.0.1", "::1", socket.gethostname().lower()}
+        # In Kubernetes the full name of a pod begins with the name of its machine.
+        is_own_host = not own_hosts.isdisjoint((host.strip("[]"), host.partition(".")[0]))
+        own_ports = {str(item.port) for item in self.listeners if item.name in self.controller_listener_names}
+        return is_own_host and port in own_ports
 
     def _registry_problems(self) -> Iterator[Problem]:
         if self.confluent_basic_auth_credentials_source == "USER_INFO" and not self.confluent_basic_auth_user_info:

@@ -8,15 +8,16 @@ from core_broker.service.settings import (
     LONG,
     SHORT,
     STRING,
+    Check,
     Settings,
     at_least,
-    between,
     one_of,
     setting,
     some_of,
 )
 
 _CLAMPED = at_least(1)
+_NO_TWO_PHASE_COMMIT = Check(accepts=lambda value: value is False, allowed="false (two-phase commit is not offered)")
 
 
 class GroupCoordinatorSettings(Settings):
@@ -42,7 +43,7 @@ class GroupCoordinatorSettings(Settings):
     group_consumer_max_session_timeout_ms: int = setting(INT, default=60_000, check=at_least(1))
     """Longest session time-out that a group may be given by its own config."""
     group_consumer_heartbeat_interval_ms: int = setting(INT, default=5000, check=at_least(1))
-    """Heartbeat interval told to members of groups of the consumer protocol."""
+    """Heartbeat interval that members of groups of the consumer protocol must keep."""
     group_consumer_min_heartbeat_interval_ms: int = setting(INT, default=5000, check=at_least(1))
     """Shortest heartbeat interval that a group may be given by its own config."""
     group_consumer_max_heartbeat_interval_ms: int = setting(INT, default=15_000, check=at_least(1))
@@ -57,8 +58,6 @@ class GroupCoordinatorSettings(Settings):
         STRING, default="bidirectional", check=one_of("disabled", "upgrade", "downgrade", "bidirectional")
     )
     """Which way a running group may change between the classic and the consumer protocol."""
-    group_consumer_regex_refresh_interval_ms: int = setting(INT, default=600_000, check=at_least(10_000))
-    """Without effect: subscriptions by regular expression are compared with the topics whenever those change."""
     group_consumer_assignment_interval_ms: int = setting(INT, default=1000, check=at_least(0), dynamic=True)
     """Shortest time between two assignments of one group of the consumer protocol."""
 
@@ -71,10 +70,6 @@ class GroupCoordinatorSettings(Settings):
     change."""
     offsets_topic_segment_bytes: int = setting(INT, default=100 * 1024 * 1024, check=at_least(1))
     """Segment size of __consumer_offsets."""
-    offsets_topic_compression_codec: int = setting(INT, default=0, check=between(0, 4))
-    """Without effect: __consumer_offsets is not compressed."""
-    offsets_load_buffer_size: int = setting(INT, default=5 * 1024 * 1024, check=at_least(1))
-    """Without effect: a coordinator loads its partition batch by batch."""
     offsets_retention_minutes: int = setting(INT, default=7 * 24 * 60, check=at_least(1))
     """How long committed offsets outlive the last member of their group."""
     offsets_retention_check_interval_ms: int = setting(LONG, default=600_000, check=at_least(1))
@@ -99,16 +94,14 @@ class TransactionSettings(Settings):
     """min.insync.replicas of __transaction_state; never more than the replicas it got."""
     transaction_state_log_segment_bytes: int = setting(INT, default=100 * 1024 * 1024, check=at_least(1))
     """Segment size of __transaction_state."""
-    transaction_state_log_load_buffer_size: int = setting(INT, default=5 * 1024 * 1024, check=at_least(1))
-    """Without effect: a coordinator loads its partition batch by batch."""
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = setting(INT, default=10_000, check=at_least(1))
     """How often transactions are checked for their time-out."""
     transaction_remove_expired_transaction_cleanup_interval_ms: int = setting(INT, default=3_600_000, check=at_least(1))
     """How often transactional ids are checked for expiry."""
     transaction_partition_verification_enable: bool = setting(BOOLEAN, default=True, dynamic=True)
     """Refuse transactional records of a partition that was not added to the transaction (KIP-890)."""
-    transaction_two_phase_commit_enable: bool = setting(BOOLEAN, default=False)
-    """Allow producers to leave a prepared transaction open (KIP-939); not built yet."""
+    transaction_two_phase_commit_enable: bool = setting(BOOLEAN, default=False, check=_NO_TWO_PHASE_COMMIT)
+    """Allow producers to leave a prepared transaction open (KIP-939)."""
     producer_id_expiration_ms: int = setting(INT, default=86_400_000, check=at_least(1), dynamic=True)
     """How long a partition remembers the sequence numbers of a producer that stopped writing."""
     producer_id_expiration_check_interval_ms: int = setting(INT, default=600_000, check=at_least(1))

@@ -18,7 +18,7 @@ class GroupSettings(Settings):
     consumer_heartbeat_interval_ms: int = setting(
         INT, default=5000, check=at_least(1), synonyms=("group.consumer.heartbeat.interval.ms",), dynamic=True
     )
-    """Heartbeat interval told to the members."""
+    """Heartbeat interval that the members must keep."""
 
     @classmethod
     def resolve(cls, overrides: Mapping[str, str], broker: BrokerSettings) -> Self:
@@ -27,8 +27,10 @@ class GroupSettings(Settings):
             chosen = cls.parse(overrides)
         except SettingsError as error:
             raise BrokerError(ErrorCode.INVALID_CONFIG, str(error)) from None
-        for definition in cls.DEFINITIONS.values():
-            _check_bounds(chosen, definition.key, broker)
+        session = (broker.group_consumer_min_session_timeout_ms, broker.group_consumer_max_session_timeout_ms)
+        _check_bounds(chosen, "consumer.session.timeout.ms", *session)
+        heartbeat = (broker.group_consumer_min_heartbeat_interval_ms, broker.group_consumer_max_heartbeat_interval_ms)
+        _check_bounds(chosen, "consumer.heartbeat.interval.ms", *heartbeat)
         inherited = {
             definition.name: getattr(broker, definition.synonyms[0].replace(".", "_"))
             for definition in cls.DEFINITIONS.values()
@@ -37,12 +39,7 @@ class GroupSettings(Settings):
         return cls(**{**inherited, **given})
 
 
-def _check_bounds(group: GroupSettings, key: str, broker: BrokerSettings) -> None:
-    if not group.is_set(key):
-        return
-    name = key.removeprefix("consumer.").replace(".", "_")
-    low: int = getattr(broker, f"group_consumer_min_{name}")
-    high: int = getattr(broker, f"group_consumer_max_{name}")
+def _check_bounds(group: GroupSettings, key: str, low: int, high: int) -> None:
     value: int = getattr(group, key.replace(".", "_"))
-    if not low <= value <= high:
+    if group.is_set(key) and not low <= value <= high:
         raise BrokerError(ErrorCode.INVALID_CONFIG, f"{key}={value}: must be between {low} and {high}")

@@ -79,17 +79,16 @@ class LogSettings(Settings):
     log_flush_interval_ms: int | None = setting(optional(LONG), default=None, check=at_least(0), dynamic=True)
     """Age of records after which a partition is forced to disk. Not set: log.flush.scheduler.interval.ms."""
     log_flush_scheduler_interval_ms: int = setting(LONG, default=LONG_MAX, check=at_least(1))
-    """How often partitions are checked for log.flush.interval.ms."""
+    """Stands in for log.flush.interval.ms where that is not set; partitions are checked every second in any case."""
     log_flush_offset_checkpoint_interval_ms: int = setting(INT, default=60_000, check=at_least(0))
     """How often the recovery point, up to which everything is on disk, is written down."""
     log_flush_start_offset_checkpoint_interval_ms: int = setting(INT, default=60_000, check=at_least(0))
     """How often the log start offset is written down."""
     log_preallocate: bool = setting(BOOLEAN, default=False, dynamic=True)
-    """Reserve the whole size of a segment on disk when it begins."""
-    log_initial_task_delay_ms: int = setting(LONG, default=30_000, check=at_least(0))
-    """Without effect: background work on the log begins with its first interval."""
-    num_recovery_threads_per_data_dir: int = setting(INT, default=2, check=at_least(1), dynamic=True)
-    """Threads per log folder that recover partitions after an unclean stop."""
+    """Reserve the whole size of a segment on disk with its first batch."""
+    num_recovery_threads_per_data_dir: int = setting(INT, default=2, check=at_least(1))
+    """Threads per log folder that recover partitions after an unclean stop. A change while the broker runs is stored
+    and shown, but only what the broker is started with counts: stored changes are read after the recovery."""
 
     message_max_bytes: int = setting(INT, default=1_048_588, check=at_least(0), dynamic=True)
     """Largest record batch that is accepted, after compression."""
@@ -112,8 +111,10 @@ class LogSettings(Settings):
 
     log_cleaner_enable: bool = setting(BOOLEAN, default=True)
     """Run compaction. Turned off, topics with cleanup.policy=compact grow without end."""
-    log_cleaner_threads: int = setting(INT, default=1, check=at_least(1), dynamic=True)
-    """Without effect: one partition is compacted at a time."""
+    log_cleaner_threads: int = setting(
+        INT, default=1, check=at_least(1), dynamic=True, without_effect="one partition is compacted at a time"
+    )
+    """Threads that compact partitions."""
     log_cleaner_backoff_ms: int = setting(LONG, default=15_000, check=at_least(0), dynamic=True)
     """Pause of the compaction when there is nothing to do."""
     log_cleaner_io_max_bytes_per_second: float = setting(DOUBLE, default=1.7976931348623157e308, dynamic=True)

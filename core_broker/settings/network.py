@@ -10,17 +10,19 @@ from core_broker.service.settings import (
     Check,
     ServiceSettings,
     at_least,
-    one_of,
     optional,
     setting,
 )
+from core_broker.settings.cluster import NO_OTHER_NODE
 from core_broker.settings.listeners import LISTENERS, PROTOCOL_MAP, Listener
+from core_broker.settings.without_effect import SECURITY
 
 ADDRESS_COUNTS = Check(
     accepts=lambda entries: all(host and count.isdecimal() for host, _, count in (e.rpartition(":") for e in entries)),
     allowed="address:count pairs separated by commas, such as 10.0.0.7:100",
 )
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_ONLY_PLAINTEXT = Check(accepts=lambda protocol: protocol == "PLAINTEXT", allowed=f"PLAINTEXT ({SECURITY})")
 
 
 class NetworkSettings(ServiceSettings):
@@ -34,9 +36,9 @@ class NetworkSettings(ServiceSettings):
         PROTOCOL_MAP, default=(*((name, name) for name in PROTOCOLS), ("CONTROLLER", "PLAINTEXT"))
     )
     """Which security protocol each listener name speaks."""
-    inter_broker_listener_name: str | None = setting(optional(STRING), default=None)
+    inter_broker_listener_name: str | None = setting(optional(STRING), default=None, without_effect=NO_OTHER_NODE)
     """The listener that brokers use among themselves. Not set: the first one that is not a controller listener."""
-    security_inter_broker_protocol: str = setting(STRING, default="PLAINTEXT", check=one_of(*PROTOCOLS))
+    security_inter_broker_protocol: str = setting(STRING, default="PLAINTEXT", check=_ONLY_PLAINTEXT)
     """Security protocol between brokers when inter.broker.listener.name is not set."""
     controller_listener_names: tuple[str, ...] = setting(LIST, default=("CONTROLLER",))
     """Names of the listeners that belong to the controller; they are not told to clients."""
@@ -49,8 +51,6 @@ class NetworkSettings(ServiceSettings):
     """Send buffer of a connection; -1 leaves it to the system, which sizes it as needed."""
     socket_listen_backlog_size: int = setting(INT, default=1024, check=at_least(1))
     """Connections that may wait to be accepted."""
-    queued_max_requests: int = setting(INT, default=500, check=at_least(1))
-    """Without effect: one request of a connection is in work at a time, and nothing more is read meanwhile."""
     queued_max_request_bytes: int = setting(LONG, default=256 * 1024 * 1024, check=at_least(-1))
     """Bytes of all requests that may be in memory at once before the broker stops reading; -1 for no limit."""
     max_connections: int = setting(INT, default=INT_MAX, check=at_least(0), dynamic=True)
@@ -63,8 +63,6 @@ class NetworkSettings(ServiceSettings):
     """Connections the broker accepts per second; those beyond wait to be accepted."""
     connections_max_idle_ms: int = setting(LONG, default=600_000, check=at_least(1))
     """A connection that sent nothing for this long is closed."""
-    request_timeout_ms: int = setting(INT, default=30_000, check=at_least(1))
-    """How long a request between nodes may take."""
 
     fetch_max_bytes: int = setting(INT, default=55 * 1024 * 1024, check=at_least(1024))
     """Most bytes one fetch is answered with, whatever the client asks for."""
@@ -72,17 +70,6 @@ class NetworkSettings(ServiceSettings):
     """Incremental fetch sessions (KIP-227) that are remembered."""
     max_request_partition_size_limit: int = setting(INT, default=2000, check=at_least(1))
     """Partitions that one DescribeTopicPartitions answer lists at most (KIP-966)."""
-
-    sasl_server_max_receive_size: int = setting(INT, default=524_288, check=at_least(1))
-    """Largest request that is read before a client has authenticated."""
-    connections_max_reauth_ms: int = setting(LONG, default=0, check=at_least(0))
-    """Time after which a client must authenticate again (KIP-368); 0 means never."""
-    connection_failed_authentication_delay_ms: int = setting(INT, default=100, check=at_least(0))
-    """Pause before a connection that failed to authenticate is closed."""
-    quota_window_num: int = setting(INT, default=11, check=at_least(1))
-    """Samples kept to measure a quota."""
-    quota_window_size_seconds: int = setting(INT, default=1, check=at_least(1))
-    """Length of one quota sample."""
 
     request_log_enable: bool = setting(BOOLEAN, default=False, dynamic=True)
     """Write one log line per request: API, version, client, sizes and time."""

@@ -24,6 +24,7 @@ from core_broker.service.settings import (
     setting,
 )
 from core_broker.settings.broker import BrokerSettings
+from core_broker.settings.cluster import NO_REPLICATION
 from core_broker.settings.log import (
     CLEANUP_CHECK,
     CLEANUP_POLICY,
@@ -33,8 +34,9 @@ from core_broker.settings.log import (
     WEEK_HOURS,
 )
 from core_broker.settings.schema_guard import STRATEGY, TOPIC_NAME
+from core_broker.settings.without_effect import TIERED
 
-_ONLY_FALSE = Check(accepts=lambda value: value is False, allowed="false (tiered storage is not offered)")
+_ONLY_FALSE = Check(accepts=lambda value: value is False, allowed=f"false ({TIERED})")
 _REPLICAS = Check(
     accepts=lambda entries: entries == ("*",) or all(re.fullmatch(r"\d+:\d+", entry) for entry in entries),
     allowed="* or partition:broker pairs separated by commas",
@@ -167,27 +169,33 @@ class TopicSettings(Settings):
     )
     """Replicas that must have a record before acks=all is answered; fewer in sync refuse the write."""
     unclean_leader_election_enable: bool = setting(
-        BOOLEAN, default=False, synonyms=("unclean.leader.election.enable",), dynamic=True
+        BOOLEAN,
+        default=False,
+        synonyms=("unclean.leader.election.enable",),
+        dynamic=True,
+        without_effect=NO_REPLICATION,
     )
     """Allow a replica that is not in sync to become leader, which may lose records."""
     preallocate: bool = setting(BOOLEAN, default=False, synonyms=("log.preallocate",), dynamic=True)
-    """Reserve the whole size of a segment on disk when it begins."""
-    leader_replication_throttled_replicas: tuple[str, ...] = setting(LIST, default=(), check=_REPLICAS, dynamic=True)
-    """Replicas whose replication is throttled on the leader's side, as partition:broker, or *. Stored and shown; takes
-    effect once partitions are replicated."""
-    follower_replication_throttled_replicas: tuple[str, ...] = setting(LIST, default=(), check=_REPLICAS, dynamic=True)
-    """Replicas whose replication is throttled on the follower's side, as partition:broker, or *. Stored and shown;
-    takes effect once partitions are replicated."""
+    """Reserve the whole size of a segment on disk with its first batch."""
+    leader_replication_throttled_replicas: tuple[str, ...] = setting(
+        LIST, default=(), check=_REPLICAS, dynamic=True, without_effect=NO_REPLICATION
+    )
+    """Replicas whose replication is throttled on the leader's side, as partition:broker, or *."""
+    follower_replication_throttled_replicas: tuple[str, ...] = setting(
+        LIST, default=(), check=_REPLICAS, dynamic=True, without_effect=NO_REPLICATION
+    )
+    """Replicas whose replication is throttled on the follower's side, as partition:broker, or *."""
     remote_storage_enable: bool = setting(BOOLEAN, default=False, check=_ONLY_FALSE, dynamic=True)
-    """Tiered storage, which is not offered."""
-    local_retention_ms: int = setting(LONG, default=-2, check=at_least(-2), dynamic=True)
-    """Age of local segments under tiered storage; -2 for retention.ms. Without effect."""
-    local_retention_bytes: int = setting(LONG, default=-2, check=at_least(-2), dynamic=True)
-    """Size of local segments under tiered storage; -2 for retention.bytes. Without effect."""
-    remote_log_copy_disable: bool = setting(BOOLEAN, default=False, dynamic=True)
-    """Stop copying under tiered storage. Without effect."""
-    remote_log_delete_on_disable: bool = setting(BOOLEAN, default=False, dynamic=True)
-    """Delete what was copied under tiered storage. Without effect."""
+    """Keep old segments in tiered storage."""
+    local_retention_ms: int = setting(LONG, default=-2, check=at_least(-2), dynamic=True, without_effect=TIERED)
+    """Age of local segments under tiered storage; -2 for retention.ms."""
+    local_retention_bytes: int = setting(LONG, default=-2, check=at_least(-2), dynamic=True, without_effect=TIERED)
+    """Size of local segments under tiered storage; -2 for retention.bytes."""
+    remote_log_copy_disable: bool = setting(BOOLEAN, default=False, dynamic=True, without_effect=TIERED)
+    """Stop copying under tiered storage."""
+    remote_log_delete_on_disable: bool = setting(BOOLEAN, default=False, dynamic=True, without_effect=TIERED)
+    """Delete what was copied under tiered storage."""
     confluent_key_schema_validation: bool = setting(BOOLEAN, default=False, dynamic=True)
     """Refuse records whose key does not carry the id of a schema that is registered for the topic."""
     confluent_value_schema_validation: bool = setting(BOOLEAN, default=False, dynamic=True)
@@ -206,7 +214,7 @@ class TopicSettings(Settings):
 
     @classmethod
     def resolve_change(cls, overrides: Mapping[str, str], broker: BrokerSettings) -> Self:
-        """As `resolve`, for settings that somebody wants to have: they must also be possible on this broker."""
+        """As `resolve`, for a change that a client asks for: it must also be possible on this broker."""
         settings = cls.resolve(overrides, broker)
         if settings.is_guarded and not broker.confluent_schema_registry_url:
             side = "key" if settings.confluent_key_schema_validation else "value"

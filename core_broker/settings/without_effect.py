@@ -25,7 +25,10 @@ from core_broker.service.settings import (
 
 THREADS: Final = "one event loop serves all requests"
 SECURITY: Final = "security is not built yet: only PLAINTEXT listeners, without authorisation"
-_TIERED: Final = "tiered storage is not offered"
+TIERED: Final = "tiered storage is not offered"
+READ_AT_START: Final = frozenset({"num.recovery.threads.per.data.dir"})
+"""Kafka lets them change while a broker runs. Here a change is stored and shown, and does nothing."""
+
 _COUNT: Final = at_least(1)
 _BUFFER: Final = (INT, 1_048_588, at_least(524_288))
 
@@ -88,7 +91,7 @@ _OTHER_KEYS: Final[Mapping[str, Mapping[str, _Shape]]] = {
         "num.io.threads": (INT, 8, _COUNT),
         "num.network.threads": (INT, 3, _COUNT),
     },
-    _TIERED: {
+    TIERED: {
         "follower.fetch.last.tiered.offset.enable": (BOOLEAN, False),
         "log.local.retention.bytes": (LONG, -2, at_least(-2)),
         "log.local.retention.ms": (LONG, -2, at_least(-2)),
@@ -152,7 +155,7 @@ def find_dynamic(key: str, with_effect: Mapping[str, Definition]) -> Definition 
     """What is known about a broker's key, given those that have an effect; a listener's own keys have none."""
     found = with_effect.get(key) or WITHOUT_EFFECT.get(key) or SECURITY_WITHOUT_EFFECT.get(key)
     if found is not None:
-        return found
+        return replace(found, is_dynamic=True) if key in READ_AT_START else found
     match = _LISTENER_NAME.fullmatch(key)
     if match is None:
         return None

@@ -134,6 +134,7 @@ def _kafka(number: int, name: str) -> dict[str, Value]:
         "listeners": f"{both['listeners']},CONTROLLER://:{_CONTROLLER_PORT}",
         "listener.security.protocol.map": f"{both['listener.security.protocol.map']},CONTROLLER:{BROKER.protocol}",
         "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": BROKER.protocol,
         "log.dirs": "/var/lib/kafka/data",
         "default.replication.factor": "3",
         "min.insync.replicas": "2",

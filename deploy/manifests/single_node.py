@@ -35,7 +35,6 @@ def broker_listeners(host: str, *, outside: str) -> dict[str, str]:
         "listeners": f"{BROKER.protocol}://:{NETWORK_PORT},HOST://:{BROKER.port}",
         "advertised.listeners": f"{BROKER.protocol}://{host}:{NETWORK_PORT},HOST://{outside}",
         "listener.security.protocol.map": f"{BROKER.protocol}:{BROKER.protocol},HOST:{BROKER.protocol}",
-        "inter.broker.listener.name": BROKER.protocol,
     }
 
 

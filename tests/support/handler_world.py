@@ -4,8 +4,11 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from core_broker.cluster.config_rules import ConfigChange
 from core_broker.cluster.controller import Controller
+from core_broker.cluster.effective_settings import EVERY_BROKER
 from core_broker.cluster.endpoints import AdvertisedEndpoints
+from core_broker.cluster.metadata import ResourceType
 from core_broker.cluster.partition import Partition
 from core_broker.cluster.partitions import Partitions
 from core_broker.cluster.quorum import MetadataQuorum
@@ -120,6 +123,12 @@ class HandlerWorld:
         (result,) = await self.controller.create_topics([topic])
         assert not isinstance(result, BrokerError), result
         return result.topic_id
+
+    async def configure_broker(self, key: str, value: str) -> None:
+        """Change a setting of all brokers while they run."""
+        resource = (ResourceType.BROKER, EVERY_BROKER)
+        (error,) = await self.controller.alter_configs([(resource, [ConfigChange(key=key, value=value)])])
+        assert error is None, error
 
     def partition(self, name: str, index: int = 0) -> Partition:
         """A partition of a topic."""

@@ -344,6 +344,25 @@ def test_reserved_space_is_given_back_when_a_segment_is_closed(tmp_path: Path, c
     assert path.stat().st_blocks * 512 < log.size_bytes + 10_000
 
 
+def test_the_whole_segment_is_reserved_with_its_first_batch_when_asked_for(tmp_path: Path, clock: ManualClock) -> None:
+    log = open_log(tmp_path, clock, preallocate=True, segment_bytes=3_000_000)
+    fill(log, 1)
+    path = log.active_segment.path
+    assert path.stat().st_size == log.size_bytes
+    assert path.stat().st_blocks * 512 >= 3_000_000
+    log.roll()
+    assert path.stat().st_blocks * 512 < log.size_bytes + 10_000
+
+
+def test_reserving_whole_segments_begins_while_the_log_is_in_use(tmp_path: Path, clock: ManualClock) -> None:
+    log = open_log(tmp_path, clock)
+    fill(log, 1)
+    log.configure(TopicSettings(preallocate=True, segment_bytes=3_000_000))
+    log.roll()
+    fill(log, 1)
+    assert log.active_segment.path.stat().st_blocks * 512 >= 3_000_000
+
+
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 

@@ -424,6 +424,58 @@ async def test_silent_producers_are_forgotten(stores: Stores, upkeep: Upkeep, cl
     assert len(partition_log.producers) == 0
 
 
+async def test_a_shorter_memory_of_producers_counts_for_the_logs_that_are_there(
+    stores: Stores, upkeep: Upkeep, clock: ManualClock
+) -> None:
+    store = store_of(stores)
+    partition_log = store.create("orders", 0, TOPIC_ID, SETTINGS)
+    batch = build_batch([Record(-1, NOW_MS, b"k", b"v")], producer_id=7, producer_epoch=0, base_sequence=0)
+    partition_log.append(batch, leader_epoch=0)
+    await upkeep.expire_producers()
+    clock.advance(1000)
+    await upkeep.expire_producers()
+    assert len(partition_log.producers) == 1
+    store.configure(BrokerSettings(producer_id_expiration_ms=1000))
+    await upkeep.expire_producers()
+    assert len(partition_log.producers) == 0
+
+
+async def test_a_smaller_memory_for_keys_counts_from_the_next_compaction_on(stores: Stores, upkeep: Upkeep) -> None:
+    store = store_of(stores)
+    partition_log = store.create("orders", 0, TOPIC_ID, TopicSettings(cleanup_policy=frozenset({"compact"})))
+    for number in range(200):
+        append(partition_log, key=b"%d" % number)
+    partition_log.roll()
+    store.configure(BrokerSettings(log_cleaner_dedupe_buffer_size=1))
+    await upkeep.clean()
+    assert 0 < store.cleaner_offsets["orders", 0] < 200
+
+
+async def test_a_new_pause_between_compactions_counts_while_they_run(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = stores.open(settings=BrokerSettings(log_cleaner_backoff_ms=7))
+    really_sleep = asyncio.sleep
+    has_new_pause = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        """Let only the compaction have its turns; its first one changes the pause."""
+        if seconds == 0.011:
+            has_new_pause.set()
+        if seconds != 0.007:
+            await asyncio.Event().wait()
+        store.configure(BrokerSettings(log_cleaner_backoff_ms=11))
+        await really_sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    running = asyncio.create_task(store.run())
+    async with asyncio.timeout(10):
+        await has_new_pause.wait()
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+
+
 async def test_due_logs_are_compacted_and_remembered(stores: Stores, upkeep: Upkeep) -> None:
     store = store_of(stores)
     partition_log = store.create("orders", 0, TOPIC_ID, TopicSettings(cleanup_policy=frozenset({"compact"})))

@@ -1,3 +1,4 @@
+import random
 import struct
 import zlib
 
@@ -279,6 +280,28 @@ def test_batches_are_brought_to_the_compression_of_the_topic(codec: Codec, targe
     assert header.codec is (Codec.NONE if target == "uncompressed" else Codec[target.upper()])
     assert check_crc(view, header)
     assert [record.key for record in read_records(view, header)] == [b"k0", b"k1", b"k2", b"k3", b"k4"]
+
+
+@pytest.mark.parametrize("codec,fast,slow", [("gzip", 1, 9), ("lz4", 9, 12), ("zstd", -50, 19)])
+def test_batches_are_compressed_with_the_level_of_the_topic(codec: str, fast: int, slow: int) -> None:
+    words = random.Random(7).choices(["order", "customer", "paid", "7", "42", "cancelled"], k=20_000)
+    buffer = build_batch([Record(timestamp=NOW, value=" ".join(words).encode())])
+
+    def compressed_size(level: int) -> int:
+        topic = rules(compression_type=codec, **{f"compression_{codec}_level": level})
+        view, [header], _ = topic.admit(memoryview(bytearray(buffer)), Origin.CLIENT)
+        assert [record.value for record in read_records(view, header)] == [" ".join(words).encode()]
+        return header.size
+
+    assert compressed_size(slow) < compressed_size(fast)
+
+
+@pytest.mark.parametrize("codec,levels", [("gzip", (-1, 9)), ("lz4", (1, 17)), ("zstd", (-131_072, 22))])
+def test_every_level_that_a_topic_may_have_can_be_compressed_with(codec: str, levels: tuple[int, int]) -> None:
+    for level in levels:
+        topic = rules(compression_type=codec, **{f"compression_{codec}_level": level})
+        view, [header], _ = topic.admit(memoryview(batch(5)), Origin.CLIENT)
+        assert len(list(read_records(view, header))) == 5
 
 
 def test_a_batch_that_grows_too_large_by_decompression_is_refused() -> None:

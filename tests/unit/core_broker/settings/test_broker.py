@@ -1,3 +1,5 @@
+import socket
+
 import pytest
 
 from core_broker.service.properties import from_environment
@@ -94,6 +96,14 @@ def test_listeners_are_read(text: str, expected: list[Listener]) -> None:
         ({"zookeeper_connect": "h:2181"}, "there is no ZooKeeper"),
         ({"max_connections_per_ip_overrides": "10.0.0.7"}, "address:count pairs"),
         ({"group_min_session_timeout_ms": "2000000"}, "at most group.max.session.timeout.ms=1800000"),
+        ({"process_roles": "broker"}, "must be broker,controller"),
+        ({"process_roles": "controller"}, "must be broker,controller"),
+        ({"controller_quorum_voters": "localhost:9093"}, "must be id@host:port"),
+        ({"controller_quorum_bootstrap_servers": "localhost"}, "must be host:port"),
+        ({"security_inter_broker_protocol": "SASL_SSL"}, "must be PLAINTEXT"),
+        ({"transaction_two_phase_commit_enable": "true"}, "must be false"),
+        ({"connections_max_reauth_ms": "60000"}, "security is not built yet"),
+        ({"sasl_server_max_receive_size": "60000"}, "security is not built yet"),
     ],
 )
 def test_wrong_listeners_and_contradictions_are_refused(values: dict[str, str], reason: str) -> None:
@@ -110,3 +120,37 @@ def test_credentials_for_the_registry_must_be_there_and_are_never_told() -> None
     assert "user:password" in reasons(confluent_basic_auth_credentials_source="USER_INFO")
     assert "******" in reasons(confluent_basic_auth_user_info="no-colon")
     assert "s3cret" not in repr(BrokerSettings.parse({"confluent.basic.auth.user.info": "broker:s3cret"}))
+
+
+def test_a_node_of_a_cluster_of_several_is_refused_rather_than_started_as_a_cluster_of_its_own() -> None:
+    text = reasons(node_id="2", controller_quorum_voters="1@a:9093,2@b:9093,3@c:9093")
+    assert text.startswith("controller.quorum.voters=1@a:9093,2@b:9093,3@c:9093: only node.id=2 may be named")
+    assert "this node is the whole cluster" in text
+
+
+CONTROLLER = "PLAINTEXT://:9092,CONTROLLER://:9093"
+
+
+@pytest.mark.parametrize(
+    "servers", ["a:9093,b:9093", "localhost:9093,other:9093", "other:9093", "localhost:9095", "other.localhost:9093"]
+)
+def test_controllers_of_other_nodes_are_refused(servers: str) -> None:
+    text = reasons(listeners=CONTROLLER, controller_quorum_bootstrap_servers=servers)
+    assert text.startswith(f"controller.quorum.bootstrap.servers={servers}: only the controller listener of this node")
+
+
+@pytest.mark.parametrize("host", ["localhost", "[::1]", "node-1", socket.gethostname(), f"{socket.gethostname()}.svc"])
+def test_the_node_itself_may_be_named_as_the_only_controller(host: str) -> None:
+    values = {"listeners": CONTROLLER, "advertised.listeners": "PLAINTEXT://node-1:9092"}
+    settings = BrokerSettings.parse({**values, "controller.quorum.bootstrap.servers": f"{host}:9093"})
+    assert settings.controller_quorum_bootstrap_servers == (f"{host}:9093",)
+
+
+def test_settings_that_wait_for_replication_are_accepted_and_named_at_the_start() -> None:
+    values = {"replica.lag.time.max.ms": "9", "num.replica.fetchers": "2", "controlled.shutdown.enable": "true"}
+    BrokerSettings.parse(values)
+    assert BrokerSettings.ignored(values).keys() == values.keys()
+
+
+def test_a_setting_without_effect_is_still_checked() -> None:
+    assert "whole number" in reasons(num_replica_fetchers="many")

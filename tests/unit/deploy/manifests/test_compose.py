@@ -79,6 +79,8 @@ def test_a_variable_that_is_no_setting_would_be_noticed() -> None:
 def test_apache_kafka_is_given_settings_that_kafka_has(number: int) -> None:
     environment = dict(SCALED["services"][f"kafka-{number}"]["environment"])
     assert len(environment.pop("CLUSTER_ID")) == 22
+    voters = environment.pop("KAFKA_CONTROLLER_QUORUM_VOTERS")  # our broker refuses to be one of several
+    assert voters == "1@kafka-1:9093,2@kafka-2:9093,3@kafka-3:9093"
     BrokerSettings.parse(settings_in("broker", environment))
 
 

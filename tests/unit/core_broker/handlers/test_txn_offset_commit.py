@@ -75,6 +75,12 @@ async def test_offsets_that_were_not_added_are_refused(both: Both, version: int,
     assert await both.stable(0) == (-1, 0)
 
 
+async def test_offsets_are_not_verified_once_that_is_switched_off(both: Both) -> None:
+    producer = await both.transactions.begin(0)
+    await both.groups.world.configure_broker("transaction.partition.verification.enable", "false")
+    assert await both.commit(producer, 0, version=4) == [0]
+
+
 async def test_version_five_adds_the_offsets_by_itself(both: Both) -> None:
     producer = await both.transactions.init(version=5)
     assert await both.commit(producer, 0, version=5) == [0]

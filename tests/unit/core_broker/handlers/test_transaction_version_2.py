@@ -13,7 +13,9 @@ from core_broker.transactions.transaction import Producer
 from tests.support.transaction_handler_world import TX, TransactionHandlers
 
 
-async def produce(handlers: TransactionHandlers, producer: Producer, *, sequence: int = 0) -> ErrorCode:
+async def produce(
+    handlers: TransactionHandlers, producer: Producer, *, sequence: int = 0, version: int = 12
+) -> ErrorCode:
     batch = build_batch(
         [Record(timestamp=handlers.world.clock.now_ms(), value=b"v")],
         producer_id=producer.producer_id,
@@ -24,7 +26,7 @@ async def produce(handlers: TransactionHandlers, producer: Producer, *, sequence
     request = ProduceRequest(
         TX, -1, 1000, [TopicProduceData("orders", partition_data=[PartitionProduceData(0, batch)])]
     )
-    answer = await handlers.call(request, ProduceResponse, 12)
+    answer = await handlers.call(request, ProduceResponse, version)
     return ErrorCode(answer.responses[0].partition_responses[0].error_code)
 
 
@@ -65,3 +67,12 @@ async def test_first_record_of_the_next_transaction_can_be_retried_while_markers
     handlers.markers_may_be_written.set()
     assert await handlers.coordinator.settle(timeout_ms=5000)
     assert await produce(handlers, producer) is ErrorCode.NONE
+
+
+async def test_records_of_an_old_producer_are_verified_until_that_is_switched_off(
+    handlers: TransactionHandlers,
+) -> None:
+    producer = await handlers.init()
+    assert await produce(handlers, producer, version=11) is ErrorCode.TRANSACTION_ABORTABLE
+    await handlers.world.configure_broker("transaction.partition.verification.enable", "false")
+    assert await produce(handlers, producer, version=11) is ErrorCode.NONE
