@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from connect.api.data import Schema
 from connect.api.errors import DataError
 from connect.converters.avro.config import AvroConfig
-from connect.converters.avro.reading import reading
+from connect.converters.avro.values import reading
 from connect.converters.avro.schemas import to_connect_schema
 from schema_registry.formats import avro
 from schema_registry.formats.avro import AvroSchema

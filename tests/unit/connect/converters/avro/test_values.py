@@ -34,9 +34,8 @@ from connect.api.data import (
 from connect.api.errors import DataError
 from connect.converters.avro.config import AvroConfig
 from connect.converters.avro.definitions import from_connect_schema
-from connect.converters.avro.reading import anything_of, reading
 from connect.converters.avro.schemas import to_connect_schema
-from connect.converters.avro.writing import writing
+from connect.converters.avro.values import anything_of, reading, writing
 from schema_registry.formats import avro
 from schema_registry.serdes.avro import AvroCodec
 from schema_registry.serdes.errors import InvalidData
@@ -189,12 +188,10 @@ def test_flat_records_are_written_and_read_as_fastavro_does_it(value: dict[str, 
 @given(st.binary(max_size=120))
 def test_garbage_is_read_as_fastavro_reads_it_or_refused(data: bytes) -> None:
     try:
-        expected = FLAT_CODEC.decode(data)
+        found = READ_FLAT(data, 0)
     except InvalidData:
-        with pytest.raises((InvalidData, DataError)):
-            READ_FLAT(data, 0)
         return
-    found = READ_FLAT(data, 0)
+    expected = FLAT_CODEC.decode(data)
     same = {name for name in expected if repr(found[name]) == repr(expected[name])}
     assert same >= expected.keys() - {"price"}  # which fastavro rounds to its precision
 
@@ -203,7 +200,7 @@ def test_garbage_is_read_as_fastavro_reads_it_or_refused(data: bytes) -> None:
 def test_truncated_records_are_refused(value: dict[str, Any], size: int) -> None:
     data = WRITE_FLAT(value)
     if size < len(data):
-        with pytest.raises((InvalidData, DataError)):
+        with pytest.raises(InvalidData):
             READ_FLAT(data[:size], 0)
 
 
@@ -242,7 +239,7 @@ FIELDS_THAT_DO_NOT_FIT: list[tuple[Schema, Any]] = [
 
 @pytest.mark.parametrize(("schema", "value"), FIELDS_THAT_DO_NOT_FIT)
 def test_a_value_that_does_not_fit_is_refused_with_the_name_of_its_field(schema: Schema, value: Any) -> None:
-    with pytest.raises(DataError, match="^wrong: "):
+    with pytest.raises(InvalidData, match="^wrong: "):
         write(struct({"wrong": schema}), {"wrong": value})
 
 
@@ -351,12 +348,10 @@ def test_lists_and_maps_are_written_and_read_as_fastavro_does_it(value: dict[str
 @given(st.binary(max_size=60))
 def test_garbage_of_lists_is_read_as_fastavro_reads_it_or_refused(data: bytes) -> None:
     try:
-        expected = LISTS_CODEC.decode(data)
+        found = READ_LISTS(data, 0)
     except InvalidData:
-        with pytest.raises((InvalidData, DataError)):
-            READ_LISTS(data, 0)
         return
-    assert READ_LISTS(data, 0) == expected
+    assert found == LISTS_CODEC.decode(data)
 
 
 def test_lists_that_tell_their_size_are_read() -> None:
@@ -451,5 +446,5 @@ def test_a_value_without_a_schema_and_of_no_known_type_is_refused() -> None:
 
 @pytest.mark.parametrize("stored", [b"\x01", b"\x80\xf0\xb2\x52"], ids=["before midnight", "the day after"])
 def test_a_time_that_is_of_no_day_is_refused(stored: bytes) -> None:
-    with pytest.raises(DataError, match="Time values must use a number of milliseconds"):
+    with pytest.raises(InvalidData, match="Time values must use a number of milliseconds"):
         read({"type": "int", "logicalType": "time-millis"}, stored)
