@@ -16,7 +16,7 @@ from fastavro.read import SchemaResolutionError
 from fastavro.schema import SchemaParseException
 
 from schema_registry.formats.avro import AvroSchema
-from schema_registry.formats.avro_types import Primitive
+from schema_registry.formats.avro_types import Field, Name, Primitive, Record
 from schema_registry.serdes import avro_bounds
 from schema_registry.serdes.avro_code import Read, Write, reader, writer
 from schema_registry.serdes.avro_mismatch import Form, Mismatch
@@ -106,6 +106,11 @@ class AvroCodec:
         except _FAULTS as error:
             reason = str(error) or ("the data ends too soon" if isinstance(error, EOFError) else type(error).__name__)
             raise InvalidData(f"the data does not fit the Avro schema: {reason}") from error
+
+
+def default_bytes(field: Field) -> bytes:
+    """What is written for a field that is left out; it must have a default."""
+    return AvroCodec(AvroSchema(Record(name=Name("Default"), fields=[field]), {})).encode_json({})
 
 
 def _parsed(structure: Any) -> Any:

@@ -223,7 +223,9 @@ class _ReadCode(_Code):
             case EntriesPlan():
                 item = self._new("v")
                 lines = self._read(plan.entry, item, depth + 1)
-                return [f"{value} = {{}}", *_blocks([*lines, f"{value}[{item}[{KEY!r}]] = {item}[{VALUE!r}]"])]
+                lines.append(f"{value}[{item}[{KEY!r}]] = {item}[{VALUE!r}]")
+                pairs = f"{value} = [{{{KEY!r}: k, {VALUE!r}: x}} for k, x in {value}.items()]"
+                return [f"{value} = {{}}", *_blocks(lines), *([pairs] if plan.is_list else [])]
 
     def _struct(self, plan: StructPlan, value: str, depth: int) -> list[str]:
         lines: list[str] = []

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from schema_registry.formats.avro_types import Array, Enum, Fixed, Map, Primitive, Record, Type, Union, label
+from schema_registry.formats.avro_types import Array, Enum, Field, Fixed, Map, Primitive, Record, Type, Union, label
 from schema_registry.serdes.errors import UnusableSchema
 from schema_registry.serdes.logical import Logical, LogicalName
 
@@ -66,6 +66,8 @@ class EntriesPlan(msgspec.Struct, eq=False):
     """An array of key and value that is a map, because its keys are not text."""
 
     entry: "StructPlan"
+    is_list: bool = False
+    """Whether it is read as a list of `{key, value}` nevertheless, in which the last of equal keys counts."""
 
 
 class FieldPlan(msgspec.Struct, eq=False):
@@ -79,6 +81,8 @@ class FieldPlan(msgspec.Struct, eq=False):
     """What is written where the value does not have the field, or has null for it, as the struct says."""
     constant: bytes | None = None
     """What is always written; the value has no such field."""
+    wire: Field | None = None
+    """The field of the schema."""
 
 
 class StructPlan(msgspec.Struct, eq=False):
@@ -136,7 +140,9 @@ class Meaning:
             case Record():
                 return self.struct(type_)
             case Array():
-                return self._entries(type_.items) if is_map_entry(type_.items) else ListPlan(self.of(type_.items))
+                if isinstance(type_.items, Record) and is_map_entry(type_.items):
+                    return self.entries(type_.items)
+                return ListPlan(self.of(type_.items))
             case Map():
                 return MapPlan(self.of(type_.values))
             case Enum():
@@ -155,9 +161,15 @@ class Meaning:
         if record.name.full in self._open:
             raise UnusableSchema(f"the Avro schema is recursive: the record {record.name.full} holds itself")
         self._open.add(record.name.full)
-        fields = [FieldPlan(field.name, self.of(field.type), field.name) for field in record.fields]
+        fields = [FieldPlan(field.name, self.of(field.type), field.name, wire=field) for field in record.fields]
         self._open.remove(record.name.full)
         return StructPlan(record.name.full, fields)
+
+    def entries(self, record: Record) -> EntriesPlan:
+        """The plan of a map whose entries are such records."""
+        if {field.name for field in record.fields} != {KEY, VALUE}:
+            raise UnusableSchema("array elements do not match the expected format of a map's entries")
+        return EntriesPlan(self.struct(record))
 
     def branch_name(self, branch: Type, index: int) -> str:  # noqa: ARG002 - for those who number them
         """What a branch of a union is called in values."""
@@ -179,12 +191,6 @@ class Meaning:
             raise UnusableSchema(f"Multiple union schemas map to the Connect union field name: {names}")
         null = kinds.index("null") if "null" in kinds else None
         return ChoicePlan(branches, null, len(kinds), self.is_flat(union))
-
-    def _entries(self, record: Type) -> EntriesPlan:
-        assert isinstance(record, Record)
-        if {field.name for field in record.fields} != {KEY, VALUE}:
-            raise UnusableSchema("array elements do not match the expected format of a map's entries")
-        return EntriesPlan(self.struct(record))
 
 
 class JsonEncoding(Meaning):
@@ -249,12 +255,10 @@ def json_default(type_: Type, default: Any) -> Any:
             return default
 
 
-def is_map_entry(type_: Type) -> bool:
+def is_map_entry(record: Record) -> bool:
     """Whether records of this type are the entries of a map whose keys are not text."""
-    if not isinstance(type_, Record):
-        return False
-    is_named = type_.name.full == f"io.confluent.connect.avro.{_MAP_ENTRY}"
-    return is_named or type_.properties.get(CONNECT + "internal.type") == _MAP_ENTRY
+    is_named = record.name.full == f"io.confluent.connect.avro.{_MAP_ENTRY}"
+    return is_named or record.properties.get(CONNECT + "internal.type") == _MAP_ENTRY
 
 
 def check_properties(type_: Type) -> None:

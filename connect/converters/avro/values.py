@@ -14,7 +14,8 @@ from schema_registry.formats.avro import AvroSchema
 from schema_registry.formats.avro_types import Array, Enum, Fixed, Map, Primitive, Record, Union, label
 from schema_registry.formats.avro_types import Field as AvroField
 from schema_registry.formats.avro_types import Type as AvroType
-from schema_registry.serdes.avro import AvroCodec
+from schema_registry.serdes import avro_bounds
+from schema_registry.serdes.avro import AvroCodec, default_bytes
 from schema_registry.serdes.avro_code import Read, Write, reader, writer
 from schema_registry.serdes.avro_mismatch import Form
 from schema_registry.serdes.avro_plan import (
@@ -55,6 +56,7 @@ def reading(root: AvroType, schema: Schema | None, config: AvroConfig) -> Read:
     if schema is None:
         decode = AvroCodec(AvroSchema(root, {})).decode
         return lambda data, start: _of_anything(decode(data, start))
+    avro_bounds.check(root)
     return reader(_ConnectMeaning(config).of(root), Form.TYPED)
 
 
@@ -147,8 +149,7 @@ def _missing(record: Record, field: AvroField) -> FieldPlan:
     """A field that the Connect schema does not have, only the registered one: Avro's default, or a refusal."""
     if not field.has_default:
         raise DataError(f"the Avro record {record.name.full} has a field {field.name} that the Connect schema has not")
-    data = AvroCodec(AvroSchema(Record(name=record.name, fields=[field]), {})).encode_json({})
-    return FieldPlan(field.name, Scalar(Primitive("null")), field.name, constant=data)
+    return FieldPlan(field.name, Scalar(Primitive("null")), field.name, constant=default_bytes(field))
 
 
 def _logical(schema: Schema) -> Logical | None:

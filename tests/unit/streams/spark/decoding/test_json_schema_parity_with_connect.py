@@ -14,9 +14,9 @@ from connect.converters.json_schema.reading import reading
 from connect.converters.json_schema.schemas import to_connect_schema
 from schema_registry.formats import json_schema
 from schema_registry.formats.json_schema import JsonSchema
+from schema_registry.serdes.arrow.json_schema_reading import json_schema_reader
+from schema_registry.serdes.arrow.reading import NOT_FITTING, Read
 from schema_registry.serdes.errors import UnusableSchema
-from streams.spark.decoding.json_schema_reading import json_schema_reader
-from streams.spark.decoding.reading import NOT_FITTING, Read
 from tests.support.arrow_of_connect import arrow_type, arrow_value
 
 CONFIG = JsonSchemaConfig.parse({"schema.registry.url": "http://registry"})

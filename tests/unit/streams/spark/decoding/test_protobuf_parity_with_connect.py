@@ -16,10 +16,10 @@ from connect.converters.protobuf.schemas import to_connect_schema
 from schema_registry.formats import protobuf
 from schema_registry.formats.protobuf import ProtobufSchema
 from schema_registry.formats.schema import InvalidSchema
+from schema_registry.serdes.arrow.protobuf_reading import protobuf_reader
+from schema_registry.serdes.arrow.reading import NOT_FITTING, Read
 from schema_registry.serdes.errors import InvalidData, NotFramed, UnusableSchema
 from schema_registry.serdes.protobuf import ProtobufCodec
-from streams.spark.decoding.protobuf_reading import protobuf_reader
-from streams.spark.decoding.reading import NOT_FITTING, Read
 from tests.support.arrow_of_connect import arrow_type, arrow_value
 from tests.support.protobuf_schemas import schemas
 

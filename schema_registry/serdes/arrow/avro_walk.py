@@ -5,16 +5,15 @@ the fast way of reading cannot read. Lists and maps are gone through item by ite
 """
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from schema_registry.formats.avro_types import Array, Enum, Fixed, Map, Primitive, Record, Type, Union
-from streams.spark.decoding.decoder import Rows
-from streams.spark.decoding.frames import places
-from streams.spark.decoding.moments import Doubt
+from schema_registry.formats.avro_types import Enum, Fixed, Primitive
+from schema_registry.serdes.arrow.binary import Bytes, Content, Rows, binary_array, content_of, places
+from schema_registry.serdes.avro_plan import ChoicePlan, EntriesPlan, ListPlan, MapPlan, Plan, Scalar, StructPlan
 
 _PADDING: Final = 16
 _MOST_ITEMS: Final = 64
@@ -22,18 +21,8 @@ _MOST_STEPS: Final = 2000
 """Items that are gone through in all, each of all records at once."""
 _MOST_SHIFT: Final = 63
 _INT32: Final = 1 << 31
-_MOST_BYTES: Final = _INT32 - 1
-"""What one array holds."""
 _WIDTHS: Final = {"float": 4, "double": 8}
-
-Bytes = npt.NDArray[np.uint8]
-
-
-class Content(NamedTuple):
-    """Bytes of many records, one after the other."""
-
-    data: Bytes
-    lengths: Rows
+_TEXT: Final = Scalar(Primitive("string"))
 
 
 class TooLong(Exception):
@@ -41,7 +30,7 @@ class TooLong(Exception):
 
 
 class Walk:
-    """Goes through records of one type; `slots` are numbers for types of bytes whose places are wanted, by `id`."""
+    """Goes through records of one plan; `slots` numbers the scalars of bytes whose positions are wanted, by `id`."""
 
     def __init__(self, bodies: pa.Array, slots: Mapping[int, int] | None = None) -> None:
         data, starts, lengths = places(bodies)
@@ -56,7 +45,7 @@ class Walk:
         self._at = starts.copy()
         self._steps = 0
 
-    def through(self, root: Type) -> "Walk":
+    def through(self, root: Plan) -> "Walk":
         """Go through all records; raises TooLong."""
         self._walk(root, np.arange(len(self._starts), dtype=np.int64))
         return self
@@ -83,65 +72,63 @@ class Walk:
         kept = data[first:last][is_kept[first:last]]
         return binary_array(Content(kept, lengths), None), contents
 
-    def _walk(self, type_: Type, rows: Rows) -> None:
+    def _walk(self, plan: Plan, rows: Rows) -> None:
         if not len(rows):
             return
-        match type_:
-            case Record():
-                for field in type_.fields:
-                    self._walk(field.type, rows)
-            case Union():
-                self._union(type_, rows)
-            case Array():
-                self._items(type_.items, rows, is_map=False)
-            case Map():
-                self._items(type_.values, rows, is_map=True)
-            case Fixed():
-                self._skip(rows, type_.size)
-            case Enum():
-                self._number_within(rows, 0, len(type_.symbols) - 1)
-            case Primitive():
-                self._primitive(type_, rows)
+        match plan:
+            case StructPlan():
+                for field in plan.fields:
+                    self._walk(field.plan, rows)
+            case ChoicePlan():
+                self._choice(plan, rows)
+            case ListPlan():
+                self._items(plan.items, rows, is_map=False)
+            case MapPlan():
+                self._items(plan.values, rows, is_map=True)
+            case EntriesPlan():
+                self._items(plan.entry, rows, is_map=False)
+            case Scalar():
+                self._scalar(plan, rows)
 
-    def _primitive(self, type_: Primitive, rows: Rows) -> None:
-        match type_.kind:
-            case "null":
-                pass
-            case "int":
+    def _scalar(self, plan: Scalar, rows: Rows) -> None:
+        match plan.type:
+            case Fixed():
+                self._skip(rows, plan.type.size)
+            case Enum():
+                self._number_within(rows, 0, len(plan.type.symbols) - 1)
+            case Primitive("int"):
                 self._number_within(rows, -_INT32, _INT32 - 1)
-            case "long":
+            case Primitive("long"):
                 self._number(rows)
-            case "boolean":
+            case Primitive("boolean"):
                 self.is_bad[rows[self._data[self._at[rows]] > 1]] = True
                 self._skip(rows, 1)
-            case "string" | "bytes":
-                self._text(type_, rows)
-            case kind:
+            case Primitive("string" | "bytes"):
+                self._text(plan, rows)
+            case Primitive(kind):
                 self._skip(rows, _WIDTHS[kind])
 
-    def _text(self, type_: Primitive, rows: Rows) -> None:
-        slot = self._slots.get(id(type_))
+    def _text(self, plan: Scalar, rows: Rows) -> None:
+        slot = self._slots.get(id(plan))
         before = self._at[rows] if slot is not None else None
         lengths = self._number(rows)
         begin = self._at[rows] if slot is not None else None
         self._skip(rows, lengths)
         if slot is not None and before is not None and begin is not None:
             count = len(self._starts)
-            told = self._spans.setdefault(slot, _nowhere(count))
-            for part, found in zip(told, (before, begin, self._at[rows]), strict=True):
+            spans = self._spans.setdefault(slot, _nowhere(count))
+            for part, found in zip(spans, (before, begin, self._at[rows]), strict=True):
                 part[rows] = found
 
-    def _union(self, union: Union, rows: Rows) -> None:
+    def _choice(self, plan: ChoicePlan, rows: Rows) -> None:
         chosen = self._number(rows)
-        is_wrong = (chosen < 0) | (chosen >= len(union.branches))
+        is_wrong = (chosen < 0) | (chosen >= plan.count)
         if is_wrong.any():
             self.is_bad[rows[is_wrong]] = True
-        for index, branch in enumerate(union.branches):
-            if branch.kind != "null":
-                self._walk(branch, rows[chosen == index])
+        for branch in plan.branches:
+            self._walk(branch.plan, rows[chosen == branch.index])
 
-    def _items(self, item: Type, rows: Rows, *, is_map: bool) -> None:
-        text = Primitive("string")
+    def _items(self, item: Plan, rows: Rows, *, is_map: bool) -> None:
         while len(rows):
             counts = self._number(rows)
             with_size = rows[counts < 0]
@@ -157,7 +144,7 @@ class Walk:
             for number in range(most):
                 some = rows[counts > number]
                 if is_map:
-                    self._walk(text, some)
+                    self._walk(_TEXT, some)
                 self._walk(item, some)
             rows = rows[~self.is_bad[rows]]
 
@@ -205,22 +192,3 @@ class Walk:
 
 def _nowhere(count: int) -> tuple[Rows, Rows, Rows]:
     return np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
-
-
-def content_of(data: Bytes, begin: Rows, end: Rows) -> Content:
-    """The bytes between places."""
-    lengths = end - begin
-    behind = np.cumsum(lengths)
-    total = int(behind[-1]) if len(behind) else 0
-    places_ = np.repeat(begin - (behind - lengths), lengths) + np.arange(total, dtype=np.int64)
-    return Content(data[places_], lengths)
-
-
-def binary_array(content: Content, valid: pa.Buffer | None) -> pa.Array:
-    """As Arrow has it; `valid` tells by bits which are not null. Raises Doubt if that is too much for one array."""
-    if len(content.data) > _MOST_BYTES:
-        raise Doubt
-    offsets = np.zeros(len(content.lengths) + 1, dtype=np.int32)
-    np.cumsum(content.lengths, out=offsets[1:])
-    buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(content.data))]
-    return pa.Array.from_buffers(pa.binary(), len(content.lengths), buffers)

@@ -13,9 +13,7 @@ import pyarrow as pa
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-from streams.spark.decoding.avro_walk import binary_array, content_of
-from streams.spark.decoding.decoder import Rows
-from streams.spark.decoding.frames import places
+from schema_registry.serdes.arrow.binary import Rows, binary_array, content_of, places
 
 _PADDING: Final = 16
 _MOST_SHIFT: Final = 63

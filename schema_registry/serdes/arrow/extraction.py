@@ -1,15 +1,18 @@
 """Columns out of many Python objects, a field of all of them at a time: that is what Arrow takes fastest."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from schema_registry.serdes.arrow import stored
+from schema_registry.serdes.arrow.binary import Doubt
+from schema_registry.serdes.arrow.pieces import read_in_pieces
+from schema_registry.serdes.arrow.reading import NOT_FITTING, Bad, Read
 from schema_registry.serdes.errors import InvalidData
-from streams.spark.decoding.pieces import read_in_pieces
-from streams.spark.decoding.reading import NOT_FITTING, Bad, Read
+from schema_registry.serdes.logical import LogicalName, date_of, time_of, timestamp_of
 
 T = TypeVar("T")
 Values = Sequence[Any]
@@ -33,6 +36,29 @@ def plain(type_: pa.DataType) -> Extract:
 def changed(change: Callable[[Any], Any], type_: pa.DataType) -> Extract:
     """Values that are first changed one by one."""
     return lambda values: pa.array([None if v is None else change(v) for v in values], type=type_)
+
+
+_STORED: Final[Mapping[LogicalName, tuple[Callable[[pa.Array], pa.Array], Callable[[int], object]]]] = {
+    LogicalName.DATE: (stored.dates, date_of),
+    LogicalName.TIME: (stored.times, time_of),
+    LogicalName.TIMESTAMP: (stored.timestamps, timestamp_of),
+}
+
+
+def logical(name: LogicalName) -> Extract:
+    """Numbers that are stored for a date, a time of day or a timestamp."""
+    return lambda values: logical_array(name, pa.array(values, type=pa.int64()))
+
+
+def logical_array(name: LogicalName, numbers: pa.Array) -> pa.Array:
+    """The column of such numbers; raises InvalidData about the one that stands for none."""
+    whole, single = _STORED[name]
+    try:
+        return whole(numbers)
+    except Doubt:
+        for number in numbers.drop_null().to_pylist():
+            single(number)
+        raise
 
 
 def structs(type_: pa.DataType, parts: Sequence[FieldExtract]) -> Extract:

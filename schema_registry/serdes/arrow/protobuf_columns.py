@@ -10,18 +10,16 @@ from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, OneofDescriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 from google.protobuf.message_factory import GetMessageClass
 
+from schema_registry.serdes.arrow import extraction
+from schema_registry.serdes.arrow.extraction import Extract, FieldExtract, Values
+from schema_registry.serdes.arrow.types import TIME, TIMESTAMP, NoColumns, decimal_type
 from schema_registry.serdes.errors import InvalidData
-from streams.spark.decoding import extraction, moments
-from streams.spark.decoding.decimals import decimal_type, decimal_value
-from streams.spark.decoding.extraction import Extract, FieldExtract, Values
-from streams.spark.decoding.reading import NoColumns
-from streams.spark.types import TIMESTAMP
+from schema_registry.serdes.logical import LogicalName, decimal_of, timestamp_of
 
 _KEY, _VALUE = "key", "value"
 _PLAIN: Final = {
@@ -144,7 +142,7 @@ class Columns:
             case "google.type.Date":
                 return pa.date32(), extraction.changed(_date, pa.date32())
             case "google.type.TimeOfDay":
-                return pa.string(), extraction.changed(_time, pa.string())
+                return TIME, extraction.changed(_time, TIME)
             case "google.protobuf.Timestamp":
                 return TIMESTAMP, _timestamps
             case _:
@@ -273,7 +271,7 @@ def _decimal_type(parameters: Mapping[str, str]) -> pa.DataType:
 def _decimal(message: Any) -> Any:
     if abs(message.scale) > _MAX_SCALE:
         raise InvalidData(f"Decimal has a scale of {message.scale}, which is beyond {_MAX_SCALE}")
-    return decimal_value(message.value, message.scale)
+    return decimal_of(message.value, message.scale)
 
 
 def _date(message: Any) -> dt.date:
@@ -284,10 +282,10 @@ def _date(message: Any) -> dt.date:
         raise InvalidData(f"google.type.Date {shown} is no date: {error}") from error
 
 
-def _time(message: Any) -> str:
+def _time(message: Any) -> dt.time:
     try:
         microseconds = message.nanos // _MILLISECOND_NS * 1000
-        return dt.time(message.hours, message.minutes, message.seconds, microseconds).isoformat()
+        return dt.time(message.hours, message.minutes, message.seconds, microseconds)
     except ValueError as error:
         shown = f"{message.hours}:{message.minutes}:{message.seconds}"
         raise InvalidData(f"google.type.TimeOfDay {shown} is no time of a day: {error}") from error
@@ -299,15 +297,7 @@ def _timestamps(messages: Values) -> pa.Array:
     nanoseconds = np.fromiter(map(_NANOSECONDS, present), np.int64, len(present))
     if len(seconds) and (seconds.min() < -_MOST_SECONDS or seconds.max() > _MOST_SECONDS):
         for message in present:  # One is out of its range, and would not stay within 64 bits.
-            moments.timestamp_value(message.seconds * 1000)
-    found = _checked_timestamps(seconds * 1000 + nanoseconds // _MILLISECOND_NS)
+            timestamp_of(message.seconds * 1000)
+    milliseconds = pa.array(seconds * 1000 + nanoseconds // _MILLISECOND_NS)
+    found = extraction.logical_array(LogicalName.TIMESTAMP, milliseconds)
     return found if len(present) == len(messages) else extraction.spread(found, messages)
-
-
-def _checked_timestamps(milliseconds: npt.NDArray[np.int64]) -> pa.Array:
-    try:
-        return moments.timestamps(pa.array(milliseconds))
-    except moments.Doubt:
-        for number in milliseconds.tolist():
-            moments.timestamp_value(number)
-        raise

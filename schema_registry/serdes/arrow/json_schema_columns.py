@@ -15,13 +15,13 @@ import msgspec
 import pyarrow as pa
 
 from schema_registry.formats.json_schema import JsonSchema
+from schema_registry.serdes.arrow import extraction
+from schema_registry.serdes.arrow import json_schema_values as of_json
+from schema_registry.serdes.arrow.extraction import Extract, FieldExtract, Values
+from schema_registry.serdes.arrow.json_schema_values import Change
+from schema_registry.serdes.arrow.types import DATE, TIME, TIMESTAMP, NoColumns
 from schema_registry.serdes.errors import InvalidData
-from streams.spark.decoding import extraction, moments
-from streams.spark.decoding import json_schema_values as of_json
-from streams.spark.decoding.extraction import Extract, FieldExtract, Values
-from streams.spark.decoding.json_schema_values import Change
-from streams.spark.decoding.reading import NoColumns
-from streams.spark.types import TIMESTAMP
+from schema_registry.serdes.logical import LogicalName, date_of, time_of, timestamp_of
 
 Node = Any
 
@@ -37,13 +37,12 @@ _CONNECT_TYPES: Final = {
 _PLAIN: Final = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64(), "string": pa.string()}
 _KEYWORDS: Final = ("oneOf", "anyOf", "allOf", "$ref", "enum", "const", "type")
 _COMBINING: Final = ("oneOf", "anyOf", "allOf", "$ref", "enum", "const", "not", "title", "description", "default")
-_DATA: Final = "org.apache.kafka.connect.data."
 _LOGICAL: Final[dict[str, tuple[pa.DataType, Change]]] = {
-    f"{_DATA}Date": (pa.date32(), moments.date_value),
-    f"{_DATA}Time": (pa.string(), moments.time_value),
-    f"{_DATA}Timestamp": (TIMESTAMP, moments.timestamp_value),
+    LogicalName.DATE: (DATE, date_of),
+    LogicalName.TIME: (TIME, time_of),
+    LogicalName.TIMESTAMP: (TIMESTAMP, timestamp_of),
 }
-_DECIMAL: Final = f"{_DATA}Decimal"
+_DECIMAL: Final = LogicalName.DECIMAL
 
 
 class Column(NamedTuple):
@@ -259,7 +258,7 @@ def _logical(stored: pa.DataType, name: str) -> Column:
         raise NoColumns(f"no {name} is stored as {stored}")
     type_, change = _LOGICAL[name]
     integer = of_json.integer(stored)
-    extract = extraction.changed(change, type_)
+    extract = extraction.logical(LogicalName(name))
     return Column(type_, of_json.integer_type(stored), extract, lambda value: change(integer(value)))
 
 

@@ -6,16 +6,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from schema_registry.serdes.errors import InvalidData, UnusableSchema
-from streams.spark.decoding.decoder import Rows
+from schema_registry.serdes.arrow.binary import Rows
+from schema_registry.serdes.errors import InvalidData
 
 Bad = list[tuple[int, Exception]]
 NOT_FITTING = (pa.ArrowException, ArithmeticError, TypeError, ValueError)
 """What Arrow raises about values that do not fit."""
-
-
-class NoColumns(UnusableSchema):
-    """No columns can be made by this schema here; whether its data is good is for others to say."""
 
 
 class Read(NamedTuple):

@@ -1,4 +1,4 @@
-"""Arrays of pyruhvro's as arrays of columns: it reads numbers, texts, structs, lists, maps and unions; see Columns."""
+"""Arrays as pyruhvro reads them made into columns: it knows numbers, texts, structs, lists, maps and unions."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streams.spark.decoding import moments
-from streams.spark.decoding.decimals import decimals
+from schema_registry.serdes.arrow.binary import Doubt
+from schema_registry.serdes.arrow.stored import decimals, valid_bits, within
 
 Change: TypeAlias = Callable[[pa.Array], pa.Array]
 
@@ -29,10 +29,9 @@ def _mask(array: pa.Array) -> pa.Array | None:
     return array.is_null() if array.null_count else None
 
 
-def choice_change(type_: pa.DataType, changes: list[Change | None], kinds: list[str]) -> Change:
-    """Unions of several types as structs with a field for each; `kinds` are those of all branches."""
+def choice_change(type_: pa.DataType, changes: list[Change | None], places: list[int], null: int | None) -> Change:
+    """Unions of several types as structs with a field for each; `places` are their branches, `null` is that of null."""
     fields = [type_.field(index) for index in range(type_.num_fields)]
-    places = [place for place, kind in enumerate(kinds) if kind != "null"]
 
     def change(array: pa.Array) -> pa.Array:
         chosen = array.type_codes
@@ -41,7 +40,7 @@ def choice_change(type_: pa.DataType, changes: list[Change | None], kinds: list[
             part = array.field(place).field(0)
             part = part if do is None else do(part)
             made.append(pc.if_else(pc.equal(chosen, place), part, pa.scalar(None, field.type)))
-        is_null = pc.equal(chosen, kinds.index("null")) if "null" in kinds else None
+        is_null = None if null is None else pc.equal(chosen, null)
         return pa.StructArray.from_arrays(made, fields=fields, mask=is_null)
 
     return change
@@ -84,14 +83,14 @@ def _check_keys(array: pa.Array) -> None:
     places = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths) * len(codes.dictionary)
     places += codes.indices.to_numpy()
     if len(np.unique(places)) < len(places):
-        raise moments.Doubt
+        raise Doubt
 
 
 def symbols_change(symbols: pa.Array) -> Change:
     """Numbers as the symbols of an enum."""
 
     def change(array: pa.Array) -> pa.Array:
-        return symbols.take(moments.within(array, 0, len(symbols) - 1))
+        return symbols.take(within(array, 0, len(symbols) - 1))
 
     return change
 
@@ -100,11 +99,6 @@ def _fixed_matrix(array: pa.Array) -> "np.ndarray[Any, np.dtype[np.uint8]]":
     parts = [array.field(index) for index in range(array.type.num_fields)]
     rows = [np.frombuffer(part.buffers()[1], np.uint8).reshape(len(part), -1) for part in parts if len(part)]
     return np.hstack(rows) if rows else np.empty((0, 1), np.uint8)
-
-
-def valid_bits(array: pa.Array) -> pa.Buffer | None:
-    """Which values are there, told by bits."""
-    return pc.is_valid(array).buffers()[1] if array.null_count else None
 
 
 def fixed_bytes(array: pa.Array) -> pa.Array:

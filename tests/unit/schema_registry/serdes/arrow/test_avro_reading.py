@@ -1,4 +1,4 @@
-"""Avro data becomes the same columns as through Connect's converter, for schemas and data of all kinds."""
+"""Many records at once become the columns that reading one by one makes of them, for schemas and data of all kinds."""
 
 import json
 import random
@@ -8,100 +8,31 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from connect.api.data import Schema
-from connect.api.errors import DataError
-from connect.converters.avro.config import AvroConfig
-from connect.converters.avro.values import reading
-from connect.converters.avro.schemas import to_connect_schema
 from schema_registry.formats import avro
 from schema_registry.formats.avro import AvroSchema
+from schema_registry.serdes.arrow.avro_columns import column_plan, column_type
+from schema_registry.serdes.arrow.avro_reading import AvroReader, avro_reader
+from schema_registry.serdes.arrow.reading import NOT_FITTING, Read
 from schema_registry.serdes.avro import AvroCodec
+from schema_registry.serdes.avro_code import reader
+from schema_registry.serdes.avro_mismatch import Form
 from schema_registry.serdes.errors import InvalidData, UnusableSchema
-from streams.spark.decoding.avro_reading import AvroReader, avro_reader
-from streams.spark.decoding.reading import NOT_FITTING, Read
-from tests.support.arrow_of_connect import arrow_type, arrow_value
-from tests.support.avro_schemas import schemas
-from tests.support.avro_values import views
-
-CONFIG = AvroConfig.parse({"schema.registry.url": "http://registry"})
-LOGICAL: dict[str, list[Any]] = {
-    "int": [
-        {"type": "int", "logicalType": "date"},
-        {"type": "int", "connect.type": "int8"},
-        {"type": "int", "connect.type": "int16"},
-        {"type": "int", "connect.name": "org.apache.kafka.connect.data.Date"},
-    ],
-    "long": [
-        {"type": "long", "logicalType": "timestamp-millis"},
-        {"type": "long", "logicalType": "timestamp-micros"},
-        {"type": "long", "logicalType": "time-micros"},
-        {"type": "long", "logicalType": "local-timestamp-millis"},
-    ],
-    "bytes": [
-        {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2},
-        {"type": "bytes", "logicalType": "decimal", "precision": 64, "scale": 3},
-    ],
-    "string": [{"type": "string", "logicalType": "uuid"}],
-}
-
-
-def with_logical_types(draw: st.DrawFn, schema: Any) -> Any:
-    """The schema with some of its types turned into logical ones, and nulls within others turned into texts."""
-    match schema:
-        case "null":
-            return "string"
-        case str():
-            return draw(st.sampled_from([schema, *LOGICAL.get(schema, [])]))
-        case list():
-            return [branch if branch == "null" else with_logical_types(draw, branch) for branch in schema]
-        case {"type": "array"}:
-            return {**schema, "items": with_logical_types(draw, schema["items"])}
-        case {"type": "map"}:
-            return {**schema, "values": with_logical_types(draw, schema["values"])}
-        case {"type": "record"}:
-            fields = [{"name": f["name"], "type": with_logical_types(draw, f["type"])} for f in schema["fields"]]
-            return {**schema, "fields": fields or [{"name": "only", "type": "int"}]}
-        case {"type": "fixed"}:
-            size = draw(st.sampled_from([1, 3, 4, 8, 12, 16, 20]))
-            decimal = {"logicalType": "decimal", "precision": min(size * 2, 38), "scale": 1}
-            return {**schema, "size": size, **draw(st.sampled_from([{}, decimal]))}
-        case _:
-            return schema
-
-
-@st.composite
-def schemas_and_data(draw: st.DrawFn) -> tuple[AvroSchema, list[bytes]]:
-    definition = with_logical_types(draw, draw(schemas(extras=False, namespaces=False)))
-    try:
-        schema = avro.parse(json.dumps(definition))
-        avro_reader(schema)
-        codec = AvroCodec(schema)
-    except (ValueError, UnusableSchema):
-        assume(False)
-        raise
-    found = draw(st.lists(views(schema.root), min_size=1, max_size=12))
-    return schema, [codec.encode_json(view) for view in found]
-
-
-def connects(schema: AvroSchema) -> tuple[Schema, Callable[[bytes, int], Any]]:
-    made = to_connect_schema(schema.root, CONFIG)
-    assert made is not None
-    return made, reading(schema.root, made, CONFIG)
+from tests.support.avro_columns import schemas_and_data
 
 
 def expected(schema: AvroSchema, records: list[bytes]) -> Read:
-    """What the converter makes of records, one by one."""
-    made, read = connects(schema)
-    type_ = arrow_type(made)
+    """What reading one by one makes of records."""
+    plan = column_plan(schema.root)
+    read, type_ = reader(plan, Form.TYPED), column_type(plan)
     values, rows, bad = [], [], []
     for row, record in enumerate(records):
         try:
-            value = arrow_value(made, read(record, 0))
+            value = read(record, 0)
             pa.array([value], type=type_)
-        except (DataError, InvalidData, *NOT_FITTING) as error:
+        except (InvalidData, *NOT_FITTING) as error:
             bad.append((row, error))
         else:
             values.append(value)
@@ -124,31 +55,19 @@ def assert_same(read: Read, wanted: Read) -> None:
 
 @given(schemas_and_data())
 @settings(max_examples=150, deadline=None)
-def test_data_becomes_what_the_converter_makes_of_it(given_: tuple[AvroSchema, list[bytes]]) -> None:
+def test_many_records_become_what_each_is_by_itself(given_: tuple[AvroSchema, list[bytes]]) -> None:
     schema, records = given_
-    reader = avro_reader(schema)
-    assert_same(reader.read(pa.array(records, type=pa.binary())), expected(schema, records))
-
-
-@given(schemas_and_data())
-@settings(max_examples=80, deadline=None)
-def test_the_careful_way_reads_the_same(given_: tuple[AvroSchema, list[bytes]]) -> None:
-    schema, records = given_
-    reader = avro_reader(schema)
-    if not isinstance(reader, AvroReader):
-        return
-    assert_same(reader._careful(records, range(len(records))), expected(schema, records))
+    assert_same(avro_reader(schema).read(pa.array(records, type=pa.binary())), expected(schema, records))
 
 
 @given(schemas_and_data(), st.data())
 @settings(max_examples=150, deadline=None)
-def test_damaged_data_is_bad_exactly_where_the_converter_says_so(
+def test_damaged_data_is_bad_exactly_where_it_is_by_itself(
     given_: tuple[AvroSchema, list[bytes]], data: st.DataObject
 ) -> None:
     schema, records = given_
-    reader = avro_reader(schema)
     damaged = [_damaged(record, data.draw) for record in records]
-    assert_same(reader.read(pa.array(damaged, type=pa.binary())), expected(schema, damaged))
+    assert_same(avro_reader(schema).read(pa.array(damaged, type=pa.binary())), expected(schema, damaged))
 
 
 def _damaged(record: bytes, draw: Callable[[Any], Any]) -> bytes:
@@ -163,14 +82,6 @@ def _damaged(record: bytes, draw: Callable[[Any], Any]) -> bytes:
             return record + more
         case _:
             return record
-
-
-@given(st.lists(st.integers(0, 86_399_999), min_size=1))
-@settings(deadline=None)
-def test_times_of_day_are_text_as_python_writes_them(times: list[int]) -> None:
-    schema = avro.parse('{"type": "int", "logicalType": "time-millis"}')
-    records = [AvroCodec(schema).encode_json(time) for time in times]
-    assert_same(avro_reader(schema).read(pa.array(records)), expected(schema, records))
 
 
 MAP_ENTRY = {
@@ -225,7 +136,7 @@ MAP_ENTRY = {
         "record in a union",
     ],
 )
-def test_what_connect_writes_itself_is_read_as_it_reads_it(type_: Any, view: Any) -> None:
+def test_what_connect_writes_in_its_own_way_is_read(type_: Any, view: Any) -> None:
     schema = avro.parse(json.dumps({"type": "record", "name": "R0", "fields": [{"name": "f", "type": type_}]}))
     record = AvroCodec(schema).encode_json({"f": view})
     assert_same(avro_reader(schema).read(pa.array([record])), expected(schema, [record]))
@@ -245,7 +156,7 @@ def test_what_connect_writes_itself_is_read_as_it_reads_it(type_: Any, view: Any
         {"type": "array", "items": "null"},
     ],
 )
-def test_schemas_without_columns_are_told(definition: Any) -> None:
+def test_schemas_without_columns_are_refused(definition: Any) -> None:
     with pytest.raises(UnusableSchema):
         avro_reader(avro.parse(json.dumps(definition)))
 
@@ -323,9 +234,9 @@ def _hit(record: bytes, r: random.Random) -> bytes:
 
 @pytest.mark.parametrize("fields", [FIELDS, FIELDS + NESTED, FIELDS + BYTES, FIELDS + LONG_LIST])
 def test_what_is_common_is_read_the_fast_way(fields: list[Any]) -> None:
-    reader = avro_reader(avro.parse(json.dumps({"type": "record", "name": "R0", "fields": fields})))
-    assert isinstance(reader, AvroReader)
-    assert reader.is_fast
+    made = avro_reader(avro.parse(json.dumps({"type": "record", "name": "R0", "fields": fields})))
+    assert isinstance(made, AvroReader)
+    assert made.is_fast
 
 
 def test_a_list_of_any_number_of_blocks_takes_no_time() -> None:
@@ -345,11 +256,11 @@ def test_a_union_of_very_many_types_is_read() -> None:
 
 def test_threads_do_not_see_each_others_bytes() -> None:
     schema = avro.parse(json.dumps({"type": "record", "name": "R0", "fields": BYTES}))
-    codec, reader = AvroCodec(schema), avro_reader(schema)
+    codec, made = AvroCodec(schema), avro_reader(schema)
 
     def read(text: str) -> bool:
         records = [codec.encode_json({"i": None, "j": {"string": text}, "k": text}) for _ in range(200)]
-        found = [reader.read(pa.array(records)).data.field("k").to_pylist() for _ in range(20)]
+        found = [made.read(pa.array(records)).data.field("k").to_pylist() for _ in range(20)]
         return all(set(values) == {text.encode()} for values in found)
 
     with ThreadPoolExecutor(4) as pool:

@@ -15,15 +15,15 @@ import pyruhvro
 
 from schema_registry.formats.avro import AvroSchema
 from schema_registry.formats.avro_types import Primitive
-from schema_registry.serdes.avro import AvroCodec
+from schema_registry.serdes.arrow.avro_columns import Column, Columns, column_plan
+from schema_registry.serdes.arrow.avro_walk import TooLong, Walk
+from schema_registry.serdes.arrow.binary import Doubt, Rows, taken
+from schema_registry.serdes.arrow.pieces import read_in_pieces
+from schema_registry.serdes.arrow.reading import Bad, Read, SchemaReader, all_rows, array_of, bodies_list, merged
+from schema_registry.serdes.avro_code import reader
+from schema_registry.serdes.avro_mismatch import Form
+from schema_registry.serdes.avro_plan import Plan
 from schema_registry.serdes.errors import InvalidData
-from streams.spark.decoding.avro_columns import Column, Columns
-from streams.spark.decoding.avro_walk import TooLong, Walk
-from streams.spark.decoding.decoder import Rows
-from streams.spark.decoding.frames import taken
-from streams.spark.decoding.moments import Doubt
-from streams.spark.decoding.pieces import read_in_pieces
-from streams.spark.decoding.reading import Bad, Read, SchemaReader, all_rows, array_of, bodies_list, merged
 
 log = logging.getLogger(__name__)
 
@@ -38,11 +38,13 @@ _SMALL: Final = 16
 
 def avro_reader(schema: AvroSchema) -> SchemaReader:
     """What reads data of a schema; raises UnusableSchema."""
+    plan = column_plan(schema.root)
     columns = Columns()
-    column = columns.of(schema.root)
+    column = columns.of(plan)
     if not isinstance(schema.root, Primitive) or schema.root.kind != "bytes":
-        return AvroReader(columns, column)
-    return _PlainBytes() if column.value is None else AvroReader(columns, column._replace(fast=None))
+        return AvroReader(plan, columns, column)
+    is_plain = pa.types.is_binary(column.type)
+    return _PlainBytes() if is_plain else AvroReader(plan, columns, column._replace(fast=None))
 
 
 class _PlainBytes:
@@ -58,11 +60,12 @@ class _PlainBytes:
 class AvroReader:
     """Reads data of one schema."""
 
-    def __init__(self, columns: Columns, column: Column) -> None:
+    def __init__(self, plan: Plan, columns: Columns, column: Column) -> None:
         self.type = column.type
+        self._plan = plan
         self._columns = columns
         self._column = column
-        self._codec = AvroCodec(AvroSchema(column.careful, {}))
+        self._decode = reader(plan, Form.TYPED)
         # A record around any type takes no bytes; it makes a column of what is no record.
         around = {"type": "record", "name": "r", "fields": [{"name": "f", "type": column.fast}]}
         is_record = isinstance(column.fast, dict) and column.fast["type"] == "record"
@@ -98,7 +101,7 @@ class AvroReader:
     def _walked(self, bodies: pa.Array) -> Read:
         """First find those that end too soon, or make no sense."""
         try:
-            walk = Walk(bodies, self._columns.slots).through(self._column.careful)
+            walk = Walk(bodies, self._columns.slots).through(self._plan)
         except TooLong:
             records = bodies_list(bodies)
             return self._careful(records, range(len(records))) if self._columns.slots else self._in_pieces(records)
@@ -155,11 +158,9 @@ class AvroReader:
         values: list[Any] = []
         good: list[int] = []
         bad: Bad = []
-        decode, change = self._codec.decode, self._column.value
         for row, record in zip(rows, records, strict=True):
             try:
-                value = decode(record)
-                values.append(value if change is None else change(value))
+                values.append(self._decode(record, 0))
             except InvalidData as error:
                 bad.append((row, error))
             else:

@@ -8,18 +8,16 @@ from google.protobuf.message import DecodeError
 
 from schema_registry.formats.protobuf import ProtobufSchema
 from schema_registry.formats.schema import InvalidSchema
+from schema_registry.serdes.arrow.binary import Doubt, taken
+from schema_registry.serdes.arrow.extraction import Extract, extracted
+from schema_registry.serdes.arrow.protobuf_columns import Columns, symbols_of
+from schema_registry.serdes.arrow.protobuf_walk import FlatMessages, flat_messages
+from schema_registry.serdes.arrow.reading import Bad, Read, SchemaReader, all_rows, bodies_list, merged
 from schema_registry.serdes.errors import InvalidData, NotFramed
 from schema_registry.serdes.protobuf import ProtobufCodec
-from streams.spark.decoding.extraction import Extract, extracted
-from streams.spark.decoding.frames import taken
-from streams.spark.decoding.message_indexes import Indexes
-from streams.spark.decoding.moments import Doubt
-from streams.spark.decoding.protobuf_columns import Columns, symbols_of
-from streams.spark.decoding.protobuf_walk import FlatMessages, flat_messages
-from streams.spark.decoding.reading import Bad, Read, SchemaReader, all_rows, bodies_list, merged
 
 
-def protobuf_reader(schema: ProtobufSchema, indexes: Indexes) -> SchemaReader:
+def protobuf_reader(schema: ProtobufSchema, indexes: tuple[int, ...]) -> SchemaReader:
     """What reads data of a message; raises SerdeError."""
     try:
         message = schema.message_at(indexes)

@@ -6,10 +6,10 @@ import msgspec
 import pyarrow as pa
 
 from schema_registry.formats.json_schema import JsonSchema
+from schema_registry.serdes.arrow.extraction import extracted
+from schema_registry.serdes.arrow.json_schema_columns import Column, columns, or_default
+from schema_registry.serdes.arrow.reading import Bad, Read, SchemaReader, array_of, bodies_list, merged
 from schema_registry.serdes.errors import InvalidData
-from streams.spark.decoding.extraction import extracted
-from streams.spark.decoding.json_schema_columns import Column, columns, or_default
-from streams.spark.decoding.reading import Bad, Read, SchemaReader, array_of, bodies_list, merged
 
 _FAULTS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
