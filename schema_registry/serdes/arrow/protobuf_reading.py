@@ -10,7 +10,7 @@ from schema_registry.formats.protobuf import ProtobufSchema
 from schema_registry.formats.schema import InvalidSchema
 from schema_registry.serdes.arrow.binary import Doubt, taken
 from schema_registry.serdes.arrow.extraction import Extract, extracted
-from schema_registry.serdes.arrow.protobuf_columns import Columns, symbols_of
+from schema_registry.serdes.arrow.protobuf_columns import column_extract, column_plan, column_type, symbols_of
 from schema_registry.serdes.arrow.protobuf_walk import FlatMessages, flat_messages
 from schema_registry.serdes.arrow.reading import Bad, Read, SchemaReader, all_rows, bodies_list, merged
 from schema_registry.serdes.errors import InvalidData, NotFramed
@@ -23,7 +23,8 @@ def protobuf_reader(schema: ProtobufSchema, indexes: tuple[int, ...]) -> SchemaR
         message = schema.message_at(indexes)
     except InvalidSchema as error:
         raise NotFramed(str(error)) from error
-    type_, extract = Columns().root(message)
+    plan = column_plan(message)
+    type_, extract = column_type(plan), column_extract(plan)
     flat = flat_messages(message, type_, symbols_of)
     return ProtobufReader(type_, extract, ProtobufCodec(schema, message=message.full_name), flat)
 
