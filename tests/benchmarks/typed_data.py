@@ -33,6 +33,7 @@ from connect.converters.avro.converter import AvroConverter
 from connect.converters.json_schema.converter import JsonSchemaConverter
 from connect.converters.protobuf.converter import ProtobufConverter
 from schema_registry.client.registry_client import RegistryClient
+from schema_registry.serdes.arrow.schemas import column_reader, column_writer, framed
 from schema_registry.serdes.deserializer import Deserializer
 from schema_registry.serdes.serializer import writer_by
 from schema_registry.serdes.settings import parse
@@ -95,7 +96,8 @@ def _format(name: str, url: str, count: int) -> Iterator[Row]:
         reader = Deserializer(client)
         views = [found.value for data in records if (found := reader.deserialize_json(data)) is not None]
         registered = reader.reader(int.from_bytes(records[0][1:5], "big")).registered
-        codec = writer_by(registered, client).codec
+        writer = writer_by(registered, client)
+        codec, schema_of_data, start = writer.codec, writer.schema, len(writer.prefix)
         yield _row(f"{label}: JSON to bytes", lambda: [codec.encode_json(view) for view in views], count)
         yield _row(f"{label}: bytes to JSON", lambda: [reader.deserialize_json(data) for data in records], count)
 
@@ -103,6 +105,9 @@ def _format(name: str, url: str, count: int) -> Iterator[Row]:
     column = pa.array(records, pa.binary())
     yield _row(f"{label}: bytes to Arrow", lambda: decoder.decode(column, topic), count)
     decoder.close()
+    rows = column_reader(schema_of_data).read(pa.array([data[start:] for data in records], pa.binary())).data
+    columns = column_writer(schema_of_data)
+    yield _row(f"{label}: Arrow to bytes", lambda: framed(columns.write(rows), writer.prefix), count)
 
 
 def _row(what: str, action: Callable[[], object], count: int) -> Row:

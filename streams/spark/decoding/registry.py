@@ -10,10 +10,8 @@ from schema_registry.client.registry_client import RegistryClient
 from schema_registry.formats.avro import AvroSchema
 from schema_registry.formats.json_schema import JsonSchema
 from schema_registry.formats.protobuf import ProtobufSchema
-from schema_registry.serdes.arrow.avro_reading import avro_reader
-from schema_registry.serdes.arrow.json_schema_reading import json_schema_reader
-from schema_registry.serdes.arrow.protobuf_reading import protobuf_reader
 from schema_registry.serdes.arrow.reading import Bad, SchemaReader
+from schema_registry.serdes.arrow.schemas import column_reader
 from schema_registry.serdes.arrow.types import NoColumns
 from schema_registry.serdes.deserializer import Deserializer
 from schema_registry.serdes.errors import InvalidData, SerdeError, UnusableSchema
@@ -124,7 +122,7 @@ class RegistryDecoder(Decoder):
         if found is None:
             parsed = self._parsed(schema)
             try:
-                found = _new_reader(parsed, indexes)
+                found = column_reader(parsed, indexes)
             except NoColumns as error:
                 found = error
             if len(self._readers) >= self._client.settings.cache_capacity:
@@ -143,14 +141,6 @@ class RegistryDecoder(Decoder):
             return schema
         registered = self._deserializer.reader(schema).registered
         return NO_SCHEMA_ID if registered.id is None else registered.id
-
-
-def _new_reader(parsed: ParsedSchema, indexes: Indexes) -> SchemaReader:
-    if isinstance(parsed, AvroSchema):
-        return avro_reader(parsed)
-    if isinstance(parsed, JsonSchema):
-        return json_schema_reader(parsed)
-    return protobuf_reader(parsed, indexes)
 
 
 def _refuse(decoded: Decoded, bad: Bad, topic: str, form: str) -> None:

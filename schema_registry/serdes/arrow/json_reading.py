@@ -7,24 +7,27 @@ import pyarrow as pa
 
 from schema_registry.formats.json_schema import JsonSchema
 from schema_registry.serdes.arrow.extraction import extracted
-from schema_registry.serdes.arrow.json_schema_columns import Column, columns, or_default
+from schema_registry.serdes.arrow.json_columns import Exact, column_plan, column_type
 from schema_registry.serdes.arrow.reading import Bad, Read, SchemaReader, array_of, bodies_list, merged
 from schema_registry.serdes.errors import InvalidData
+from schema_registry.serdes.json_plan import Plan
+from schema_registry.serdes.json_values import reader
 
 _FAULTS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def json_schema_reader(schema: JsonSchema) -> SchemaReader:
     """What reads documents of a schema; raises UnusableSchema."""
-    return _JsonSchemaReader(columns(schema))
+    return _JsonSchemaReader(column_plan(schema))
 
 
 class _JsonSchemaReader:
-    def __init__(self, column: Column) -> None:
-        self.type = column.type
-        self._extract = column.extract
-        self._decode = msgspec.json.Decoder(column.exact).decode
-        self._change = or_default(column)
+    def __init__(self, plan: Plan) -> None:
+        self.type = column_type(plan)
+        exact = Exact(plan)
+        self._extract = exact.extract
+        self._decode = msgspec.json.Decoder(exact.type).decode
+        self._read = reader(plan)
 
     def read(self, bodies: pa.Array) -> Read:
         """Read documents."""
@@ -53,16 +56,9 @@ class _JsonSchemaReader:
         bad: Bad = []
         for row in rows:
             try:
-                values.append(self._change(_document(records[row])))
+                values.append(self._read(records[row], 0))
                 good.append(row)
             except InvalidData as error:
                 bad.append((row, error))
         read = array_of(values, self.type, good)
         return read._replace(bad=bad + read.bad)
-
-
-def _document(record: bytes) -> Any:
-    try:
-        return msgspec.json.decode(record)
-    except _FAULTS as error:
-        raise InvalidData(f"the data is no JSON: {error}") from error

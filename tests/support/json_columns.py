@@ -1,25 +1,13 @@
-"""Documents of JSON Schemas become the same columns as through Connect's converter."""
+"""JSON Schemas that mostly have columns, and documents that mostly fit them, for Hypothesis."""
 
 import json
 from typing import Any
 
-import pyarrow as pa
-import pytest
-from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from connect.api.errors import DataError
-from connect.converters.json_schema.config import JsonSchemaConfig
-from connect.converters.json_schema.reading import reading
-from connect.converters.json_schema.schemas import to_connect_schema
 from schema_registry.formats import json_schema
 from schema_registry.formats.json_schema import JsonSchema
-from schema_registry.serdes.arrow.json_schema_reading import json_schema_reader
-from schema_registry.serdes.arrow.reading import NOT_FITTING, Read
-from schema_registry.serdes.errors import UnusableSchema
-from tests.support.arrow_of_connect import arrow_type, arrow_value
 
-CONFIG = JsonSchemaConfig.parse({"schema.registry.url": "http://registry"})
 DATA = "org.apache.kafka.connect.data"
 PLAIN: list[Any] = [
     {"type": "string"},
@@ -47,6 +35,7 @@ LEAVES = st.sampled_from(PLAIN)
 
 
 def larger(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Schemas of others."""
     return st.one_of(
         st.dictionaries(st.sampled_from(["a", "b", "ž", "d e"]), inner, min_size=1).map(
             lambda properties: {"type": "object", "properties": properties}
@@ -115,76 +104,7 @@ def _right(node: Any) -> st.SearchStrategy[Any]:
 
 @st.composite
 def schemas_and_documents(draw: st.DrawFn) -> tuple[JsonSchema, list[bytes]]:
+    """A schema and some documents."""
     node = {**draw(NODES), "definitions": {"shared": {"type": "object", "properties": {"x": {"type": "integer"}}}}}
     found = draw(st.lists(documents(node), min_size=1, max_size=8))
     return json_schema.parse(json.dumps(node)), [json.dumps(document).encode() for document in found]
-
-
-def expected(schema: JsonSchema, records: list[bytes]) -> Read:
-    made = to_connect_schema(schema, CONFIG)
-    read, type_ = reading(made), arrow_type(made)
-    values, rows, bad = [], [], []
-    for row, record in enumerate(records):
-        try:
-            value = arrow_value(made, read(record, 0))
-            pa.array([value], type=type_)
-        except (DataError, *NOT_FITTING) as error:
-            bad.append((row, error))
-        else:
-            values.append(value)
-            rows.append(row)
-    return Read(pa.array(values, type=type_), rows, bad)  # type: ignore[arg-type]
-
-
-def assert_same(read: Read, wanted: Read) -> None:
-    assert read.data.type.equals(wanted.data.type)
-    assert list(read.rows) == list(wanted.rows)
-    assert sorted(row for row, _ in read.bad) == [row for row, _ in wanted.bad]
-    assert repr(read.data.to_pylist()) == repr(wanted.data.to_pylist())
-    read.data.validate(full=True)
-
-
-@given(schemas_and_documents())
-@settings(max_examples=200, deadline=None)
-def test_documents_become_what_the_converter_makes_of_them(given_: tuple[JsonSchema, list[bytes]]) -> None:
-    schema, records = given_
-    try:
-        reader = json_schema_reader(schema)
-    except UnusableSchema:
-        assume(False)
-        raise
-    assert_same(reader.read(pa.array(records, type=pa.binary())), expected(schema, records))
-
-
-@pytest.mark.parametrize(
-    "record",
-    [b"", b"{", b'{"a":1}}', b'{"a":1}{"a":2}', b"\xff", b'{"a":"\xff"}', b'{"a":NaN}', b'{"a":1,"a":2}', b" {} "],
-)
-def test_what_is_no_json_is_bad_and_the_rest_is_not(record: bytes) -> None:
-    schema = json_schema.parse('{"type": "object", "properties": {"a": {"type": "integer"}}}')
-    records = [b'{"a":1}', record, b'{"a":3}']
-    assert_same(json_schema_reader(schema).read(pa.array(records)), expected(schema, records))
-
-
-def test_properties_are_in_the_order_that_connect_wrote_into_the_schema() -> None:
-    properties = {"b": {"type": "string", "connect.index": 1}, "a": {"type": "string", "connect.index": 0}}
-    schema = json_schema.parse(json.dumps({"type": "object", "properties": properties}))
-    records = [b'{"a":"1","b":"2"}']
-    assert_same(json_schema_reader(schema).read(pa.array(records)), expected(schema, records))
-
-
-@pytest.mark.parametrize(
-    "node",
-    [
-        True,
-        {"type": "object"},
-        {"oneOf": [{"type": "string"}, {"type": "integer"}]},
-        {"allOf": [{"type": "string"}]},
-        {"type": "object", "properties": {"next": {"$ref": "#"}}},
-        {"type": "number", "connect.type": "bytes", "title": f"{DATA}.Decimal", "connect.parameters": {"scale": "2"}},
-        {"const": 1},
-    ],
-)
-def test_schemas_without_columns_are_told(node: Any) -> None:
-    with pytest.raises(UnusableSchema):
-        json_schema_reader(json_schema.parse(json.dumps(node)))
