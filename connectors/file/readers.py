@@ -87,7 +87,7 @@ def read_parquet(path: Path, config: DirectorySourceConfig, *, skip: int) -> Ite
     import pyarrow as pa
     from pyarrow import parquet
 
-    from connectors.file.arrow_schemas import brought_to, connect_schema
+    from connect.api.columns import brought_to, connect_schema
 
     try:
         with parquet.ParquetFile(path) as file:

@@ -264,11 +264,15 @@ class ParquetFormat(Format):
     def encode(self, shape: Schema, records: Sequence[SinkRecord]) -> Any:
         import pyarrow as pa
 
-        columns, check = self._schema(shape), checker_of(shape)
+        from connect.api.columns import value_change
+
+        columns, check, change = self._schema(shape), checker_of(shape), value_change(shape)
         values = [record.value for record in records]
         for value in values:
             check(value, "")
         try:
+            if change is not None:
+                values = list(map(change, values))
             return pa.RecordBatch.from_pylist(values, schema=columns)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise DataError(f"a value cannot be written as Parquet: {error}") from error
@@ -279,7 +283,7 @@ class ParquetFormat(Format):
 
     def _schema(self, schema: Schema) -> Any:
         if schema not in self._columns:
-            from connectors.file.arrow_schemas import arrow_schema
+            from connect.api.columns import arrow_schema
 
             if len(self._columns) >= _CACHE_MAX:
                 self._columns.clear()

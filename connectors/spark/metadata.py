@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from connect.api.record import Header
-from connectors.spark.arrow_types import TIMESTAMP
 from connectors.spark.rows import Columns
+from schema_registry.serdes.arrow.types import TIMESTAMP
 
 HEADERS: Final = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 """As Spark's Kafka source has them: a name may come twice."""

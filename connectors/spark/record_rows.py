@@ -6,15 +6,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from connect.api import columns as connect_columns
 from connect.api.data import Schema
 from connect.api.errors import DataError
 from connect.api.record import SinkRecord
-from connectors.spark.arrow_types import TIMESTAMP, arrow_type, change_of
 from connectors.spark.config import SparkSinkConfig
 from connectors.spark.metadata import HEADERS, column_name, header_values, schema_id
 from connectors.spark.naming import TableNames
 from connectors.spark.rows import DELETED, Columns, Rows, flat, merged
 from core_broker.client.records import IncomingRecord
+from schema_registry.serdes.arrow.types import TIMESTAMP
+from streams.spark.types import table_array
 
 Refused = Callable[[int, Exception], None]
 """Told which record of a batch is bad."""
@@ -133,10 +135,7 @@ class RecordRows:
 
 def array_of(schema: Schema | None, values: list[Any]) -> pa.Array:
     """Values as a column: by their schema, or by what they are."""
-    if schema is None:
-        return pa.array(values)
-    change = change_of(schema)
-    return pa.array(values if change is None else [change(value) for value in values], arrow_type(schema))
+    return pa.array(values) if schema is None else table_array(connect_columns.array_of(schema, values))
 
 
 def key_columns(key: pa.Array, config: SparkSinkConfig) -> Columns:

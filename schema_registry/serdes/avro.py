@@ -1,12 +1,13 @@
-"""Avro data by one schema, over fastavro.
+"""Avro data by one schema: Python values as fastavro has them, and Avro's JSON encoding.
 
 Confluent's AvroSerializer and AvroDeserializer use the same library, and agree with this byte for byte. They are not
 used here because they resolve the subject and look for rules with every record (22 µs to read one of 15 fields, of
 which the library takes 6), do not know Avro's JSON encoding, and let hostile data end the process (see `avro_bounds`).
+What fastavro cannot say, which branch of a union a value is of for one, is read and written by a plan.
 """
 
 import struct
-from collections.abc import Callable
+from functools import cached_property
 from io import BytesIO
 from typing import Any
 
@@ -15,10 +16,11 @@ from fastavro.read import SchemaResolutionError
 from fastavro.schema import SchemaParseException
 
 from schema_registry.formats.avro import AvroSchema
-from schema_registry.formats.avro_types import Primitive
-from schema_registry.serdes import avro_bounds, avro_view
-from schema_registry.serdes.avro_quick import LEFT_OVER, quick_record
-from schema_registry.serdes.avro_writing import Mismatch, Write, Writings, plain_bytes
+from schema_registry.formats.avro_types import Field, Name, Primitive, Record
+from schema_registry.serdes import avro_bounds
+from schema_registry.serdes.avro_code import Read, Write, reader, writer
+from schema_registry.serdes.avro_mismatch import Form, Mismatch
+from schema_registry.serdes.avro_plan import JsonEncoding
 from schema_registry.serdes.codec import JsonView, Value
 from schema_registry.serdes.errors import InvalidData, UnusableSchema
 
@@ -51,7 +53,6 @@ class AvroCodec:
         self._structure = _parsed(schema.structure)
         self._reader = None if reader is None else _parsed(reader.structure)
         self._root = schema.root
-        self._json: _JsonParts | None = None
 
     def encode(self, value: Value) -> bytes:
         """The bytes of a value; logical types as Python's (Decimal, datetime, UUID), or as what is stored for them."""
@@ -69,59 +70,47 @@ class AvroCodec:
 
     def encode_json(self, view: JsonView) -> bytes:
         """The bytes of a value in Avro's JSON encoding."""
-        parts = self._json or self._json_parts()
-        if parts.quick is not None:
-            try:
-                return parts.quick(view)
-            except LEFT_OVER:
-                pass  # It has to be looked at more closely.
-        data: list[bytes] = []
         try:
-            if self._is_bytes:
-                return plain_bytes(view)
-            parts.write(view, data.append)
-        except (Mismatch, RecursionError) as mismatch:
-            raise InvalidData(f"the JSON does not fit the Avro schema: {mismatch}") from mismatch
-        return b"".join(data)
+            return self._json_writer(view)
+        except Mismatch as error:
+            place = "/".join(error.path)
+            raise InvalidData(f"the JSON does not fit the Avro schema: /{place}: {error.problem}") from error
 
     def decode_json(self, data: bytes, start: int = 0) -> JsonView:
         """The value of bytes, in Avro's JSON encoding."""
-        parts = self._json or self._json_parts()
-        value = data[start:] if self._is_bytes else self._read(data, start, parts.structure, None, named=True)
-        try:
-            return value if parts.view is None else parts.view(value)
-        except RecursionError:
-            raise InvalidData("the data nests too deep to be told as JSON") from None
+        view = self._json_reader(data, start)
+        # Every level takes a byte; what can be read might still nest too deep for whoever writes it as JSON.
+        is_long = self._safe_bytes is not None and len(data) - start > avro_bounds.MAX_VALUE_DEPTH // 2
+        if is_long and avro_bounds.nests_deeper(view, avro_bounds.MAX_VALUE_DEPTH):
+            raise InvalidData(f"the data nests deeper than {avro_bounds.MAX_VALUE_DEPTH} levels")
+        return view
 
-    def _json_parts(self) -> "_JsonParts":
-        """Made when first asked for: most callers have no use for JSON."""
-        self._json = _JsonParts(self._root)
-        return self._json
+    # Both are made when first asked for: most callers have no use for JSON.
 
-    def _read(self, data: bytes, start: int, writer: Any, reader: Any, *, named: bool = False) -> Value:
+    @cached_property
+    def _json_reader(self) -> Read:
+        return reader(JsonEncoding().of(self._root), Form.JSON)
+
+    @cached_property
+    def _json_writer(self) -> Write:
+        return writer(JsonEncoding().of(self._root), Form.JSON)
+
+    def _read(self, data: bytes, start: int, writer: Any, reader: Any) -> Value:
         stream = BytesIO(data)
         stream.seek(start)
         is_safe = self._safe_bytes is None or len(data) - start <= self._safe_bytes
         # The library's reader in Python is slower, but knows how deep is too deep.
         read = schemaless_reader if is_safe else _read_py.schemaless_reader
         try:
-            return read(stream, writer, reader, return_named_type=named)
+            return read(stream, writer, reader)
         except _FAULTS as error:
             reason = str(error) or ("the data ends too soon" if isinstance(error, EOFError) else type(error).__name__)
             raise InvalidData(f"the data does not fit the Avro schema: {reason}") from error
 
 
-class _JsonParts:
-    """What the JSON view of a schema needs."""
-
-    __slots__ = ("quick", "structure", "view", "write")
-
-    def __init__(self, root: Any) -> None:
-        self.structure = _parsed(avro_view.layout(root))
-        self.view: Callable[[Any], JsonView] | None = avro_view.Views().of(root)
-        writings = Writings()
-        self.write: Write = writings.of(root)
-        self.quick = quick_record(root, writings)
+def default_bytes(field: Field) -> bytes:
+    """What is written for a field that is left out; it must have a default."""
+    return AvroCodec(AvroSchema(Record(name=Name("Default"), fields=[field]), {})).encode_json({})
 
 
 def _parsed(structure: Any) -> Any:

@@ -6,14 +6,14 @@ map<string, …> and struct, and every column and field may be null. Time of day
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Final, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from schema_registry.serdes.arrow.types import PRECISION_MAX, TIME, TIMESTAMP
 from streams.errors import SchemaConflict
-
-TIMESTAMP: Final = pa.timestamp("us", "UTC")
-DECIMAL_DIGITS_MAX: Final = 38
 
 Change = Literal["add", "widen"]
 """What may happen to a table's columns: columns and fields are added, types grow without loss."""
@@ -66,6 +66,25 @@ def stored_type(given: pa.DataType) -> pa.DataType:
     if pa.types.is_nested(given):
         return _stored_nested(given)
     return _stored_plain(given)
+
+
+def table_type(decoded: pa.DataType) -> pa.DataType:
+    """The type in which a table keeps what was decoded by a schema: times of day are text, decimals have 38 digits."""
+    if pa.types.is_time(decoded):
+        return pa.string()
+    if pa.types.is_decimal256(decoded):
+        return pa.decimal128(PRECISION_MAX, decoded.scale)
+    if pa.types.is_struct(decoded):
+        fields = [(field.name, table_type(field.type)) for field in decoded]
+        return pa.struct(fields)
+    if pa.types.is_map(decoded):
+        return pa.map_(table_type(decoded.key_type), table_type(decoded.item_type))
+    return pa.list_(table_type(decoded.value_type)) if pa.types.is_list(decoded) else decoded
+
+
+def table_array(decoded: pa.Array) -> pa.Array:
+    """What was decoded by a schema, as tables keep it."""
+    return _conformed_array(decoded, table_type(decoded.type))
 
 
 def stored_schema(given: pa.Schema) -> pa.Schema:
@@ -252,7 +271,7 @@ def _stored_plain(given: pa.DataType) -> pa.DataType:
         return pa.binary()
     if types.is_dictionary(given):
         return stored_type(given.value_type)
-    if types.is_decimal(given) and given.precision <= DECIMAL_DIGITS_MAX and 0 <= given.scale <= given.precision:
+    if types.is_decimal(given) and given.precision <= PRECISION_MAX and 0 <= given.scale <= given.precision:
         return pa.decimal128(given.precision, given.scale)
     if isinstance(given, pa.BaseExtensionType):
         return pa.string() if isinstance(given, pa.UuidType) else stored_type(given.storage_type)
@@ -300,7 +319,7 @@ def _merged_numbers(has: pa.DataType, given: pa.DataType) -> pa.DataType | None:
 def _merged_decimals(has: pa.DataType, given: pa.DataType) -> pa.DataType | None:
     scale = max(has.scale, given.scale)
     digits = max(has.precision - has.scale, given.precision - given.scale) + scale
-    return pa.decimal128(digits, scale) if digits <= DECIMAL_DIGITS_MAX else None
+    return pa.decimal128(digits, scale) if digits <= PRECISION_MAX else None
 
 
 def _merged_nested(has: pa.DataType, given: pa.DataType) -> pa.DataType | None:
@@ -370,6 +389,10 @@ def _conformed_column(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedA
 
 
 def _conformed_array(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if values.type == kind:
+        return values
+    if values.type == TIME and pa.types.is_string(kind):
+        return _time_texts(values)
     if pa.types.is_null(values.type):
         return pa.nulls(len(values), kind)
     if pa.types.is_struct(kind):
@@ -382,6 +405,22 @@ def _conformed_array(values: pa.Array, kind: pa.DataType) -> pa.Array:
         fields = [kind.key_field, kind.item_field]
         return _same_shape(values, kind, pa.StructArray.from_arrays([values.keys, items], fields=fields))
     return values.cast(kind)
+
+
+def _time_texts(values: pa.Array) -> pa.Array:
+    """Times of day as Python's `isoformat` writes them."""
+    milliseconds = values.view(pa.int32())
+    seconds, fractions = _time_tables()
+    whole = pc.divide(milliseconds, 1000)
+    rest = pc.subtract(milliseconds, pc.multiply(whole, 1000))
+    return pc.binary_join_element_wise(seconds.take(whole), fractions.take(rest), "")
+
+
+@cache
+def _time_tables() -> tuple[pa.Array, pa.Array]:
+    """The texts of all seconds of a day, and of all milliseconds of a second."""
+    seconds = [f"{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}" for number in range(86_400)]
+    return pa.array(seconds), pa.array([f".{number:03}000" if number else "" for number in range(1000)])
 
 
 def _conformed_struct(values: pa.Array, kind: pa.DataType) -> pa.Array:

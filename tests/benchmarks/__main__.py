@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.benchmarks import connect, machine, platform, proxy, registry, requests, scale, spark, throughput
+from tests.benchmarks import connect, machine, platform, proxy, registry, requests, scale, spark, throughput, typed_data
 from tests.benchmarks.measure import AS_DELIVERED, FULL, GB, TINY, Row, Sizes
 from tests.support.broker import BrokerProcess
 
@@ -39,6 +39,7 @@ def _broker(directory: Path, sizes: Sizes) -> Iterator[Row]:
 PARTS = {
     "broker": _broker,
     "registry": registry.registry,
+    "typed-data": typed_data.typed_data,
     "rest-proxy": proxy.proxy,
     "connect": connect.connect,
     "spark": spark.spark,

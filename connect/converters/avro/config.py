@@ -81,10 +81,3 @@ class AvroConfig(RegistryConfig):
 def is_union(schema: Schema) -> bool:
     """Whether a STRUCT stands for a union of several types."""
     return schema.type is Type.STRUCT and (schema.name == UNION or GENERAL_UNION in schema.parameters)
-
-
-def is_map_entry(branch: AvroType) -> bool:
-    """Whether records of this type are the entries of a map whose keys are no text."""
-    if not isinstance(branch, Record):
-        return False
-    return branch.name.full == f"{NAMESPACE}.{MAP_ENTRY}" or branch.properties.get(CONNECT_INTERNAL_TYPE) == MAP_ENTRY

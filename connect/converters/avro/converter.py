@@ -8,9 +8,8 @@ from connect.api.data import Schema, Value
 from connect.api.errors import DataError
 from connect.converters.avro.config import AvroConfig
 from connect.converters.avro.definitions import from_connect_schema
-from connect.converters.avro.reading import anything_of, reading
 from connect.converters.avro.schemas import to_connect_schema
-from connect.converters.avro.writing import writing
+from connect.converters.avro.values import anything_of, reading, writing
 from connect.converters.registry import Reading, RegistryConfig, RegistryConverter, Writing
 from schema_registry.client.models import SchemaDefinition
 from schema_registry.formats.avro import AvroSchema

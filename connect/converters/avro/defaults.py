@@ -1,6 +1,5 @@
-"""Values as Avro's JSON tells them: defaults, and data of unions."""
+"""Defaults of fields, as Avro's JSON has them."""
 
-from collections.abc import Callable
 from typing import Any
 
 from connect.api.data import Schema, Type, Value
@@ -8,11 +7,10 @@ from connect.api.errors import DataError
 from connect.converters.avro import config as names
 from connect.converters.avro.config import AvroConfig
 from connect.converters.stored import from_stored, to_stored
-from schema_registry.formats.avro_types import Array, Map, Record, Union, label
+from schema_registry.formats.avro_types import Array, Map, Record, Union
 from schema_registry.formats.avro_types import Type as AvroType
 
 Json = Any
-Change = Callable[[Json], Value]
 
 
 def default_from_avro(type_: AvroType, schema: Schema, default: Json) -> Value:
@@ -109,54 +107,3 @@ _JSON_TYPES: dict[Type, Any] = {
     Type.MAP: (dict, list),
     Type.STRUCT: dict,
 }
-
-
-def from_view(type_: AvroType, schema: Schema, config: AvroConfig) -> Change:
-    """What turns data in Avro's JSON encoding, where unions name their branch, into Connect values."""
-    match type_:
-        case Union():
-            return _union_view(type_, schema, config)
-        case Record():
-            by_name = {field.name: field.type for field in type_.fields}
-            fields = [(f.name, from_view(by_name[f.name], f.schema, config)) for f in schema.fields]
-            return lambda view: {name: change(view[name]) for name, change in fields}
-        case Array() if schema.type is Type.MAP and schema.key_schema is not None and schema.value_schema is not None:
-            assert isinstance(type_.items, Record)
-            parts = {field.name: field.type for field in type_.items.fields}
-            key = from_view(parts[names.KEY], schema.key_schema, config)
-            value = from_view(parts[names.VALUE], schema.value_schema, config)
-            return lambda view: {key(item[names.KEY]): value(item[names.VALUE]) for item in view}
-        case Array() if schema.value_schema is not None:
-            item_change = from_view(type_.items, schema.value_schema, config)
-            return lambda view: [item_change(item) for item in view]
-        case Map() if schema.value_schema is not None:
-            value_change = from_view(type_.values, schema.value_schema, config)
-            return lambda view: {key: value_change(item) for key, item in view.items()}
-        case _:
-            return lambda view: _plain(schema, view if not _is_number_text(schema, view) else float(view))
-
-
-def _is_number_text(schema: Schema, view: Json) -> bool:
-    """NaN and the infinities, which JSON has no numbers for."""
-    return schema.type in (Type.FLOAT32, Type.FLOAT64) and isinstance(view, str)
-
-
-def _union_view(union: Union, schema: Schema, config: AvroConfig) -> Change:
-    changes: dict[str, tuple[str | None, Change]] = {}
-    for index, branch in enumerate(union.branches):
-        if branch.kind == "null":
-            continue
-        if names.is_union(schema):
-            member = config.branch_name(branch, index)
-            changes[label(branch)] = (member, from_view(branch, schema.by_name[member], config))
-        else:
-            changes[label(branch)] = (None, from_view(branch, schema, config))
-
-    def change(view: Json) -> Value:
-        if view is None:
-            return None
-        ((chosen, part),) = view.items()
-        member, inner = changes[chosen]
-        return inner(part) if member is None else {member: inner(part)}
-
-    return change

@@ -31,6 +31,7 @@ from connect.converters.avro.defaults import default_from_avro
 from schema_registry.formats.avro_types import Array, Enum, Fixed, Map, Primitive, Record, Union
 from schema_registry.formats.avro_types import Field as AvroField
 from schema_registry.formats.avro_types import Type as AvroType
+from schema_registry.serdes.avro_plan import is_map_entry
 
 _PRIMITIVES: Final = {
     "boolean": BOOLEAN,
@@ -134,9 +135,8 @@ class _Reader:
         )
 
     def _array(self, type_: Array) -> Schema:
-        if not names.is_map_entry(type_.items):
+        if not isinstance(type_.items, Record) or not is_map_entry(type_.items):
             return array(self.schema(type_.items))
-        assert isinstance(type_.items, Record)
         parts = {field.name: field.type for field in type_.items.fields}
         if parts.keys() != {names.KEY, names.VALUE}:
             raise DataError(

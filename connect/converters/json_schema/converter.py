@@ -7,9 +7,8 @@ from typing_extensions import override
 from connect.api.data import Schema, Value
 from connect.converters.json_schema.config import JsonSchemaConfig
 from connect.converters.json_schema.definitions import from_connect_schema
-from connect.converters.json_schema.reading import reading
 from connect.converters.json_schema.schemas import to_connect_schema
-from connect.converters.json_schema.writing import writing
+from connect.converters.json_schema.values import read_plan, writing
 from connect.converters.registry import Reading, RegistryConfig, RegistryConverter, Writing
 from schema_registry.client.models import SchemaDefinition
 from schema_registry.formats.json_schema import JsonSchema
@@ -17,6 +16,7 @@ from schema_registry.formats.schema import SchemaType
 from schema_registry.serdes.errors import UnusableSchema
 from schema_registry.serdes.framing import Frame
 from schema_registry.serdes.json_schema import JsonCodec
+from schema_registry.serdes.json_values import reader
 
 
 class JsonSchemaConverter(RegistryConverter):
@@ -34,8 +34,9 @@ class JsonSchemaConverter(RegistryConverter):
         if not isinstance(parsed, JsonSchema):
             raise UnusableSchema(f"schema {frame.schema} is of {parsed.schema_type}, not JSON Schema")
         version = self.registry.version(topic, registered, name=parsed.name)
-        schema = to_connect_schema(parsed, self.config, version=version)
-        read = reading(schema)
+        plan = read_plan(parsed, self.config)
+        schema = to_connect_schema(plan, self.config, version=version)
+        read = reader(plan)
         if not self.config.json_fail_invalid_schema:
             return Reading(schema, read), frame.start
         codec = JsonCodec(parsed)

@@ -9,7 +9,7 @@ from connect.api.data import DECIMAL_NAME, Schema, Type
 from connect.api.errors import DataError
 from connect.converters.json_schema import config as names
 from connect.converters.json_schema.config import JsonSchemaConfig
-from connect.converters.json_schema.writing import writing
+from connect.converters.json_schema.values import writing
 
 Definition = dict[str, Any]
 

@@ -4,19 +4,7 @@ import re
 from typing import Final
 
 from connect.api.config import BOOLEAN, option
-from connect.api.data import (
-    BOOLEAN as BOOLEAN_SCHEMA,
-)
-from connect.api.data import (
-    BYTES,
-    FLOAT32,
-    FLOAT64,
-    INT32,
-    INT64,
-    STRING,
-    Schema,
-    Type,
-)
+from connect.api.data import Schema, Type
 from connect.converters.registry import RegistryConfig
 from connect.converters.scrubbing import scrubbed
 
@@ -37,19 +25,6 @@ DECIMAL_MESSAGE: Final = "confluent.type.Decimal"
 DATE_MESSAGE: Final = "google.type.Date"
 TIME_MESSAGE: Final = "google.type.TimeOfDay"
 TIMESTAMP_MESSAGE: Final = "google.protobuf.Timestamp"
-WRAPPERS: Final = {
-    "google.protobuf.DoubleValue": FLOAT64,
-    "google.protobuf.FloatValue": FLOAT32,
-    "google.protobuf.Int64Value": INT64,
-    "google.protobuf.UInt64Value": INT64,
-    "google.protobuf.Int32Value": INT32,
-    "google.protobuf.UInt32Value": INT64,
-    "google.protobuf.BoolValue": BOOLEAN_SCHEMA,
-    "google.protobuf.StringValue": STRING,
-    "google.protobuf.BytesValue": BYTES,
-}
-"""Messages that hold one plain value, so that there can be none."""
-
 _REFUSED_FIRST: Final = "0123456789_"
 _is_simple: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*").fullmatch
 

@@ -9,9 +9,8 @@ from connect.api.data import Schema, Value
 from connect.api.errors import DataError
 from connect.converters.protobuf.config import ProtobufConfig
 from connect.converters.protobuf.definitions import from_connect_schema
-from connect.converters.protobuf.reading import reading
 from connect.converters.protobuf.schemas import to_connect_schema
-from connect.converters.protobuf.writing import making
+from connect.converters.protobuf.values import read_plan, write_plan
 from connect.converters.registry import Reading, RegistryConfig, RegistryConverter, Writing
 from schema_registry.client.models import SchemaDefinition
 from schema_registry.formats.protobuf import ProtobufSchema
@@ -19,6 +18,7 @@ from schema_registry.formats.schema import InvalidSchema, SchemaType
 from schema_registry.serdes.errors import NotFramed, UnusableSchema
 from schema_registry.serdes.framing import Frame, read_frame, read_message_indexes
 from schema_registry.serdes.protobuf import ProtobufCodec
+from schema_registry.serdes.protobuf_values import maker, reader
 from schema_registry.serdes.serializer import Writer
 
 _FIRST_MESSAGE_END = 6
@@ -55,8 +55,9 @@ class ProtobufConverter(RegistryConverter):
         except InvalidSchema as error:
             raise NotFramed(str(error)) from error
         version = self.registry.version(topic, registered, name=message.full_name)
-        schema = to_connect_schema(message, self.config, version=version)
-        read = reading(message, schema, self.config)
+        plan = read_plan(message, self.config)
+        schema = to_connect_schema(plan, self.config, version=version)
+        read = reader(plan)
         decode = ProtobufCodec(parsed, message=message.full_name).decode
         return Reading(schema, lambda data, start: read(decode(data, start))), end
 
@@ -70,7 +71,7 @@ class ProtobufConverter(RegistryConverter):
         if not isinstance(writer.schema, ProtobufSchema) or not isinstance(writer.codec, ProtobufCodec):
             raise UnusableSchema(f"the schema to write by is of {writer.schema.schema_type}, not Protobuf")
         message = writer.schema.pool.FindMessageTypeByName(str(writer.codec.message_class.DESCRIPTOR.full_name))
-        make = making(message, schema, self.config)
+        make = maker(write_plan(message, schema, self.config))
 
         def write(value: Value) -> bytes:
             try:

@@ -1,14 +1,12 @@
 """What all decoders are: bytes of many records in, typed columns out."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-Rows: TypeAlias = npt.NDArray[np.int64]
-"""Places in what was given."""
+from schema_registry.serdes.arrow.binary import Rows
+
 NO_SCHEMA_ID = -1
 """Of data that names no schema, or one that has no number."""
 

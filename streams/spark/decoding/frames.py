@@ -7,10 +7,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from schema_registry.serdes.arrow.binary import Rows, places, taken, without
+from schema_registry.serdes.arrow.reading import Bad
 from schema_registry.serdes.errors import NotFramed
 from schema_registry.serdes.framing import header_name, read_frame
-from streams.spark.decoding.decoder import Rows
-from streams.spark.decoding.reading import Bad
 
 _ID_BYTES = 5
 _WEIGHTS = np.array([1 << 24, 1 << 16, 1 << 8, 1], dtype=np.int64)
@@ -89,26 +89,6 @@ def _ids(values: pa.Array, rows: Rows) -> tuple[npt.NDArray[np.bool_], npt.NDArr
         ids[is_framed] = windows[:, 1:] @ _WEIGHTS
         is_framed[is_framed] = windows[:, 0] == 0
     return is_framed, ids
-
-
-def places(values: pa.Array) -> tuple[npt.NDArray[np.uint8], Rows, Rows]:
-    """All bytes of binary values, where each begins, and how long it is."""
-    _, offsets, data = values.buffers()
-    kind = np.int64 if pa.types.is_large_binary(values.type) else np.int32
-    if len(values) == 0 or offsets is None:
-        return np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64)
-    ends = np.frombuffer(offsets, kind)[values.offset : values.offset + len(values) + 1].astype(np.int64)
-    return np.frombuffer(data or b"", np.uint8), ends[:-1], np.diff(ends)
-
-
-def taken(values: pa.Array, rows: Rows) -> pa.Array:
-    """Some of the values, which is mostly all of them."""
-    return values if len(rows) == len(values) else values.take(pa.array(rows))
-
-
-def without(values: pa.Array, count: int) -> pa.Array:
-    """Values without so many bytes at their beginning."""
-    return pc.binary_replace_slice(values, 0, count, b"") if count else values
 
 
 def _group_others(values: pa.Array, rows: Rows, found: Grouped) -> None:

@@ -14,9 +14,11 @@ import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
+from schema_registry.serdes.arrow.binary import Rows
+from schema_registry.serdes.arrow.extraction import has_nulls
+from schema_registry.serdes.arrow.reading import Bad, bodies_list
 from schema_registry.serdes.errors import InvalidData
-from streams.spark.decoding.decoder import NO_SCHEMA_ID, Decoded, Part, Rows
-from streams.spark.decoding.extraction import has_nulls
+from streams.spark.decoding.decoder import NO_SCHEMA_ID, Decoded, Part
 from streams.spark.decoding.json_shapes import (
     Contradiction,
     Shape,
@@ -26,7 +28,6 @@ from streams.spark.decoding.json_shapes import (
     shape_of,
 )
 from streams.spark.decoding.plain import SchemalessDecoder
-from streams.spark.decoding.reading import Bad, bodies_list
 
 _BROKEN: Final = "Converting byte[] to Kafka Connect data failed due to serialization error: "
 _INT64: Final = 1 << 63

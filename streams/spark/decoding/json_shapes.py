@@ -7,8 +7,8 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from streams.spark.decoding import extraction
-from streams.spark.decoding.extraction import Extract, FieldExtract, Values
+from schema_registry.serdes.arrow import extraction
+from schema_registry.serdes.arrow.extraction import Extract, FieldExtract, Values
 
 Shape: TypeAlias = "str | ListShape | ObjectShape | None"
 """One of the plain words, or what lists and objects hold; None says nothing. A `long` is an `int` no double holds."""

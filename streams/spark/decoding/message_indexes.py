@@ -5,10 +5,11 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from schema_registry.serdes.arrow.binary import places, taken, without
+from schema_registry.serdes.arrow.reading import Bad
 from schema_registry.serdes.errors import NotFramed
 from schema_registry.serdes.framing import Frame, read_message_indexes
-from streams.spark.decoding.frames import Group, places, taken, without
-from streams.spark.decoding.reading import Bad
+from streams.spark.decoding.frames import Group
 
 Indexes = tuple[int, ...]
 

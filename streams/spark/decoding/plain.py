@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
+from schema_registry.serdes.arrow.binary import Rows, taken
+from schema_registry.serdes.arrow.reading import Bad, bodies_list
 from schema_registry.serdes.errors import InvalidData, UnknownSchema
-from streams.spark.decoding.decoder import NO_SCHEMA_ID, Decoded, Decoder, Part, Rows
-from streams.spark.decoding.frames import taken
-from streams.spark.decoding.reading import Bad, bodies_list
+from streams.spark.decoding.decoder import NO_SCHEMA_ID, Decoded, Decoder, Part
 
 
 class SchemalessDecoder(Decoder):

@@ -10,19 +10,19 @@ from schema_registry.client.registry_client import RegistryClient
 from schema_registry.formats.avro import AvroSchema
 from schema_registry.formats.json_schema import JsonSchema
 from schema_registry.formats.protobuf import ProtobufSchema
+from schema_registry.serdes.arrow.reading import Bad, SchemaReader
+from schema_registry.serdes.arrow.schemas import column_reader
+from schema_registry.serdes.arrow.types import NoColumns
 from schema_registry.serdes.deserializer import Deserializer
 from schema_registry.serdes.errors import InvalidData, SerdeError, UnusableSchema
 from schema_registry.serdes.schemas import ParsedSchema
 from schema_registry.serdes.settings import parse as parse_settings
 from schema_registry.serdes.subject_names import SubjectNameStrategy
-from streams.spark.decoding.avro_reading import avro_reader
 from streams.spark.decoding.decoder import NO_SCHEMA_ID, Decoded, Decoder, LeftOver, Part
 from streams.spark.decoding.frames import Group, grouped
-from streams.spark.decoding.json_schema_reading import json_schema_reader
 from streams.spark.decoding.message_indexes import FIRST_MESSAGE, Indexes, Messages, by_message
-from streams.spark.decoding.protobuf_reading import protobuf_reader
-from streams.spark.decoding.reading import Bad, NoColumns, SchemaReader
 from streams.spark.decoding.spec import DecoderSpec, Format
+from streams.spark.types import table_array, table_type
 
 _ANY_FORM: Final = "the data of a schema"
 _FORMS: Final = {Format.AVRO: "Avro", Format.PROTOBUF: "Protobuf", Format.JSON_SCHEMA: "JSON"}
@@ -62,7 +62,7 @@ class RegistryDecoder(Decoder):
         reader = self._reader(schema_id, FIRST_MESSAGE)
         if isinstance(reader, NoColumns):
             raise reader
-        return reader.type
+        return table_type(reader.type)
 
     @override
     def latest_type(self, topic: str) -> tuple[int, pa.DataType]:
@@ -114,7 +114,7 @@ class RegistryDecoder(Decoder):
         read = reader.read(group.bodies)
         _refuse(decoded, [(int(group.rows[row]), error) for row, error in read.bad], topic, form)
         if len(read.rows):
-            decoded.parts.append(Part(schema_id, group.rows[read.rows], read.data))
+            decoded.parts.append(Part(schema_id, group.rows[read.rows], table_array(read.data)))
 
     def _reader(self, schema: int | str, indexes: Indexes) -> SchemaReader | NoColumns:
         """What reads data of a schema, made when it is first met; raises SerdeError, or ClientError."""
@@ -122,7 +122,7 @@ class RegistryDecoder(Decoder):
         if found is None:
             parsed = self._parsed(schema)
             try:
-                found = _new_reader(parsed, indexes)
+                found = column_reader(parsed, indexes)
             except NoColumns as error:
                 found = error
             if len(self._readers) >= self._client.settings.cache_capacity:
@@ -141,14 +141,6 @@ class RegistryDecoder(Decoder):
             return schema
         registered = self._deserializer.reader(schema).registered
         return NO_SCHEMA_ID if registered.id is None else registered.id
-
-
-def _new_reader(parsed: ParsedSchema, indexes: Indexes) -> SchemaReader:
-    if isinstance(parsed, AvroSchema):
-        return avro_reader(parsed)
-    if isinstance(parsed, JsonSchema):
-        return json_schema_reader(parsed)
-    return protobuf_reader(parsed, indexes)
 
 
 def _refuse(decoded: Decoded, bad: Bad, topic: str, form: str) -> None:

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from schema_registry.serdes.arrow.binary import Rows
 from streams.errors import WrongOption
-from streams.spark.decoding.decoder import Decoded, Decoder, Rows
+from streams.spark.decoding.decoder import Decoded, Decoder
 from streams.spark.decoding.spec import DecoderSpec
 from streams.spark.types import merged_type
 

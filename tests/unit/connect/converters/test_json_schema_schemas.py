@@ -28,11 +28,12 @@ from connect.api.data import (
     mapping,
     struct,
 )
-from connect.api.errors import DataError
 from connect.converters.json_schema.config import JsonSchemaConfig
 from connect.converters.json_schema.definitions import from_connect_schema
 from connect.converters.json_schema.schemas import to_connect_schema
+from connect.converters.json_schema.values import read_plan
 from schema_registry.formats import json_schema
+from schema_registry.serdes.errors import UnusableSchema
 
 ONE_OF = "io.confluent.connect.json.OneOf"
 ENUM = "io.confluent.connect.json.Enum"
@@ -50,7 +51,8 @@ def written(schema: Schema, **options: str) -> Any:
 
 
 def read(definition: Any, version: int | None = None, **options: str) -> Schema:
-    return to_connect_schema(json_schema.parse(json.dumps(definition)), config(**options), version=version)
+    plan = read_plan(json_schema.parse(json.dumps(definition)), config(**options))
+    return to_connect_schema(plan, config(**options), version=version)
 
 
 def number(connect_type: str, index: int | None = None, **more: Any) -> dict[str, Any]:
@@ -282,7 +284,7 @@ def test_additional_properties_have_a_field_of_their_own_on_demand(others: Any, 
 
 def test_a_property_that_is_called_like_that_field_is_refused() -> None:
     definition = {"type": "object", "properties": {ADDITIONAL: {"type": "string"}}}
-    with pytest.raises(DataError, match="a property cannot be called"):
+    with pytest.raises(UnusableSchema, match="a property cannot be called"):
         read(definition, preserve_additional_properties="true")
 
 
@@ -331,5 +333,5 @@ def test_a_default_of_a_decimal_is_kept_in_either_format(decimal_format: str) ->
     ],
 )
 def test_json_schemas_that_connect_cannot_express_are_refused(definition: Any, problem: str) -> None:
-    with pytest.raises(DataError, match=problem):
+    with pytest.raises(UnusableSchema, match=problem):
         read(definition)

@@ -29,7 +29,9 @@ from connect.api.errors import DataError
 from connect.converters.protobuf.config import ProtobufConfig, entry_name, map_name
 from connect.converters.protobuf.definitions import from_connect_schema
 from connect.converters.protobuf.schemas import to_connect_schema
+from connect.converters.protobuf.values import read_plan
 from schema_registry.formats import protobuf
+from schema_registry.serdes.errors import UnusableSchema
 
 NAMESPACE = "io.confluent.connect.protobuf"
 WRAPPERS = 'import "google/protobuf/wrappers.proto";'
@@ -50,7 +52,7 @@ def written(schema: Schema, **options: str) -> list[str]:
 def read(text: str, name: str | None = None, version: int | None = None, **options: str) -> Schema:
     schema = protobuf.parse(f'syntax = "proto3";{text}' if "syntax" not in text else text)
     message = schema.pool.FindMessageTypeByName(name or str(schema.name))
-    return to_connect_schema(message, config(**options), version=version)
+    return to_connect_schema(read_plan(message, config(**options)), config(**options), version=version)
 
 
 def tagged(schema: Schema, tag: int, more: dict[str, str] | None = None) -> Schema:
@@ -303,5 +305,5 @@ def test_a_connect_schema_that_protobuf_cannot_express_is_refused(schema: Schema
 
 
 def test_a_recursive_message_is_refused() -> None:
-    with pytest.raises(DataError, match="the message M holds itself"):
+    with pytest.raises(UnusableSchema, match="the message M holds itself"):
         read("message M { M next = 1; }")

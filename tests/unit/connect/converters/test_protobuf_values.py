@@ -28,10 +28,11 @@ from connect.api.data import (
 from connect.api.errors import DataError
 from connect.converters.protobuf.config import ProtobufConfig
 from connect.converters.protobuf.definitions import from_connect_schema
-from connect.converters.protobuf.reading import reading
 from connect.converters.protobuf.schemas import to_connect_schema
-from connect.converters.protobuf.writing import making
+from connect.converters.protobuf.values import read_plan, write_plan
 from schema_registry.formats import protobuf
+from schema_registry.serdes.errors import InvalidData
+from schema_registry.serdes.protobuf_values import maker, reader
 
 MOMENT = dt.datetime(2024, 2, 29, 12, 30, 15, 123000, tzinfo=dt.UTC)
 NAMESPACE = "io.confluent.connect.protobuf"
@@ -46,12 +47,11 @@ def made(schema: Schema, value: Any, **options: str) -> tuple[Any, ProtobufConfi
     """The message of a value."""
     text, name = from_connect_schema(schema, config(**options))
     message = protobuf.parse(text).pool.FindMessageTypeByName(name)
-    return making(message, schema, config(**options))(value), config(**options)
+    return maker(write_plan(message, schema, config(**options)))(value), config(**options)
 
 
 def read(message: Any, options: ProtobufConfig) -> Any:
-    descriptor = message.DESCRIPTOR
-    return reading(descriptor, to_connect_schema(descriptor, options), options)(message)
+    return reader(read_plan(message.DESCRIPTOR, options))(message)
 
 
 def parsed(file: str, **fields: Any) -> Any:
@@ -130,18 +130,18 @@ EMPTY: dict[str, Any] = {"choice_0": None, "maybe": None, "e": "NONE", "points":
 def test_a_message_is_read_and_written_back(fields: dict[str, Any], expected: dict[str, Any]) -> None:
     message = parsed(ONE_OF, **fields)
     options = config()
-    schema = to_connect_schema(message.DESCRIPTOR, options)
+    schema = to_connect_schema(read_plan(message.DESCRIPTOR, options), options)
 
     assert read(message, options) == expected
     if expected["e"] in ("NONE", "SOME"):
-        assert making(message.DESCRIPTOR, schema, options)(expected) == message
+        assert maker(write_plan(message.DESCRIPTOR, schema, options))(expected) == message
 
 
 @pytest.mark.parametrize("line", ["map<string, int32> m = 1;", "map<string, P> m = 1; message P { int32 x = 1; }"])
 def test_null_in_a_map_is_what_is_not_set(line: str) -> None:
     descriptor = parsed(f"message M {{ {line} }}").DESCRIPTOR
-    schema = to_connect_schema(descriptor, config())
-    message = making(descriptor, schema, config())({"m": {"a": None}})
+    schema = to_connect_schema(read_plan(descriptor, config()), config())
+    message = maker(write_plan(descriptor, schema, config()))({"m": {"a": None}})
 
     assert read(message, config()) == {"m": {"a": 0 if "int32> m" in line else {"x": 0}}}
 
@@ -207,20 +207,20 @@ WRONG: list[tuple[Schema, Any]] = [
 
 @pytest.mark.parametrize(("schema", "value"), WRONG)
 def test_a_value_that_does_not_fit_is_refused(schema: Schema, value: Any) -> None:
-    with pytest.raises(DataError):
+    with pytest.raises(InvalidData):
         made(struct({"wrong": schema}), {"wrong": value})
 
 
 def test_an_unknown_symbol_of_an_enum_is_refused() -> None:
     message = parsed(ONE_OF)
-    schema = to_connect_schema(message.DESCRIPTOR, config())
-    with pytest.raises(DataError, match="e: the enum M.E has no value 'OTHER'"):
-        making(message.DESCRIPTOR, schema, config())({"e": "OTHER"})
+    schema = to_connect_schema(read_plan(message.DESCRIPTOR, config()), config())
+    with pytest.raises(InvalidData, match="e: the enum M.E has no value 'OTHER'"):
+        maker(write_plan(message.DESCRIPTOR, schema, config()))({"e": "OTHER"})
 
 
 def test_a_field_that_the_message_does_not_have_is_refused() -> None:
     with pytest.raises(DataError, match="Cannot find field with name other"):
-        making(parsed(ONE_OF).DESCRIPTOR, struct({"other": INT32}), config())
+        write_plan(parsed(ONE_OF).DESCRIPTOR, struct({"other": INT32}), config())
 
 
 @pytest.mark.parametrize(("data", "expected"), [(b"\x00\xc8", "2"), (b"\x00\xc9", "2.01")])
@@ -242,5 +242,5 @@ def test_a_decimal_has_the_scale_of_its_schema_if_it_is_the_same_number(data: by
 )
 def test_impossible_dates_times_and_decimals_are_refused(kind: str, path: str, fields: dict[str, int]) -> None:
     message = parsed(f'import "{path}"; message M {{ {kind} f = 1; }}', f=fields)
-    with pytest.raises(DataError):
+    with pytest.raises(InvalidData):
         read(message, config())

@@ -15,7 +15,7 @@ from connect.converters.avro.converter import AvroConverter
 from connect.converters.json_schema.converter import JsonSchemaConverter
 from connect.converters.protobuf.converter import ProtobufConverter
 from connect.converters.registry import RegistryConverter
-from schema_registry.serdes.avro_writing import varint
+from schema_registry.serdes.avro_numbers import varint
 from tests.support.scripted_http import ScriptedHttp
 
 EVERY = [AvroConverter, JsonSchemaConverter, ProtobufConverter]

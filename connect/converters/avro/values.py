@@ -1,0 +1,210 @@
+"""Data of Avro as values of Connect and back: plans by Connect's options, for `schema_registry.serdes` to carry out."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from typing_extensions import override
+
+from connect.api.data import DECIMAL_NAME, Schema, Type, Value
+from connect.api.errors import DataError
+from connect.api.logical import scale_of
+from connect.converters.avro import config as names
+from connect.converters.avro.config import AvroConfig
+from schema_registry.formats.avro import AvroSchema
+from schema_registry.formats.avro_types import Array, Enum, Fixed, Map, Primitive, Record, Union, label
+from schema_registry.formats.avro_types import Field as AvroField
+from schema_registry.formats.avro_types import Type as AvroType
+from schema_registry.serdes import avro_bounds
+from schema_registry.serdes.avro import AvroCodec, default_bytes
+from schema_registry.serdes.avro_code import Read, Write, reader, writer
+from schema_registry.serdes.avro_mismatch import Form
+from schema_registry.serdes.avro_plan import (
+    NO_DEFAULT,
+    Branch,
+    ChoicePlan,
+    EntriesPlan,
+    FieldPlan,
+    ListPlan,
+    MapPlan,
+    Meaning,
+    Plan,
+    Scalar,
+    StructPlan,
+)
+from schema_registry.serdes.logical import Logical, LogicalName
+
+_KINDS: Final = {
+    Type.INT8: ("int", "long"),
+    Type.INT16: ("int", "long"),
+    Type.INT32: ("int", "long"),
+    Type.INT64: ("long",),
+    Type.FLOAT32: ("float", "double"),
+    Type.FLOAT64: ("double",),
+    Type.BOOLEAN: ("boolean",),
+    Type.STRING: ("string", "enum"),
+    Type.BYTES: ("bytes", "fixed"),
+    Type.ARRAY: ("array",),
+    Type.MAP: ("map", "array"),
+    Type.STRUCT: ("record",),
+}
+"""What values of a type may be written as, where a union leaves the choice."""
+_LOGICAL: Final = frozenset(LogicalName)
+
+
+def reading(root: AvroType, schema: Schema | None, config: AvroConfig) -> Read:
+    """What reads data of an Avro schema as values of its Connect schema; raises InvalidData."""
+    if schema is None:
+        decode = AvroCodec(AvroSchema(root, {})).decode
+        return lambda data, start: _of_anything(decode(data, start))
+    avro_bounds.check(root)
+    return reader(_ConnectMeaning(config).of(root), Form.TYPED)
+
+
+def writing(root: AvroType, schema: Schema, config: AvroConfig) -> Write:
+    """What writes values of a Connect schema by an Avro schema; raises InvalidData, or DataError if it never can."""
+    return writer(_WritePlans(config).of(root, schema), Form.TYPED)
+
+
+class _ConnectMeaning(Meaning):
+    """What data means, by the options of the converter."""
+
+    def __init__(self, config: AvroConfig) -> None:
+        super().__init__()
+        self._config = config
+
+    @override
+    def branch_name(self, branch: AvroType, index: int) -> str:
+        return self._config.branch_name(branch, index)
+
+    @override
+    def is_flat(self, union: Union) -> bool:
+        is_kept = len(union.branches) == 1 and not self._config.flatten_singleton_unions
+        return super().is_flat(union) and not is_kept
+
+
+class _WritePlans:
+    """Makes plans that write values of a Connect schema: which may be other than the one that the Avro schema had."""
+
+    def __init__(self, config: AvroConfig) -> None:
+        self._config = config
+
+    def of(self, type_: AvroType, schema: Schema) -> Plan:
+        """The plan for a type that is not null."""
+        match type_:
+            case Union():
+                return self._union(type_, schema)
+            case Record():
+                return self._record(type_, schema)
+            case Array() if schema.type is Type.MAP:
+                if not isinstance(type_.items, Record) or schema.key_schema is None:
+                    raise DataError("the Avro array has no entries of a map")
+                parts = {names.KEY: schema.key_schema, names.VALUE: _values(schema)}
+                fields = [FieldPlan(f.name, self.of(f.type, parts[f.name]), f.name) for f in type_.items.fields]
+                return EntriesPlan(StructPlan(type_.items.name.full, fields))
+            case Array():
+                return ListPlan(self.of(type_.items, _values(schema)))
+            case Map():
+                return MapPlan(self.of(type_.values, _values(schema)))
+            case Primitive() | Fixed() | Enum():
+                return Scalar(type_, _logical(schema))
+
+    def _union(self, union: Union, schema: Schema) -> ChoicePlan:
+        branches = {index: branch for index, branch in enumerate(union.branches) if branch.kind != "null"}
+        null = next((index for index, branch in enumerate(union.branches) if branch.kind == "null"), None)
+        count = len(union.branches)
+        if names.is_union(schema):
+            return ChoicePlan(self._members(branches, schema), null, count, is_flat=False)
+        fitting = [index for index, branch in branches.items() if branch.kind in _KINDS[schema.type]]
+        if not fitting:
+            raise DataError(f"the Avro union of {', '.join(map(label, union.branches))} has no place for {schema.type}")
+        index = next((i for i in fitting if label(branches[i]) == schema.name), fitting[0])
+        return ChoicePlan([Branch(index, "", self.of(branches[index], schema))], null, count, is_flat=True)
+
+    def _members(self, branches: Mapping[int, AvroType], schema: Schema) -> list[Branch]:
+        """A struct with one field per branch, of which one is set."""
+        by_name = {self._config.branch_name(branch, index): index for index, branch in branches.items()}
+        members = []
+        for field in schema.fields:
+            index = by_name.get(field.name)
+            if index is None:
+                raise DataError(f"the Avro union of {', '.join(by_name)} has no branch {field.name}")
+            members.append(Branch(index, field.name, self.of(branches[index], field.schema)))
+        return members
+
+    def _record(self, record: Record, schema: Schema) -> StructPlan:
+        by_name = {self._config.scrub(field.name): field for field in schema.fields}
+        fields = []
+        for field in record.fields:
+            source = by_name.get(field.name)
+            if source is None:
+                fields.append(_missing(record, field))
+                continue
+            is_ignored = source.schema.optional and self._config.ignore_default_for_nullables
+            default = NO_DEFAULT if is_ignored or source.schema.default is None else source.schema.default
+            fields.append(FieldPlan(field.name, self.of(field.type, source.schema), source.name, default))
+        return StructPlan(record.name.full, fields)
+
+
+def _missing(record: Record, field: AvroField) -> FieldPlan:
+    """A field that the Connect schema does not have, only the registered one: Avro's default, or a refusal."""
+    if not field.has_default:
+        raise DataError(f"the Avro record {record.name.full} has a field {field.name} that the Connect schema has not")
+    return FieldPlan(field.name, Scalar(Primitive("null")), field.name, constant=default_bytes(field))
+
+
+def _logical(schema: Schema) -> Logical | None:
+    if schema.name not in _LOGICAL:
+        return None
+    scale = scale_of(schema) if schema.name == DECIMAL_NAME else 0
+    return Logical(LogicalName(schema.name), scale=scale)
+
+
+def _values(schema: Schema) -> Schema:
+    if schema.value_schema is None:
+        raise DataError(f"a schema of {schema.type} must tell that of its values")
+    return schema.value_schema
+
+
+# --- values without a schema -----------------------------------------------------------------------------------------
+
+
+def anything_of(value: Value) -> dict[str, Any]:
+    """A value without a schema as a record of Avro that can hold any."""
+    match value:
+        case None:
+            return {}
+        case bool():
+            return {"boolean": value}
+        case int():
+            return {"long": value}
+        case float():
+            return {"double": value}
+        case str():
+            return {"string": value}
+        case bytes() | bytearray() | memoryview():
+            return {"bytes": bytes(value)}
+        case list() | tuple():
+            return {"array": [anything_of(item) for item in value]}
+        case dict():
+            entries = [{names.KEY: anything_of(k), names.VALUE: anything_of(v)} for k, v in value.items()]
+            return {"map": entries}
+        case _:
+            raise DataError(f"a value of type {type(value).__name__} cannot be written without a schema")
+
+
+def _of_anything(record: Mapping[str, Any]) -> Value:
+    for kind, value in record.items():
+        if value is not None:
+            if kind == "array":
+                return [_of_anything(item) for item in value]
+            if kind == "map":
+                return _mapping([(_of_anything(item[names.KEY]), _of_anything(item[names.VALUE])) for item in value])
+            return value
+    return None
+
+
+def _mapping(pairs: list[tuple[Value, Value]]) -> dict[Value, Value]:
+    try:
+        return dict(pairs)
+    except TypeError as error:
+        raise DataError("the keys of a map must not be structs, lists or maps themselves") from error

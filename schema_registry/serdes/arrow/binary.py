@@ -1,0 +1,65 @@
+"""Binary values of Arrow, and the bytes that they are made of."""
+
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Rows: TypeAlias = npt.NDArray[np.int64]
+"""Positions in what was given."""
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+
+BYTES_MAX: Final = (1 << 31) - 1
+"""What one array holds."""
+
+
+class Doubt(Exception):
+    """Some value of many cannot be what it is said to be; which one is found by looking at each."""
+
+
+class Content(NamedTuple):
+    """Bytes of many records, one after the other."""
+
+    data: Bytes
+    lengths: Rows
+
+
+def places(values: pa.Array) -> tuple[Bytes, Rows, Rows]:
+    """All bytes of binary values, where each begins, and how long it is."""
+    _, offsets, data = values.buffers()
+    kind = np.int64 if pa.types.is_large_binary(values.type) else np.int32
+    if len(values) == 0 or offsets is None:
+        return np.empty(0, np.uint8), np.empty(0, np.int64), np.empty(0, np.int64)
+    ends = np.frombuffer(offsets, kind)[values.offset : values.offset + len(values) + 1].astype(np.int64)
+    return np.frombuffer(data or b"", np.uint8), ends[:-1], np.diff(ends)
+
+
+def taken(values: pa.Array, rows: Rows) -> pa.Array:
+    """Some of the values, which is mostly all of them."""
+    return values if len(rows) == len(values) else values.take(pa.array(rows))
+
+
+def without(values: pa.Array, count: int) -> pa.Array:
+    """Values without so many bytes at their beginning."""
+    return pc.binary_replace_slice(values, 0, count, b"") if count else values
+
+
+def content_of(data: Bytes, begin: Rows, end: Rows) -> Content:
+    """The bytes between positions."""
+    lengths = end - begin
+    behind = np.cumsum(lengths)
+    total = int(behind[-1]) if len(behind) else 0
+    positions = np.repeat(begin - (behind - lengths), lengths) + np.arange(total, dtype=np.int64)
+    return Content(data[positions], lengths)
+
+
+def binary_array(content: Content, valid: pa.Buffer | None) -> pa.Array:
+    """As Arrow has it; the bits of `valid` say which are not null. Raises Doubt if that is too much for one array."""
+    if len(content.data) > BYTES_MAX:
+        raise Doubt
+    offsets = np.zeros(len(content.lengths) + 1, dtype=np.int32)
+    np.cumsum(content.lengths, out=offsets[1:])
+    buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(content.data))]
+    return pa.Array.from_buffers(pa.binary(), len(content.lengths), buffers)

@@ -1,0 +1,198 @@
+"""Records out of columns: the bytes of every field for all records at once, then joined record by record.
+
+What a field is written as is a list of pieces: binary arrays, and bytes that are the same in every record. Arrow joins
+these as fast as memory is copied, so that no record is ever looked at by itself.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schema_registry.serdes.arrow.binary import BYTES_MAX, Content, binary_array
+from schema_registry.serdes.errors import InvalidData
+
+Piece: TypeAlias = pa.Array | bytes
+Pieces: TypeAlias = list[Piece]
+Unsigned: TypeAlias = npt.NDArray[np.uint64]
+
+_BATCH: Final = 1 << 16
+"""Records that are joined at once: more do not stay in the processor's caches."""
+
+
+def write_rows(rows: pa.Array, encode: Callable[[pa.Array], Pieces]) -> pa.Array:
+    """One binary value per row, none of which is null; raises InvalidData."""
+    if rows.null_count:
+        raise InvalidData("a row is null, and has no data to write")
+    parts = []
+    for start in range(0, max(len(rows), 1), _BATCH):
+        some = rows[start : start + _BATCH]
+        parts.append(joined(encode(some), len(some)))
+    return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+
+
+def joined(pieces: Sequence[Piece], count: int) -> pa.Array:
+    """Pieces one after the other, for each record."""
+    merged: Pieces = []
+    for piece in pieces:
+        if isinstance(piece, bytes) and merged and isinstance(merged[-1], bytes):
+            merged[-1] += piece
+        elif not isinstance(piece, bytes) or piece:
+            merged.append(piece)
+    if all(isinstance(piece, bytes) for piece in merged):
+        return pa.repeat(pa.scalar(b"".join(merged), pa.binary()), count)
+    if len(merged) == 1:
+        return merged[0]
+    parts = [pa.scalar(piece, pa.binary()) if isinstance(piece, bytes) else piece for piece in merged]
+    try:
+        return pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary()))
+    except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
+        raise InvalidData(f"the records are too large to be written together: {error}") from None
+
+
+def varints(numbers: Unsigned, *, is_left_out: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """Numbers in seven bits per byte, low ones first; some may be left out."""
+    count = len(numbers)
+    most = int(numbers.max()) if count else 0
+    if most < 0x80 and is_left_out is None:
+        return fixed(numbers.astype(np.uint8))
+    width = max((most.bit_length() + 6) // 7, 1)
+    digits = np.empty((count, width), dtype=np.uint8)
+    lengths = np.ones(count, dtype=np.int64)
+    for place in range(width):
+        digits[:, place] = (numbers >> np.uint64(7 * place)) & np.uint64(0x7F)
+        if place:
+            is_longer = numbers >= np.uint64(1 << 7 * place)
+            lengths += is_longer
+            digits[:, place - 1] |= is_longer.astype(np.uint8) << 7
+    if is_left_out is not None:
+        lengths[is_left_out] = 0
+    kept = np.arange(width) < lengths[:, None]
+    return binary_array(Content(digits[kept], lengths), None)
+
+
+def zigzag(numbers: npt.NDArray[np.int64]) -> Unsigned:
+    """Numbers of either sign as such without: small ones stay small."""
+    return ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
+
+
+def fixed(values: npt.NDArray[Any]) -> pa.Array:
+    """Numbers as the bytes that they are in memory."""
+    width = values.dtype.itemsize
+    offsets = np.arange(0, (len(values) + 1) * width, width, dtype=np.int64)
+    if offsets[-1] > BYTES_MAX:
+        raise InvalidData("the records are too large to be written together")
+    data = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(offsets.astype(np.int32)), data])
+
+
+def sized(data: pa.Array) -> Pieces:
+    """Bytes with their length before them, without a sign."""
+    return [varints(lengths_of(data).view(np.uint64)), data]
+
+
+def lengths_of(data: pa.Array) -> npt.NDArray[np.int64]:
+    """How many bytes each value has."""
+    found: npt.NDArray[np.int64] = pc.binary_length(data).to_numpy().astype(np.int64)
+    return found
+
+
+def bytes_of(array: pa.Array) -> pa.Array:
+    """Text or bytes as bytes; raises InvalidData for all else."""
+    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
+    if not is_text and not is_bytes and not pa.types.is_fixed_size_binary(kind):
+        raise InvalidData(f"expected text or bytes, not {array.type}")
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(kind)
+    return array if pa.types.is_binary(kind) else array.cast(pa.string() if is_text else pa.binary()).cast(pa.binary())
+
+
+def text_of(array: pa.Array) -> pa.Array:
+    """Text as bytes; raises InvalidData for all else, bytes among it."""
+    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        raise InvalidData(f"expected text, not {array.type}")
+    return bytes_of(array)
+
+
+def floats_of(array: pa.Array, type_: pa.DataType) -> npt.NDArray[Any]:
+    """Numbers as floating-point ones; raises InvalidData where there are none, or they do not fit."""
+    if not (pa.types.is_floating(array.type) or pa.types.is_integer(array.type)):
+        raise InvalidData(f"expected numbers, not {array.type}")
+    try:
+        found: npt.NDArray[Any] = array.cast(type_).to_numpy()
+    except pa.ArrowInvalid as error:
+        raise InvalidData(f"a number does not fit: {error}") from None
+    return found
+
+
+def booleans_of(array: pa.Array) -> npt.NDArray[np.uint8]:
+    """Booleans as 0 and 1; raises InvalidData for all else."""
+    if not pa.types.is_boolean(array.type):
+        raise InvalidData(f"expected booleans, not {array.type}")
+    found: npt.NDArray[np.uint8] = array.cast(pa.uint8()).to_numpy()
+    return found
+
+
+def integers_of(array: pa.Array, least: int, most: int) -> npt.NDArray[np.int64]:
+    """Whole numbers in a range; raises InvalidData."""
+    if not pa.types.is_integer(array.type):
+        raise InvalidData(f"expected whole numbers, not {array.type}")
+    try:
+        found: npt.NDArray[np.int64] = array.cast(pa.int64()).to_numpy()
+    except pa.ArrowInvalid as error:
+        raise InvalidData(f"a number does not fit into 64 bits: {error}") from None
+    if len(found) and (found.min() < least or found.max() > most):
+        raise InvalidData(f"{found.min() if found.min() < least else found.max()} is out of the range of the schema")
+    return found
+
+
+def present(array: pa.Array) -> pa.Array:
+    """The values that are not null."""
+    return array.drop_null() if array.null_count else array
+
+
+def spread(data: pa.Array, is_there: npt.NDArray[np.bool_], otherwise: bytes) -> pa.Array:
+    """Bytes of some rows as bytes of all, the same for all others."""
+    positions = np.cumsum(is_there) - 1
+    return data.take(pa.array(positions, mask=~is_there)).fill_null(pa.scalar(otherwise, pa.binary()))
+
+
+def is_valid(array: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which values are not null."""
+    found: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    return found
+
+
+def items_of(array: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """The items of all lists or maps, none of which is null, and how many each has; those of maps are structs."""
+    kind = array.type
+    if pa.types.is_map(kind):
+        offsets = array.offsets.to_numpy().astype(np.int64)
+        first, last = int(offsets[0]), int(offsets[-1])
+        fields = [kind.key_field, kind.item_field]
+        entries = pa.StructArray.from_arrays([array.keys[first:last], array.items[first:last]], fields=fields)
+        return entries, np.diff(offsets)
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
+        raise InvalidData(f"expected lists or maps, not {kind}")
+    counts: npt.NDArray[np.int64] = pc.list_value_length(array).to_numpy().astype(np.int64)
+    return array.flatten(), counts
+
+
+def gathered(items: pa.Array, counts: npt.NDArray[np.int64]) -> pa.Array:
+    """The bytes of items as those of the lists that they are in: they are next to each other already."""
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    _, offsets, data = items.buffers()
+    starts = np.frombuffer(offsets, np.int32)[items.offset : items.offset + len(items) + 1]
+    return pa.Array.from_buffers(pa.binary(), len(counts), [None, pa.py_buffer(starts[ends].copy()), data])
+
+
+def column_named(struct: pa.Array, name: str) -> pa.Array | None:
+    """A field of structs that are not null; None if they have none of that name."""
+    index = struct.type.get_field_index(name)
+    return None if index < 0 else struct.flatten()[index]

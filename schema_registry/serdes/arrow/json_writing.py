@@ -1,0 +1,176 @@
+"""Columns as documents of one JSON Schema: what `json_reading` reads, the other way.
+
+Columns are found by the names of properties. Null is written where the schema allows it, and otherwise left out. Types
+are those of the schema, but nothing else that it demands is checked (`minimum`, `pattern` and so on).
+"""
+
+import binascii
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schema_registry.formats.json_schema import JsonSchema
+from schema_registry.serdes.arrow import joining, stored
+from schema_registry.serdes.arrow.binary import places
+from schema_registry.serdes.arrow.joining import Pieces
+from schema_registry.serdes.arrow.json_columns import column_plan, column_type
+from schema_registry.serdes.errors import InvalidData
+from schema_registry.serdes.json_plan import FieldPlan, Plan, Shape
+from schema_registry.serdes.logical import LogicalName
+
+_STORED: Final = {
+    LogicalName.DATE: stored.days,
+    LogicalName.TIME: stored.milliseconds_of_day,
+    LogicalName.TIMESTAMP: stored.milliseconds,
+}
+_LIMITS: Final = {"int8": 1 << 7, "int16": 1 << 15, "int32": 1 << 31, "int64": 1 << 63}
+_NULL: Final = b"null"
+_ESCAPED: Final = r'[\x00-\x1f"\\\x7f]'
+
+
+class JsonWriter:
+    """Writes documents of one schema; raises UnusableSchema."""
+
+    def __init__(self, schema: JsonSchema) -> None:
+        self._plan = column_plan(schema)
+        self.type = column_type(self._plan)
+        """What columns are best made of; others that hold the same values will do."""
+
+    def write(self, rows: pa.Array) -> pa.Array:
+        """Rows, one value each, as binary values; raises InvalidData."""
+        return joining.write_rows(rows, lambda some: _present(self._plan, some))
+
+
+def _encode(plan: Plan, array: pa.Array) -> Pieces:
+    """The pieces of values that may be null."""
+    if not array.null_count:
+        return _present(plan, array)
+    if plan.default is None and not plan.is_optional:
+        raise InvalidData("there are nulls, which the schema does not allow")
+    some = array.drop_null()
+    data = joining.joined(_present(plan, some), len(some))
+    otherwise = _NULL if plan.default is None else msgspec.json.encode(plan.default)
+    return [joining.spread(data, joining.is_valid(array), otherwise)]
+
+
+def _present(plan: Plan, array: pa.Array) -> Pieces:
+    match plan.shape:
+        case Shape.STRUCT:
+            return _struct(plan, array)
+        case Shape.LIST:
+            items, counts = joining.items_of(array)
+            data = joining.joined([b",", *_encode(_values(plan), items)], len(items))
+            return [_enclosed(joining.gathered(data, counts), b"["), b"]"]
+        case Shape.MAP:
+            return _map(plan, array)
+        case Shape.SYMBOL:
+            return _quoted(joining.text_of(array))
+        case _:
+            return _plain(plan, array)
+
+
+def _struct(plan: Plan, array: pa.Array) -> Pieces:
+    if not pa.types.is_struct(array.type):
+        raise InvalidData(f"expected structs, not {array.type}")
+    columns = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
+    unknown = columns.keys() - {field.name for field in plan.fields}
+    if unknown:
+        raise InvalidData(f"the schema has no property {min(unknown)}")
+    pieces: Pieces = []
+    is_left_out = False
+    for field in plan.fields:
+        column = columns.get(field.name)
+        if column is None:
+            if field.is_required:
+                raise InvalidData(f"{field.name}: there is no such column, and the property is required")
+            continue
+        try:
+            is_left_out |= _may_be_left_out(field, column)
+            pieces += _property(field, column)
+        except InvalidData as error:
+            raise InvalidData(f"{field.name}: {error}") from error
+    if not pieces:
+        return [b"{}"]
+    if isinstance(pieces[0], bytes) and not is_left_out:
+        return [b"{" + pieces[0][1:], *pieces[1:], b"}"]
+    return [_enclosed(joining.joined(pieces, len(array)), b"{"), b"}"]
+
+
+def _may_be_left_out(field: FieldPlan, column: pa.Array) -> bool:
+    return bool(column.null_count) and field.plan.default is None and not field.plan.is_optional
+
+
+def _property(field: FieldPlan, column: pa.Array) -> Pieces:
+    """A property behind a comma."""
+    name = b"," + msgspec.json.encode(field.name) + b":"
+    if not _may_be_left_out(field, column):
+        return [name, *_encode(field.plan, column)]
+    if field.is_required:
+        raise InvalidData("there are nulls, but the property is required")
+    some = column.drop_null()
+    data = joining.joined([name, *_present(field.plan, some)], len(some))
+    return [joining.spread(data, joining.is_valid(column), b"")]
+
+
+def _map(plan: Plan, array: pa.Array) -> Pieces:
+    if not pa.types.is_map(array.type):
+        raise InvalidData(f"expected maps, not {array.type}")
+    entries, counts = joining.items_of(array)
+    keys, values = entries.flatten()
+    pieces: Pieces = [b",", *_quoted(joining.text_of(keys)), b":", *_encode(_values(plan), values)]
+    return [_enclosed(joining.gathered(joining.joined(pieces, len(entries)), counts), b"{"), b"}"]
+
+
+def _enclosed(data: pa.Array, opening: bytes) -> pa.Array:
+    """Items behind commas, the first of which is an opening bracket instead."""
+    return pc.binary_replace_slice(data, 0, 1, opening)
+
+
+def _plain(plan: Plan, array: pa.Array) -> Pieces:
+    if plan.logical is not None:
+        return [_texts(pa.array(_STORED[plan.logical.name](array)))]
+    match plan.kind:
+        case "string":
+            return _quoted(joining.text_of(array))
+        case "bytes":
+            encoded = [binascii.b2a_base64(value, newline=False) for value in joining.bytes_of(array).to_pylist()]
+            return [b'"', pa.array(encoded, type=pa.binary()), b'"']
+        case "boolean":
+            joining.booleans_of(array)  # which refuses all else
+            return [_texts(array)]
+        case "float32" | "float64":
+            return [_texts(pa.array(_finite(joining.floats_of(array, column_type(plan)))))]
+        case _:
+            limit = _LIMITS[plan.kind]
+            return [_texts(pa.array(joining.integers_of(array, -limit, limit - 1)))]
+
+
+def _finite(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if not np.isfinite(numbers).all():
+        raise InvalidData(f"{numbers[~np.isfinite(numbers)][0]} cannot be written as JSON, which has numbers only")
+    return numbers
+
+
+def _texts(array: pa.Array) -> pa.Array:
+    return array.cast(pa.string()).cast(pa.binary())
+
+
+def _quoted(texts: pa.Array) -> Pieces:
+    """Texts as JSON has them; few have anything in them that must be escaped."""
+    data, starts, lengths = places(texts)
+    inside = data[starts[0] : starts[-1] + lengths[-1]] if len(starts) else data[:0]
+    if not ((inside < 0x20) | (inside == 0x22) | (inside == 0x5C) | (inside == 0x7F)).any():
+        return [b'"', texts, b'"']
+    quoted = joining.joined([b'"', texts, b'"'], len(texts))
+    is_odd = pc.match_substring_regex(texts, _ESCAPED)
+    odd = [msgspec.json.encode(text.decode()) for text in texts.filter(is_odd).to_pylist()]
+    return [pc.replace_with_mask(quoted, is_odd, pa.array(odd, type=pa.binary()))]
+
+
+def _values(plan: Plan) -> Plan:
+    assert plan.values is not None
+    return plan.values

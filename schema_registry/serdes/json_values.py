@@ -1,0 +1,530 @@
+"""Documents of a JSON Schema as Python values and back, by a plan: one function per schema, made once."""
+
+import base64
+import binascii
+import math
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, NoReturn
+
+import msgspec
+
+from schema_registry.formats.json_schema import JsonSchema
+from schema_registry.serdes.errors import InvalidData
+from schema_registry.serdes.json_plan import KEY, VALUE, Choices, Meaning, Plan, Shape
+from schema_registry.serdes.logical import (
+    DIGITS_MAX,
+    LogicalName,
+    date_of,
+    days_of,
+    decimal_bytes,
+    decimal_of,
+    milliseconds_of,
+    milliseconds_of_time,
+    rescaled,
+    time_of,
+    timestamp_of,
+    unscaled,
+)
+
+Json = Any
+Change = Callable[[Any], Any]
+Read = Callable[[bytes, int], Any]
+Write = Callable[[Any], bytes]
+
+_LIMITS: Final = {"int8": 1 << 7, "int16": 1 << 15, "int32": 1 << 31, "int64": 1 << 63}
+_FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, InvalidOperation, RecursionError)
+_JSON_NAMES: Final = {type(None): "NULL", bool: "BOOLEAN", str: "STRING", list: "ARRAY", dict: "OBJECT"}
+_FROM_STORED: Final[dict[LogicalName, Change]] = {
+    LogicalName.DATE: date_of,
+    LogicalName.TIME: time_of,
+    LogicalName.TIMESTAMP: timestamp_of,
+}
+_TO_STORED: Final[dict[LogicalName, Change]] = {
+    LogicalName.DATE: days_of,
+    LogicalName.TIME: milliseconds_of_time,
+    LogicalName.TIMESTAMP: milliseconds_of,
+}
+encode_json: Final = msgspec.json.Encoder(decimal_format="number").encode
+"""Bytes become base64, decimals numbers."""
+_exact_decode: Final = msgspec.json.Decoder(float_hook=Decimal).decode
+"""Keeps all digits of numbers."""
+
+
+def plan_of(schema: JsonSchema, choices: Choices = Choices()) -> Plan:  # noqa: B008 - it cannot be changed
+    """The plan of a schema; raises UnusableSchema."""
+    return Meaning(schema, _default_of, choices).root()
+
+
+def _default_of(plan: Plan, default: Json) -> Any:
+    try:
+        return value_reader(plan)(default)
+    except InvalidData:
+        return None  # A default that does not fit says nothing.
+
+
+def reader(plan: Plan) -> Read:
+    """What reads documents as values; raises InvalidData."""
+    change = value_reader(plan)
+    decode = _exact_decode if _has_decimals(plan) else msgspec.json.decode
+
+    def read(data: bytes, start: int) -> Any:
+        try:
+            value = decode(memoryview(data)[start:])
+        except _FAULTS as error:
+            raise InvalidData(f"the data is no JSON: {error}") from error
+        return change(value)
+
+    return read
+
+
+def writer(plan: Plan, *, has_numeric_decimals: bool = False) -> Write:
+    """What writes values as documents; raises InvalidData. Decimals are the base64 of their digits, or numbers."""
+    make = _Makers(has_numeric_decimals).of(plan)
+    return lambda value: encode_json(make(value))
+
+
+def value_reader(plan: Plan) -> Change:
+    """What turns JSON, which may be null, into a value."""
+    present = _present(plan)
+    if plan.shape is Shape.TEXT:
+        return present  # null is a text like any other
+    default, is_optional = plan.default, plan.is_optional
+
+    def change(value: Json) -> Any:
+        if value is not None:
+            return present(value)
+        if default is None and not is_optional:
+            raise InvalidData(f"Invalid null value for required {plan.kind or plan.shape} field")
+        return default
+
+    return change
+
+
+def _has_decimals(plan: Plan) -> bool:
+    parts = [plan.keys, plan.values, *(field.plan for field in plan.fields)]
+    parts += [] if plan.others is None else [plan.others.plan]
+    is_decimal = plan.logical is not None and plan.logical.name is LogicalName.DECIMAL
+    return is_decimal or any(_has_decimals(part) for part in parts if part is not None)
+
+
+# --- documents as values ---------------------------------------------------------------------------------------------
+
+
+def _present(plan: Plan) -> Change:
+    match plan.shape:
+        case Shape.PLAIN:
+            return _plain_reader(plan)
+        case Shape.SYMBOL:
+            return _symbol
+        case Shape.TEXT:
+            return _json_text
+        case Shape.LIST:
+            return _list(value_reader(_part(plan.values)))
+        case Shape.MAP:
+            return _object(value_reader(_part(plan.values)))
+        case Shape.ENTRIES:
+            return _entries(value_reader(_part(plan.keys)), value_reader(_part(plan.values)))
+        case Shape.STRUCT:
+            return _struct(plan)
+        case Shape.CHOICE:
+            return _choice(plan)
+
+
+def _plain_reader(plan: Plan) -> Change:
+    if plan.logical is None:
+        return _integer(plan.kind) if plan.kind in _LIMITS else _PLAIN_READERS[plan.kind]
+    if plan.logical.name is LogicalName.DECIMAL:
+        return _decimal(plan.logical.scale)
+    change, integer = _FROM_STORED[plan.logical.name], _integer(plan.kind)
+    return lambda value: change(integer(value))
+
+
+def _struct(plan: Plan) -> Change:
+    fields = [(f.name, f.plan.default, f.plan.is_optional, _present(f.plan)) for f in plan.fields]
+    others = plan.others
+    known = frozenset(field.name for field in plan.fields) | ({others.name} if others else frozenset())
+    read_other = None if others is None else value_reader(_part(others.plan.values))
+
+    def change(value: Json) -> Any:
+        if value.__class__ is not dict:
+            _unlike("Structs should be encoded as JSON objects", value)
+        get = value.get
+        made = {}
+        for name, default, is_optional, present in fields:
+            part = get(name)
+            if part is None:
+                if default is None and not is_optional and name in value:
+                    raise InvalidData(f"{name}: Invalid null value for required field")
+                made[name] = default
+            else:
+                try:
+                    made[name] = present(part)
+                except InvalidData as error:
+                    raise InvalidData(f"{name}: {error}") from error
+        if read_other is not None and others is not None:
+            found = {name: read_other(part) for name, part in value.items() if name not in known}
+            made[others.name] = found or None
+        return made
+
+    return change
+
+
+def _choice(plan: Plan) -> Change:
+    """The first schema that fits the type of the value; of several structs the one with most of its properties."""
+    members = [(field.name, field.plan, _present(field.plan)) for field in plan.fields]
+
+    def change(value: Json) -> Any:
+        best, most = None, -1
+        for name, member, present in members:
+            if _is_of_type(member, value):
+                return {name: present(value)}
+            common = _common_properties(member, value)
+            if common > most:
+                best, most = (name, present), common
+        if best is None:
+            raise InvalidData("Did not find matching oneof field for data")
+        name, present = best
+        return {name: present(value)}
+
+    return change
+
+
+def _common_properties(plan: Plan, value: Json) -> int:
+    """How many properties of an object, and of objects in it, are fields of a struct; -1 where there is none."""
+    if plan.shape not in (Shape.STRUCT, Shape.CHOICE) or not isinstance(value, dict):
+        return -1
+    common = [(field.plan, value[field.name]) for field in plan.fields if field.name in value]
+    return len(common) + sum(max(_common_properties(part, found), 0) for part, found in common)
+
+
+def _is_of_type(plan: Plan, value: Json) -> bool:
+    kind = value.__class__
+    if plan.shape in (Shape.STRUCT, Shape.CHOICE):
+        return False
+    if plan.shape is Shape.LIST:
+        return kind is list
+    if plan.shape in (Shape.MAP, Shape.ENTRIES):
+        return kind in (dict, list)
+    if plan.kind in _LIMITS:
+        return kind is int
+    if plan.kind in ("float32", "float64") or plan.logical is not None:
+        return kind in (int, float, Decimal)
+    return kind is (bool if plan.kind == "boolean" else str)
+
+
+def _list(item: Change) -> Change:
+    def change(value: Json) -> Any:
+        if value.__class__ is not list:
+            _unlike("Arrays should be encoded as JSON arrays", value)
+        return [item(part) for part in value]
+
+    return change
+
+
+def _object(values: Change) -> Change:
+    def change(value: Json) -> Any:
+        if value.__class__ is not dict:
+            _unlike("Maps with string fields should be encoded as JSON objects", value)
+        return {key: values(item) for key, item in value.items()}
+
+    return change
+
+
+def _entries(keys: Change, values: Change) -> Change:
+    def change(value: Json) -> Any:
+        if value.__class__ is not list:
+            _unlike("Maps with non-string fields should be encoded as JSON array of objects", value)
+        made = {}
+        for entry in value:
+            if entry.__class__ is not dict:
+                _unlike("Found invalid map entry instead of object", entry)
+            if len(entry) != 2:
+                raise InvalidData(f"Found invalid map entry, expected length 2 but found: {len(entry)}")
+            try:
+                made[keys(entry.get(KEY))] = values(entry.get(VALUE))
+            except TypeError as error:
+                raise InvalidData("the keys of a map must not be structs, lists or maps themselves") from error
+        return made
+
+    return change
+
+
+def _decimal(scale: int) -> Change:
+    def change(value: Json) -> Any:
+        if value.__class__ is str:
+            return decimal_of(_bytes(value), scale)
+        if value.__class__ is int or value.__class__ is float:
+            value = Decimal(repr(value))
+        if value.__class__ is not Decimal:
+            _unlike("Invalid type for Decimal, underlying representation should be numeric or bytes", value)
+        if abs(value.adjusted()) > DIGITS_MAX:
+            raise InvalidData("the number has too many digits for a Decimal")
+        made = rescaled(value, scale)
+        unscaled(made, scale)  # which refuses a number that has more digits
+        return made
+
+    return change
+
+
+def _integer(kind: str) -> Change:
+    limit = _LIMITS[kind]
+
+    def change(value: Json) -> Any:
+        if value.__class__ is not int:
+            # The size is looked at first: 1e999999999 has as many digits as a whole number.
+            if value.__class__ not in (float, Decimal) or not -limit <= value < limit or value != int(value):
+                _unlike(f"Invalid type for {kind}", value)
+            value = int(value)
+        if not -limit <= value < limit:
+            raise InvalidData(f"{value} is out of the range of {kind}")
+        return value
+
+    return change
+
+
+def _floating(value: Json) -> Any:
+    if value.__class__ is float:
+        return value
+    if value.__class__ not in (int, Decimal):
+        _unlike("Invalid type for a number", value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number):
+        raise InvalidData("the number is too large for a double")
+    return number
+
+
+def _boolean(value: Json) -> Any:
+    if value.__class__ is not bool:
+        _unlike("Invalid type for BOOLEAN", value)
+    return value
+
+
+def _text(value: Json) -> Any:
+    if value.__class__ is not str:
+        _unlike("Invalid type for STRING", value)
+    return value
+
+
+def _json_text(value: Json) -> str:
+    return encode_json(value).decode()
+
+
+def _symbol(value: Json) -> str:
+    """Symbols of an enum may be of any type; Connect knows them as text."""
+    return value if value.__class__ is str else _json_text(value)
+
+
+def _bytes(value: Json) -> bytes:
+    if value.__class__ is not str:
+        _unlike("Invalid bytes field", value)
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise InvalidData(f"Invalid bytes field: {error}") from error
+
+
+_PLAIN_READERS: Final[dict[str, Change]] = {
+    "float32": _floating,
+    "float64": _floating,
+    "boolean": _boolean,
+    "string": _text,
+    "bytes": _bytes,
+}
+
+
+def _unlike(problem: str, value: Json) -> NoReturn:
+    raise InvalidData(f"{problem}, but found {_JSON_NAMES.get(type(value), 'NUMBER')}")
+
+
+def _part(plan: Plan | None) -> Plan:
+    if plan is None:
+        raise InvalidData("a schema of an array or a map must tell those of its parts")
+    return plan
+
+
+# --- values as documents ---------------------------------------------------------------------------------------------
+
+
+class _Makers:
+    """Makes what msgspec writes as the right JSON."""
+
+    def __init__(self, has_numeric_decimals: bool) -> None:
+        self._has_numeric_decimals = has_numeric_decimals
+
+    def of(self, plan: Plan) -> Change:
+        """The function for values that may be null; it returns null only where that is to be written."""
+        present = self._present(plan)
+        default, is_optional = plan.default, plan.is_optional
+
+        def make(value: Any) -> Json:
+            if value is None:
+                value = default
+                if value is None:
+                    if is_optional:
+                        return None
+                    raise InvalidData(f"Found null value for non-optional schema of {plan.kind or plan.shape}")
+            return present(value)
+
+        return make
+
+    def _present(self, plan: Plan) -> Change:
+        match plan.shape:
+            case Shape.PLAIN:
+                return self._plain(plan)
+            case Shape.SYMBOL:
+                return _checked_text
+            case Shape.TEXT:
+                return _parsed
+            case Shape.LIST:
+                return _made_list(self.of(_part(plan.values)))
+            case Shape.MAP:
+                return _made_object(self.of(_part(plan.values)))
+            case Shape.ENTRIES:
+                return _made_entries(self.of(_part(plan.keys)), self.of(_part(plan.values)))
+            case Shape.STRUCT:
+                return self._struct(plan)
+            case Shape.CHOICE:
+                return self._choice(plan)
+
+    def _plain(self, plan: Plan) -> Change:
+        if plan.logical is None:
+            return _checked_integer(plan.kind) if plan.kind in _LIMITS else _PLAIN_MAKERS[plan.kind]
+        if plan.logical.name is not LogicalName.DECIMAL:
+            return _TO_STORED[plan.logical.name]
+        scale = plan.logical.scale
+        if self._has_numeric_decimals:
+            return lambda value: value if unscaled(value, scale) is not None else None
+        return lambda value: decimal_bytes(value, scale)
+
+    def _struct(self, plan: Plan) -> Change:
+        fields = [(f.name, f.plan.is_optional, f.plan.default, self._present(f.plan)) for f in plan.fields]
+        others = plan.others
+        write_others = None if others is None else self._present(others.plan)
+
+        def make(value: Any) -> Json:
+            if not isinstance(value, dict):
+                _refuse("a struct", value)
+            get = value.get
+            made = {}
+            for name, is_optional, default, present in fields:
+                part = get(name)
+                if part is None:
+                    part = default
+                if part is not None:
+                    try:
+                        made[name] = present(part)
+                    except InvalidData as error:
+                        raise InvalidData(f"{name}: {error}") from error
+                elif is_optional:
+                    made[name] = None
+                # What is neither optional nor there is left out: a property that the schema does not require.
+            if write_others is not None and others is not None and get(others.name):
+                made = {**write_others(get(others.name)), **made}
+            return made
+
+        return make
+
+    def _choice(self, plan: Plan) -> Change:
+        members = [(field.name, self._present(field.plan)) for field in plan.fields]
+
+        def make(value: Any) -> Json:
+            for name, present in members:
+                part = value.get(name)
+                if part is not None:
+                    return present(part)
+            if plan.is_optional:
+                return None
+            raise InvalidData("Found null value for non-optional schema: no field of the union is set")
+
+        return make
+
+
+def _made_list(item: Change) -> Change:
+    def make(value: Any) -> Json:
+        if not isinstance(value, list | tuple):
+            _refuse("an array", value)
+        return [item(part) for part in value]
+
+    return make
+
+
+def _made_object(values: Change) -> Change:
+    def make(value: Any) -> Json:
+        if not isinstance(value, dict):
+            _refuse("a map", value)
+        return {_checked_text(key): values(item) for key, item in value.items()}
+
+    return make
+
+
+def _made_entries(keys: Change, values: Change) -> Change:
+    def make(value: Any) -> Json:
+        if not isinstance(value, dict):
+            _refuse("a map", value)
+        return [{KEY: keys(key), VALUE: values(item)} for key, item in value.items()]
+
+    return make
+
+
+def _checked_integer(kind: str) -> Change:
+    limit = _LIMITS[kind]
+
+    def make(value: Any) -> Json:
+        if value.__class__ is not int:
+            _refuse(kind, value)
+        if not -limit <= value < limit:
+            raise InvalidData(f"{value} is out of the range of {kind}")
+        return value
+
+    return make
+
+
+def _checked_number(value: Any) -> Json:
+    if value.__class__ is not float and value.__class__ is not int:
+        _refuse("a number", value)
+    if not math.isfinite(value):
+        raise InvalidData(f"{value} cannot be written as JSON, which has numbers only")
+    return value
+
+
+def _checked_boolean(value: Any) -> Json:
+    if value.__class__ is not bool:
+        _refuse("a boolean", value)
+    return value
+
+
+def _checked_text(value: Any) -> Json:
+    if not isinstance(value, str):
+        _refuse("text", value)
+    return value
+
+
+def _parsed(value: Any) -> Json:
+    """Text that is JSON."""
+    try:
+        return msgspec.json.decode(_checked_text(value), type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise InvalidData(f"the text is no JSON: {error}") from error
+
+
+def _checked_bytes(value: Any) -> Json:
+    if not isinstance(value, bytes | bytearray | memoryview):
+        _refuse("bytes", value)
+    return value
+
+
+_PLAIN_MAKERS: Final[dict[str, Change]] = {
+    "float32": _checked_number,
+    "float64": _checked_number,
+    "boolean": _checked_boolean,
+    "string": _checked_text,
+    "bytes": _checked_bytes,
+}
+
+
+def _refuse(wanted: str, value: Any) -> NoReturn:
+    raise InvalidData(f"Invalid type: expected {wanted}, not a value of type {type(value).__name__}")
