@@ -4,7 +4,7 @@ import base64
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from connect.runtime.failures.letter import PREFIX
+from connect.runtime.failures.failed_record import PREFIX
 from connect.runtime.failures.redrive_topic import redrive_count
 from connect.runtime.redrive.pages import LetterError, LetterView, Selection
 from core_broker.client.admin import Admin

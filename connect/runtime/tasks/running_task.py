@@ -5,7 +5,9 @@ import threading
 import time
 from collections.abc import Callable
 from itertools import count
+from typing import Final
 
+from connect.api.backoff import Backoff
 from connect.api.engine import EngineSinkConnector
 from connect.api.sink import SinkConnector
 from connect.runtime.configuration.config_providers import concealed
@@ -24,8 +26,8 @@ from connect.settings import ConnectSettings
 
 log = logging.getLogger(__name__)
 
-_START_SECONDS, _START_SECONDS_MAX = 0.5, 10.0
-_ENGINE_SECONDS_MAX = 5.0
+_STARTS: Final = Backoff(0.5, 10.0)
+_ENGINE_RETRIES: Final = Backoff(0.5, 5.0)
 
 
 class RunningTask:
@@ -114,7 +116,7 @@ class RunningTask:
                 _close(work or ground)
                 self._tell(State.RESTARTING, self._trace(error))
                 log.warning("a task cannot start yet", extra={"task": str(self.plan.id), "error": str(error)})
-                self._stopping.wait_or_raise(min(_START_SECONDS * 2**attempt, _START_SECONDS_MAX))
+                self._stopping.wait_or_raise(_STARTS.delay(attempt))
             except BaseException:
                 _close(work or ground)
                 raise
@@ -160,7 +162,7 @@ class RunningTask:
         if self.state is not State.RESTARTING:
             self._tell(State.RESTARTING, self._trace(error))
             log.warning("an engine does not answer", extra={"task": str(self.plan.id), "error": str(error)})
-        self._stopping.wait(min(_START_SECONDS * 2 ** min(self._outages, 10), _ENGINE_SECONDS_MAX))
+        self._stopping.wait(_ENGINE_RETRIES.delay(self._outages))
         self._outages += 1
 
     def _fail(self, error: BaseException) -> None:

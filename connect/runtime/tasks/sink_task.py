@@ -2,22 +2,23 @@
 
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from typing_extensions import override
 
+from connect.api.backoff import Backoff
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.record import SinkRecord
 from connect.api.sink import Place, SinkTask
 from connect.runtime.configuration.client_overrides import consumer_properties, max_poll_records
 from connect.runtime.configuration.connector_config import SinkConnectorConfig
+from connect.runtime.failures.error_policy import Failure, Stage
 from connect.runtime.failures.redrive_topic import redrive_topic
 from connect.runtime.patience import patiently
 from connect.runtime.stopping import Stopped
-from connect.runtime.tasks.bisection import isolate
 from connect.runtime.tasks.sink_context import TaskSinkContext
-from connect.runtime.tasks.sink_pipeline import SinkPipeline
+from connect.runtime.tasks.sink_pipeline import SINK_TASK, SinkPipeline
 from connect.runtime.tasks.sink_topics import REFRESH_SECONDS, SinkTopics
 from connect.runtime.tasks.work import OUTAGES, Ground, Work
 from core_broker.client.admin import Admin
@@ -29,7 +30,7 @@ from core_broker.client.settings import Configuration
 log = logging.getLogger(__name__)
 
 _TURN_MS: Final = 200
-_RETRY_MS_MIN, _RETRY_MS_MAX = 200, 5_000
+_RETRIES: Final = Backoff(0.2, 5.0)
 _DEFAULTS: Final[Configuration] = {
     "auto.offset.reset": "earliest",
     "allow.auto.create.topics": True,
@@ -92,7 +93,7 @@ class SinkWork(Work):
     @override
     def start(self) -> None:
         if self._ground.dead_letters is not None:
-            self._ground.dead_letters.start()
+            self._ground.dead_letters.ensure_topic()
         self._task.start()
         self._consumer = GroupConsumer(
             self._settings,
@@ -275,12 +276,13 @@ class SinkWork(Work):
 
     def _after_outage(self, records: list[SinkRecord], error: Exception, attempts: int) -> list[SinkRecord]:
         """Wait, still a member of the group, and give what of the records is still this task's."""
-        delay_ms = self._context.retry_after_ms or min(_RETRY_MS_MIN << min(attempts - 1, 10), _RETRY_MS_MAX)
+        asked_ms = self._context.retry_after_ms
+        delay = asked_ms / 1000 if asked_ms else _RETRIES.delay(attempts - 1)
         if attempts == 1:
             extra = {"task": str(self._ground.plan.id), "error": str(error), "records": len(records)}
             log.warning("the other side does not take records: they are put again until it does", extra=extra)
         self._client.pause()
-        deadline = time.monotonic() + delay_ms / 1000
+        deadline = time.monotonic() + delay
         while (left := deadline - time.monotonic()) > 0:
             if self._stopping.is_asked:
                 raise Stopped
@@ -297,28 +299,40 @@ class SinkWork(Work):
         if not is_about_records or isinstance(error, ConfigError):
             raise ConnectError("Exiting WorkerSinkTask due to unrecoverable exception.") from error
 
-        def put(part: Sequence[SinkRecord]) -> None:
-            attempts = 0
-            while held := self._still_held(part):
-                try:
-                    self._task.put(held)
-                    self._task.flush(self._after(held))
-                    return
-                except OUTAGES as outage:
-                    attempts += 1
-                    self._after_outage(held, outage, attempts)
-
-        def bad(record: SinkRecord, refusal: Exception) -> None:
+        for record, refusal in self._isolate(records, error):
             if self._still_held([record]):
                 self.report(record, refusal)
-
-        isolate(records, error, put=put, bad=bad)
         self._client.resume()
+
+    def _isolate(self, records: Sequence[SinkRecord], error: Exception) -> Iterator[tuple[SinkRecord, Exception]]:
+        """Put all of a refused batch that can be put, in order; yields each record that cannot be, with the reason."""
+        if len(records) <= 1:
+            yield from ((record, error) for record in records)
+            return
+        middle = len(records) // 2
+        for half in (records[:middle], records[middle:]):
+            try:
+                self._put_durably(half)
+            except Stopped:
+                raise
+            except Exception as refusal:  # noqa: BLE001 - connectors are anybody's code
+                yield from self._isolate(half, refusal)
+
+    def _put_durably(self, records: Sequence[SinkRecord]) -> None:
+        attempts = 0
+        while held := self._still_held(records):
+            try:
+                self._task.put(held)
+                self._task.flush(self._after(held))
+                return
+            except OUTAGES as outage:
+                attempts += 1
+                self._after_outage(held, outage, attempts)
 
     def report(self, record: SinkRecord, error: Exception) -> None:
         """One record is bad: a dead letter, or the end of the task."""
         raw = next((raw for raw in self._batch if _is_same(raw, record)), None) or self._pipeline.raw_again(record)
-        self._pipeline.refused(raw, error)
+        self._pipeline.reject(raw, Failure(stage=Stage.TASK_PUT, class_name=SINK_TASK, error=error))
 
     def _track_topics(self, records: Sequence[SinkRecord]) -> None:
         if not self._ground.world.settings.topic_tracking_enable:
@@ -384,7 +398,7 @@ class SinkWork(Work):
         starts = {place: known[place].offset if place in known else began[place] for place in self._positions}
         self._client.seek(starts)
         self._positions = starts
-        self._stopping.wait(_RETRY_MS_MIN / 1000)
+        self._stopping.wait(_RETRIES.first_seconds)
 
     def _apply_rewinds(self) -> None:
         if self._context.rewinds:

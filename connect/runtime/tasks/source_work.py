@@ -8,14 +8,15 @@ from typing import Final
 
 from typing_extensions import override
 
+from connect.api.backoff import Backoff
 from connect.api.data import Value
 from connect.api.errors import ConnectError
 from connect.api.record import SourceRecord
 from connect.api.source import SourceTask
 from connect.runtime.configuration.client_overrides import admin_properties
 from connect.runtime.configuration.connector_config import SourceConnectorConfig
-from connect.runtime.failures.error_policy import Failure, Stage
-from connect.runtime.failures.source_letters import unreadable_letter
+from connect.runtime.failures.error_policy import Decision, Failure, Stage
+from connect.runtime.failures.source_letters import unreadable_source_data
 from connect.runtime.patience import patiently
 from connect.runtime.tasks.source_context import RequestedTransaction, TaskSourceContext
 from connect.runtime.tasks.source_pipeline import SourcePipeline
@@ -28,7 +29,7 @@ log = logging.getLogger(__name__)
 
 SOURCE_TASK: Final = "org.apache.kafka.connect.source.SourceTask"
 PRODUCER: Final = "org.apache.kafka.clients.producer.KafkaProducer"
-_RETRY_SECONDS_MIN, _RETRY_SECONDS_MAX = 0.1, 5.0
+_RETRIES: Final = Backoff(0.1, 5.0)
 _IDLE_SECONDS: Final = 0.02
 """A source that has nothing to give and does not wait by itself is not asked more often than this."""
 
@@ -65,7 +66,7 @@ class SourceWork(Work):
     @override
     def start(self) -> None:
         if self.ground.dead_letters is not None:
-            self.ground.dead_letters.start()
+            self.ground.dead_letters.ensure_topic()
         settings = self.ground.world.settings
         if settings.topic_creation_enable and (groups := groups_of(self.config)):
             admin = self.ground.kafka(admin_properties(settings, self.config.given), role="adminclient")
@@ -85,11 +86,10 @@ class SourceWork(Work):
             records = self.task.poll()
         except OUTAGES as error:
             self._failed_polls += 1
-            pause = min(_RETRY_SECONDS_MIN * 2 ** min(self._failed_polls - 1, 10), _RETRY_SECONDS_MAX)
             if self._failed_polls == 1:
                 extra = {"task": str(self.ground.plan.id), "error": str(error)}
                 log.warning("the other side gives nothing: it is asked again until it does", extra=extra)
-            self.stopping.wait(pause)
+            self.stopping.wait(_RETRIES.delay(self._failed_polls - 1))
             return ()
         self._failed_polls = 0
         if not records and time.monotonic() - began < _IDLE_SECONDS:
@@ -118,7 +118,7 @@ class SourceWork(Work):
         """Kafka does not take a record: raises unless that is tolerated."""
         self.counters.total_record_failures += 1
         self.counters.total_record_errors += 1
-        self.pipeline.give_up(origin, Failure(stage=Stage.KAFKA_PRODUCE, class_name=PRODUCER, error=error))
+        self.pipeline.reject(origin, Failure(stage=Stage.KAFKA_PRODUCE, class_name=PRODUCER, error=error))
 
     def _unreadable(
         self, data: bytes | str, error: Exception, partition: Mapping[str, Value], offset: Mapping[str, Value]
@@ -126,11 +126,13 @@ class SourceWork(Work):
         """The source has read what cannot become a record."""
         self.counters.total_record_failures += 1
         self.counters.total_record_errors += 1
-        letters = self.ground.dead_letters
         failure = Failure(stage=Stage.TASK_POLL, class_name=SOURCE_TASK, error=error)
-        letter = unreadable_letter(data, topic="", partition=partition, offset=offset)
-        bury = None if letters is None else lambda it: letters.bury(letter, it, self.counters)
-        self.ground.policy.settle(failure, told=lambda: f"{partition} {offset}", bury=bury)
+        decision = self.ground.policy.give_up(failure, f"{partition} {offset}")
+        if self.ground.dead_letters is not None:
+            record = unreadable_source_data(data, topic="", partition=partition, offset=offset)
+            self.ground.dead_letters.write(record, failure, self.counters)
+        if decision is Decision.STOP:
+            raise failure.exceeds_tolerance()
 
     def settle_letters(self) -> None:
         """Wait until dead letters are safe: offsets behind them may be written then."""
