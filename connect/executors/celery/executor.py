@@ -11,9 +11,9 @@ from connect.api.errors import RetriableError
 from connect.executors.celery.leases import Unreachable, touch
 from connect.executors.celery.reconciler import Reconciler
 from connect.executors.celery.wishes import Deposed, Seen, Wishes
-from connect.executors.ending import CANCEL_GRACE_S
 from connect.runtime.counters import TaskCounters
 from connect.runtime.models import TaskPlan
+from connect.runtime.stopping import CANCEL_GRACE_S
 from connect.settings import ConnectSettings
 from connect.stores.states import Target, TaskId
 

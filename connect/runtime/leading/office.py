@@ -13,7 +13,7 @@ from connect.runtime.configuration.validation import definition_class
 from connect.runtime.executor import Executor, LastingExecutor
 from connect.runtime.models import ConnectorType, TaskId
 from connect.runtime.tasks.engine_facts import SinkFacts
-from connect.runtime.tasks.running_task import is_exactly_once
+from connect.runtime.tasks.exactly_once_source import is_exactly_once
 from connect.settings import ConnectSettings
 from connect.stores.configs import ConfigStore
 from connect.stores.statuses import StatusStore

@@ -2,7 +2,6 @@
 
 import logging
 import time
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -18,10 +17,10 @@ from connect.runtime.configuration.connector_config import SourceConnectorConfig
 from connect.runtime.failures.error_policy import Decision, Failure, Stage
 from connect.runtime.failures.source_letters import unreadable_source_data
 from connect.runtime.patience import patiently
+from connect.runtime.tasks.setup import OUTAGES, TaskSetup, Work
 from connect.runtime.tasks.source_context import RequestedTransaction, TaskSourceContext
 from connect.runtime.tasks.source_pipeline import SourcePipeline
 from connect.runtime.tasks.topic_creation import TopicCreation, groups_of
-from connect.runtime.tasks.work import OUTAGES, Ground, Work
 from core_broker.client.admin import Admin
 from core_broker.client.records import OutgoingRecord
 
@@ -37,24 +36,24 @@ _IDLE_SECONDS: Final = 0.02
 class SourceWork(Work):
     """The common half."""
 
-    def __init__(self, ground: Ground, *, transaction: RequestedTransaction | None = None) -> None:
-        assert isinstance(ground.config, SourceConnectorConfig)
-        self.ground = ground
-        self.config = ground.config
-        self.counters = ground.counters
-        self.stopping = ground.stopping
-        self.offsets = ground.world.offsets_in(ground.config.offsets_storage_topic)
+    def __init__(self, setup: TaskSetup, *, transaction: RequestedTransaction | None = None) -> None:
+        assert isinstance(setup.config, SourceConnectorConfig)
+        self.setup = setup
+        self.config = setup.config
+        self.counters = setup.counters
+        self.stopping = setup.stopping
+        self.offsets = setup.services.offsets_in(setup.config.offsets_storage_topic)
         self.pipeline = SourcePipeline(
-            ground.conversion, ground.policy, counters=ground.counters, dead_letters=ground.dead_letters
+            setup.conversion, setup.policy, counters=setup.counters, dead_letters=setup.dead_letters
         )
         context = TaskSourceContext(
-            ground.plan.id,
-            stopping=ground.stopping,
+            setup.plan.id,
+            stopping=setup.stopping,
             offsets=self.offsets,
             report=self._unreadable,
             transaction=transaction,
         )
-        self.task: SourceTask = ground.connector.task_class(ground.task_config, context)  # type: ignore[attr-defined]
+        self.task: SourceTask = setup.connector.task_class(setup.task_config, context)  # type: ignore[attr-defined]
         self.tells_records = type(self.task).commit_record is not SourceTask.commit_record
         """Whether the source wants to know of every single record."""
         self.tells_offsets = type(self.task).delivered is not SourceTask.delivered
@@ -65,17 +64,16 @@ class SourceWork(Work):
 
     @override
     def start(self) -> None:
-        if self.ground.dead_letters is not None:
-            self.ground.dead_letters.ensure_topic()
-        settings = self.ground.world.settings
+        if self.setup.dead_letters is not None:
+            self.setup.dead_letters.ensure_topic()
+        settings = self.setup.services.settings
         if settings.topic_creation_enable and (groups := groups_of(self.config)):
-            admin = self.ground.kafka(admin_properties(settings, self.config.given), role="adminclient")
+            admin = self.setup.kafka(admin_properties(settings, self.config.given), role="adminclient")
             self._topics = TopicCreation(groups, Admin(admin))
         self.offsets.refresh()
         self.open()
         self.task.start()
 
-    @abstractmethod
     def open(self) -> None:
         """Make the producer ready, before the source looks at its offsets."""
 
@@ -87,7 +85,7 @@ class SourceWork(Work):
         except OUTAGES as error:
             self._failed_polls += 1
             if self._failed_polls == 1:
-                extra = {"task": str(self.ground.plan.id), "error": str(error)}
+                extra = {"task": str(self.setup.plan.id), "error": str(error)}
                 log.warning("the other side gives nothing: it is asked again until it does", extra=extra)
             self.stopping.wait(_RETRIES.delay(self._failed_polls - 1))
             return ()
@@ -110,9 +108,9 @@ class SourceWork(Work):
         if creation is not None:
             patiently(lambda: creation.ensure(topics), self.stopping, what="creating topics")
         self._seen_topics |= topics
-        if self.ground.world.settings.topic_tracking_enable:
+        if self.setup.services.settings.topic_tracking_enable:
             for topic in topics:
-                self.ground.world.statuses.put_topic(topic, self.ground.plan.id)
+                self.setup.services.statuses.put_topic(topic, self.setup.plan.id)
 
     def not_written(self, origin: SourceRecord, error: Exception) -> None:
         """Kafka does not take a record: raises unless that is tolerated."""
@@ -127,24 +125,24 @@ class SourceWork(Work):
         self.counters.total_record_failures += 1
         self.counters.total_record_errors += 1
         failure = Failure(stage=Stage.TASK_POLL, class_name=SOURCE_TASK, error=error)
-        decision = self.ground.policy.give_up(failure, f"{partition} {offset}")
-        if self.ground.dead_letters is not None:
+        decision = self.setup.policy.give_up(failure, f"{partition} {offset}")
+        if self.setup.dead_letters is not None:
             record = unreadable_source_data(data, topic="", partition=partition, offset=offset)
-            self.ground.dead_letters.write(record, failure, self.counters)
+            self.setup.dead_letters.write(record, failure, self.counters)
         if decision is Decision.STOP:
             raise failure.exceeds_tolerance()
 
     def settle_letters(self) -> None:
         """Wait until dead letters are safe: offsets behind them may be written then."""
-        if self.ground.dead_letters is not None:
-            self.ground.dead_letters.settle(self.counters)
+        if self.setup.dead_letters is not None:
+            self.setup.dead_letters.settle(self.counters)
 
     @override
     def close(self) -> None:
         try:
             self.task.stop()
         finally:
-            self.ground.close()
+            self.setup.close()
 
 
 def last_offsets(records: Sequence[SourceRecord]) -> list[tuple[Mapping[str, Value], Mapping[str, Value]]]:
