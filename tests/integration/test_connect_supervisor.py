@@ -111,15 +111,15 @@ def test_keys_are_changed_and_removed_one_by_one(shared: Worker, name: str) -> N
 
 
 def test_a_deleted_connector_leaves_nothing_behind(shared: Worker, name: str) -> None:
-    supervisor, office = shared.supervisor, shared.supervisor._office
+    supervisor, services = shared.supervisor, shared.supervisor._services
     supervisor.create(name, table_source(tables="a b"))
     shared.await_states(name, RUNNING, RUNNING, RUNNING)
-    office.statuses.put_topic("orders", TaskId(name, 0))
+    services.statuses.put_topic("orders", TaskId(name, 0))
     supervisor.delete(name)
     with pytest.raises(NotFound):
         supervisor.status(name)
     eventually(lambda: {task.connector for task in shared.executor.owned()}, lambda owners: name not in owners)
-    eventually(office.statuses.connectors, lambda known: name not in known)
+    eventually(services.statuses.connectors, lambda known: name not in known)
     assert name not in TableSource.living
     supervisor.create(name, table_source(tables="a b"))
     shared.await_states(name, RUNNING, RUNNING, RUNNING)
@@ -411,7 +411,7 @@ def test_offsets_of_a_sink_are_those_of_its_group(broker: BrokerProcess, shared:
 
 
 def test_topics_that_were_used_are_shown_and_forgotten(shared: Worker, name: str) -> None:
-    shared.supervisor._office.statuses.put_topic("orders", TaskId(name, 0))
+    shared.supervisor._services.statuses.put_topic("orders", TaskId(name, 0))
     shared.supervisor.create(name, table_source())
     assert shared.supervisor.topics(name) == ["orders"]
     shared.supervisor.reset_topics(name)
@@ -441,7 +441,7 @@ def test_tasks_that_write_in_transactions_are_fenced_before_others_begin(shared:
     configs = shared.supervisor.configs
     shared.supervisor.create(name, table_source(tables="a b", **{"exactly.once.support": "required"}))
     shared.await_states(name, RUNNING, RUNNING, RUNNING)
-    plan = configs.plan(name)
+    plan = configs.desired(name)
     assert plan is not None
     assert plan.fenced_tasks == 2
     forgotten = ForeignProducer(
@@ -452,7 +452,7 @@ def test_tasks_that_write_in_transactions_are_fenced_before_others_begin(shared:
     forgotten.produce(shared.settings.offset_storage_topic, key=b'["a",{}]', value=b"{}")
     forgotten.flush(60)
     shared.supervisor.patch(name, {"tables": "a"})
-    eventually(lambda: configs.plan(name), lambda found: found is not None and found.fenced_tasks == 1)
+    eventually(lambda: configs.desired(name), lambda found: found is not None and found.fenced_tasks == 1)
     with pytest.raises(KafkaException) as caught:
         forgotten.commit_transaction(60)
     assert caught.value.args[0].fatal()
