@@ -7,7 +7,7 @@ from fastapi import APIRouter, Body, Path, Query, Response
 from fastapi.routing import APIRoute
 
 from connect.api.errors import ConfigError
-from connect.rest.answers import told
+from connect.rest.answers import json_response
 from connect.rest.models import ConfigBody, ConfigsView, KeyView, PluginView, errors, texts
 from connect.runtime.configuration.config_providers import ConfigProviders
 from connect.runtime.configuration.plugins import Plugins
@@ -39,12 +39,12 @@ def router(
     @routes.get("", response_model=list[PluginView], responses=errors(), operation_id="listPlugins")
     def list_plugins(connectors_only: ConnectorsOnly = True) -> Response:
         """The plugins that this worker has."""
-        return told(plugins.listed(connectors_only=connectors_only))
+        return json_response(plugins.listed(connectors_only=connectors_only))
 
     @routes.get("/{plugin}/config", response_model=list[KeyView], responses=errors(404), operation_id="getPluginConfig")
     def get_plugin_config(plugin: PluginName, version: Version = None) -> Response:  # noqa: ARG001 - it is ignored
         """The keys that a plugin understands, and what they mean."""
-        return told(plugin_keys(_found(plugins, plugin)))
+        return json_response(plugin_keys(_found(plugins, plugin)))
 
     @routes.put(
         "/{plugin}/config/validate", response_model=ConfigsView, responses=errors(404), operation_id="validateConfig"
@@ -53,7 +53,7 @@ def router(
         """Check a configuration without using it: answers with 200 what is right and wrong about every key."""
         given = texts(config)
         _require_match(plugins, plugin, given.get("connector.class"))
-        return told(validate(given, plugins=plugins, providers=providers, settings=settings).infos)
+        return json_response(validate(given, plugins=plugins, providers=providers, settings=settings).infos)
 
     return routes
 

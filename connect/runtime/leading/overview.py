@@ -81,9 +81,12 @@ class Overview:
 
     def topics(self, name: str) -> list[str]:
         """The topics that a connector has used."""
+        self._require_tracking()
+        return sorted(use.name for use in self._services.statuses.topics(name))
+
+    def _require_tracking(self) -> None:
         if not self._services.settings.topic_tracking_enable:
             raise Forbidden("Topic tracking is disabled.")
-        return sorted(use.name for use in self._services.statuses.topics(name))
 
     def _desired(self, name: str) -> DesiredConnector:
         desired = self._services.configs.desired(name)

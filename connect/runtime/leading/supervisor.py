@@ -233,19 +233,8 @@ class Supervisor(Overview):
             self._write(lambda: term.writer.remove(name))
         term.wake(name)
 
-    def pause(self, name: str) -> None:
-        """Let tasks carry nothing for a while, and keep what they hold."""
-        self._set_target(name, Target.PAUSED)
-
-    def resume(self, name: str) -> None:
-        """Let a connector go on that was paused or stopped."""
-        self._set_target(name, Target.STARTED)
-
-    def stop(self, name: str) -> None:
-        """End all tasks of a connector until it is resumed."""
-        self._set_target(name, Target.STOPPED)
-
-    def _set_target(self, name: str, target: Target) -> None:
+    def set_target(self, name: str, target: Target) -> None:
+        """Let a connector run, pause (its tasks keep what they hold) or stop (it has no tasks then)."""
         term = self._leading()
         with self._changing:
             desired = self._services.configs.desired(name)
@@ -286,8 +275,7 @@ class Supervisor(Overview):
 
     def reset_topics(self, name: str) -> None:
         """Forget which topics a connector has used."""
-        if not self._settings.topic_tracking_enable:
-            raise Forbidden("Topic tracking is disabled.")
+        self._require_tracking()
         if not self._settings.topic_tracking_allow_reset:
             raise Forbidden("Topic tracking reset is disabled.")
         for use in self._services.statuses.topics(name):
@@ -359,11 +347,7 @@ class Supervisor(Overview):
             raise BadRequest(str(error)) from error
 
     def _validated(self, name: str, config: Mapping[str, str | None]) -> dict[str, str]:
-        given = {"name": name, **config}
-        if given["name"] != name:
-            raise BadRequest(
-                f"Connector name configuration ({given['name']}) doesn't match connector name in the URL ({name})"
-            )
+        given = with_name(config, name)
         plugins, providers = self._services.plugins, self._services.providers
         try:
             # A connector's own checks may hang.
@@ -428,3 +412,11 @@ def _show_restarting(status: ConnectorStatus, *, connector: bool, tasks: Sequenc
         ],
         type=status.type,
     )
+
+
+def with_name(config: Mapping[str, str | None], name: str) -> dict[str, str | None]:
+    """A configuration with its connector's name in it; BadRequest when it has another one."""
+    included = config.get("name")
+    if included not in (None, name):
+        raise BadRequest(f"Connector name configuration ({included}) doesn't match connector name in the URL ({name})")
+    return {**config, "name": name}
