@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from connect.api.backoff import Backoff
-from connect.executors.hosts.messages import SetLevel
 from connect.executors.hosts.process import HOST_MODULE, HostedTask, HostProcess
 from connect.runtime.counters import TaskCounters
 from connect.runtime.models import TaskPlan
@@ -55,7 +54,6 @@ class InProcess:
         self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="host-starter")
         self._closed = threading.Event()
         self._early_deaths = 0
-        self._levels: dict[str, str] = {}
 
     def start(self, plan: TaskPlan) -> None:
         """Run a task; if it runs already, that run is ended first."""
@@ -101,14 +99,6 @@ class InProcess:
             tasks = list(self._tasks.items())
         return {task_id: found for task_id, task in tasks if task.is_alive and (found := task.counters) is not None}
 
-    def set_level(self, logger: str, level: str) -> None:
-        """Log more or less of what hosts do, those to come too; the worker's own logs are not touched."""
-        with self._lock:
-            self._levels[logger] = level
-            hosts = list(self._hosts)
-        for host in hosts:
-            host.send(SetLevel(logger, level))
-
     def close(self) -> None:
         """End all tasks and processes."""
         with self._lock:
@@ -144,8 +134,6 @@ class InProcess:
             )
             best = start.result()
             self._hosts = [*living, best]
-            for logger, level in self._levels.items():
-                best.send(SetLevel(logger, level))
         return best
 
     def _host_died(self, host: HostProcess, tasks: list[HostedTask], reason: str) -> None:

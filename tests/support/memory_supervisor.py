@@ -123,13 +123,11 @@ class MemorySupervisor:
 
     def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> ConnectorStatus | None:
         self.before()
+        if name not in self.configs:
+            raise errors.unknown_connector_to_restart(name)
         if not (include_tasks or only_failed):
-            if name not in self.configs:
-                raise errors.unknown_connector_to_restart(name)
             self.restarted.append(name)
             return None
-        if name not in self.configs:
-            raise errors.no_status_to_restart(name)
         self.restarted.append(f"{name} include_tasks={include_tasks} only_failed={only_failed}")
         return self.status(name)
 

@@ -4,7 +4,6 @@ It ends the moment the worker does, so that no task outlives its worker: the ker
 possible, the end of the connection does.
 """
 
-import logging
 import os
 import select
 import signal
@@ -20,7 +19,6 @@ from connect.executors.hosts.messages import (
     Counted,
     Ended,
     Hello,
-    SetLevel,
     SetTarget,
     Start,
     Stop,
@@ -65,8 +63,6 @@ class Host:
             case Cancel(task_id):
                 if (found := self._tasks.get(task_id)) is not None:
                     found.cancel()
-            case SetLevel(logger, level):
-                logging.getLogger(None if logger == "root" else logger).setLevel(level)
             case Hello():
                 raise ValueError("the worker said hello twice")
             case _:

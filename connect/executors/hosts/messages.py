@@ -39,13 +39,6 @@ class Cancel(msgspec.Struct, frozen=True, tag="cancel"):
     id: TaskId
 
 
-class SetLevel(msgspec.Struct, frozen=True, tag="set_level"):
-    """Log more or less."""
-
-    logger: str
-    level: str
-
-
 class Ended(msgspec.Struct, frozen=True, tag="ended"):
     """A task's thread has ended, by itself or because it was asked to."""
 
@@ -59,7 +52,7 @@ class Counted(msgspec.Struct, frozen=True, tag="counted"):
     counters: TaskCounters
 
 
-ToHost = Hello | Start | SetTarget | Stop | Cancel | SetLevel
+ToHost = Hello | Start | SetTarget | Stop | Cancel
 ToWorker = Ended | Counted
 
 _encoder = msgspec.json.Encoder()

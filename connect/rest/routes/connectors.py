@@ -9,22 +9,17 @@ from fastapi.routing import APIRoute
 from connect.rest.answers import ConnectorName, empty, json_response
 from connect.rest.models import (
     ConfigBody,
-    ConnectorInfoView,
     CreateConnectorBody,
-    ExpandedConnector,
-    TaskInfoView,
     errors,
     texts,
 )
+from connect.rest.views import view
 from connect.runtime.errors import NotFound
 from connect.runtime.leading.supervisor import Supervisor
-from connect.runtime.models import ConnectorInfo, ConnectorStatus
+from connect.runtime.models import ConnectorInfo, ExpandedConnector, TaskInfo
 
-Answer = dict[str, ConnectorInfo | ConnectorStatus]
-
-_EXPANSIONS: Final = ("status", "info")
 _CREATED: Final = {
-    "model": ConnectorInfoView,
+    "model": view(ConnectorInfo),
     "description": "It is new.",
     "headers": {"Location": {"description": "Where it is.", "schema": {"type": "string"}}},
 }
@@ -48,35 +43,36 @@ def router(supervisor: Supervisor, *, route_class: type[APIRoute]) -> APIRouter:
 
 def _add_list(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.get(
-        "", response_model=list[str] | dict[str, ExpandedConnector], responses=errors(), operation_id="listConnectors"
+        "",
+        response_model=view(list[str] | dict[str, ExpandedConnector]),
+        responses=errors(),
+        operation_id="listConnectors",
     )
     def list_connectors(expand: Expand = []) -> Response:  # noqa: B006 - never changed
         """The names of all connectors, or what is asked for of each."""
         names = supervisor.connectors()
         if not expand:
             return json_response(list(names))
-        expanded = {name: _expanded(supervisor, name, expand) for name in names}
+        expanded = {name: _expand(supervisor, name, expand) for name in names}
         return json_response({name: parts for name, parts in expanded.items() if parts is not None})
 
 
-def _expanded(supervisor: Supervisor, name: str, expand: list[str]) -> Answer | None:
+def _expand(supervisor: Supervisor, name: str, expand: list[str]) -> ExpandedConnector | None:
     """None for a connector that was deleted meanwhile, or of which nothing is known yet."""
-    parts: Answer = {}
     try:
-        if "status" in expand:
-            parts["status"] = supervisor.status(name)
-        if "info" in expand:
-            parts["info"] = supervisor.info(name)
+        return ExpandedConnector(
+            status=supervisor.status(name) if "status" in expand else None,
+            info=supervisor.info(name) if "info" in expand else None,
+        )
     except NotFound:
         return None
-    return parts
 
 
 def _add_create(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.post(
         "",
         status_code=201,
-        response_model=ConnectorInfoView,
+        response_model=view(ConnectorInfo),
         responses={**errors(409), 201: _CREATED},
         operation_id="createConnector",
     )
@@ -94,7 +90,7 @@ def _add_create(routes: APIRouter, supervisor: Supervisor) -> None:
 
 
 def _add_reads(routes: APIRouter, supervisor: Supervisor) -> None:
-    @routes.get("/{connector}", response_model=ConnectorInfoView, responses=errors(404), operation_id="getConnector")
+    @routes.get("/{connector}", response_model=view(ConnectorInfo), responses=errors(404), operation_id="getConnector")
     def get_connector(connector: ConnectorName) -> Response:
         """A connector as it was configured, and its tasks."""
         return json_response(supervisor.info(connector))
@@ -107,7 +103,7 @@ def _add_reads(routes: APIRouter, supervisor: Supervisor) -> None:
         return json_response(dict(supervisor.config(connector)))
 
     @routes.get(
-        "/{connector}/tasks", response_model=list[TaskInfoView], responses=errors(404), operation_id="listTasks"
+        "/{connector}/tasks", response_model=view(list[TaskInfo]), responses=errors(404), operation_id="listTasks"
     )
     def list_tasks(connector: ConnectorName) -> Response:
         """The tasks of a connector and their configurations."""
@@ -128,7 +124,7 @@ def _add_reads(routes: APIRouter, supervisor: Supervisor) -> None:
 def _add_changes(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.put(
         "/{connector}/config",
-        response_model=ConnectorInfoView,
+        response_model=view(ConnectorInfo),
         responses={**errors(409), 201: _CREATED},
         operation_id="putConnectorConfig",
     )
@@ -139,7 +135,7 @@ def _add_changes(routes: APIRouter, supervisor: Supervisor) -> None:
 
     @routes.patch(
         "/{connector}/config",
-        response_model=ConnectorInfoView,
+        response_model=view(ConnectorInfo),
         responses=errors(404, 409),
         operation_id="patchConnectorConfig",
     )

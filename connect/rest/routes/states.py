@@ -6,9 +6,10 @@ from fastapi import APIRouter, Query, Response
 from fastapi.routing import APIRoute
 
 from connect.rest.answers import ConnectorName, TaskNumber, empty, json_response
-from connect.rest.models import ConnectorStatusView, TaskStateView, errors
+from connect.rest.models import errors
+from connect.rest.views import view
 from connect.runtime.leading.supervisor import Supervisor
-from connect.runtime.models import Target
+from connect.runtime.models import ConnectorStatus, Target, TaskState
 
 IncludeTasks = Annotated[bool, Query(alias="includeTasks", description="Whether its tasks are restarted, too.")]
 OnlyFailed = Annotated[bool, Query(alias="onlyFailed", description="Whether only what has failed is restarted.")]
@@ -24,13 +25,15 @@ def router(supervisor: Supervisor, *, route_class: type[APIRoute]) -> APIRouter:
 
 
 def _add_reads(routes: APIRouter, supervisor: Supervisor) -> None:
-    @routes.get("/status", response_model=ConnectorStatusView, responses=errors(404), operation_id="getConnectorStatus")
+    @routes.get(
+        "/status", response_model=view(ConnectorStatus), responses=errors(404), operation_id="getConnectorStatus"
+    )
     def get_connector_status(connector: ConnectorName) -> Response:
         """How a connector and its tasks fare, and why they failed if they did."""
         return json_response(supervisor.status(connector))
 
     @routes.get(
-        "/tasks/{task}/status", response_model=TaskStateView, responses=errors(404), operation_id="getTaskStatus"
+        "/tasks/{task}/status", response_model=view(TaskState), responses=errors(404), operation_id="getTaskStatus"
     )
     def get_task_status(connector: ConnectorName, task: TaskNumber) -> Response:
         """How one task fares."""
@@ -65,7 +68,7 @@ def _add_restarts(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.post(
         "/restart",
         status_code=202,
-        response_model=ConnectorStatusView,
+        response_model=view(ConnectorStatus),
         responses={**errors(404, 409), 204: {"description": "The connector alone is restarted."}},
         operation_id="restartConnector",
     )

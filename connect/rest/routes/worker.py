@@ -9,10 +9,11 @@ from fastapi import APIRouter, Path, Query, Response
 from fastapi.routing import APIRoute
 
 from connect.rest.answers import empty, json_response
-from connect.rest.models import HealthView, LevelBody, LoggerView, ServerView, errors
+from connect.rest.models import HealthView, LevelBody, ServerView, errors
+from connect.rest.views import view
 from connect.runtime.errors import BadRequest, WorkerError
 from connect.runtime.leading.supervisor import Supervisor
-from connect.runtime.loggers import Loggers, checked_level
+from connect.runtime.loggers import LoggerLevel, Loggers, checked_level
 from connect.settings import ConnectSettings
 from core_broker.service.web.paths import Segment
 
@@ -85,7 +86,7 @@ def _health(supervisor: Supervisor) -> tuple[str, str]:
 def _add_loggers(routes: APIRouter, loggers: Loggers) -> None:
     @routes.get(
         "/admin/loggers",
-        response_model=dict[str, LoggerView],
+        response_model=view(dict[str, LoggerLevel]),
         responses=errors(),
         tags=["loggers"],
         operation_id="listLoggers",
@@ -96,7 +97,7 @@ def _add_loggers(routes: APIRouter, loggers: Loggers) -> None:
 
     @routes.get(
         "/admin/loggers/{logger}",
-        response_model=LoggerView,
+        response_model=view(LoggerLevel),
         responses=errors(404),
         tags=["loggers"],
         operation_id="getLogger",

@@ -14,8 +14,7 @@ from connect.runtime.leading.plan import (
     Call,
     CleanUp,
     FenceTasks,
-    ForgetTasks,
-    ForgetTopics,
+    Forget,
     ReadConfig,
     Report,
     ReportConnector,
@@ -171,10 +170,9 @@ class Performer:
                 task = TaskId(name, number)
                 log.info("task is started again", extra={"task": str(task), "failures": report.failures})
                 statuses.put_task(task, State.RESTARTING, worker_id=worker_id, generation=generation, trace=trace)
-            case ForgetTasks(numbers):
-                for number in numbers:
+            case Forget(tasks, topics):
+                for number in tasks:
                     statuses.put_task(TaskId(name, number), State.DESTROYED, worker_id="", generation=0)
-            case ForgetTopics(topics):
                 for topic in topics:
                     statuses.delete_topic(topic, name)
             case _:

@@ -165,17 +165,11 @@ class RestartLater:
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetTasks:
-    """Remove the states of tasks that are no more."""
+class Forget:
+    """Remove the states of tasks that are no more, and the notes about which topics the connector used."""
 
-    numbers: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetTopics:
-    """Remove the notes about which topics the connector used."""
-
-    topics: tuple[str, ...]
+    tasks: tuple[int, ...] = ()
+    topics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +181,7 @@ class GiveUpCall:
 
 Call = ReadConfig | StartConnector | StopConnector | AskForTasks | CleanUp
 """Actions that run code of a connector's author, which may hang."""
-Report = ReportConnector | ReportTask | RestartLater | ForgetTasks | ForgetTopics
+Report = ReportConnector | ReportTask | RestartLater | Forget
 """Actions that only note something: they never wait, and never fail."""
 Step = Call | WriteTasks | StopTasks | FenceTasks | StartTask | SetTarget
 Action = Step | Report | GiveUpCall
@@ -280,7 +274,8 @@ class Observed:
 def plan(desired: DesiredConnector | None, observed: Observed, rules: Rules, now: float) -> list[Action]:
     """What to do now, in order; nothing when all is as desired, or something must be waited for."""
     if observed.busy is not None:
-        return _give_up_call(observed.busy, rules, now)
+        limit = _limit(observed.busy, rules)
+        return [] if limit is None or now < observed.busy.since + limit else [GiveUpCall(limit)]
     if now < observed.retry_at:
         return []
     if desired is None:
@@ -294,13 +289,6 @@ def plan(desired: DesiredConnector | None, observed: Observed, rules: Rules, now
             return [StopConnector()]
         return [*_report(observed, rules, State.PAUSED), *_change_tasks(desired, observed, rules, now)]
     return _run(desired, observed, rules, now)
-
-
-def _give_up_call(busy: Busy, rules: Rules, now: float) -> list[Action]:
-    limit = _limit(busy, rules)
-    if limit is None or now < busy.since + limit:
-        return []
-    return [GiveUpCall(limit)]
 
 
 def _limit(busy: Busy, rules: Rules) -> float | None:
@@ -317,10 +305,8 @@ def _retire(observed: Observed) -> list[Action]:
     if observed.tasks:
         return [StopTasks(tuple(observed.tasks))]
     actions: list[Action] = []
-    if observed.task_statuses:
-        actions.append(ForgetTasks(tuple(observed.task_statuses)))
-    if observed.topics:
-        actions.append(ForgetTopics(observed.topics))
+    if observed.task_statuses or observed.topics:
+        actions.append(Forget(tuple(observed.task_statuses), observed.topics))
     if observed.last_config is not None:
         actions.append(CleanUp(observed.last_config))
     if observed.status is not None:
@@ -335,7 +321,7 @@ def _stop(desired: DesiredConnector, observed: Observed, rules: Rules) -> list[A
         return [StopTasks(tuple(observed.tasks))]
     if desired.tasks:
         return [WriteTasks(())]
-    forgotten = [ForgetTasks(tuple(observed.task_statuses))] if observed.task_statuses else []
+    forgotten = [Forget(tuple(observed.task_statuses))] if observed.task_statuses else []
     return [*forgotten, *_report(observed, rules, State.STOPPED)]
 
 
@@ -402,7 +388,7 @@ def _change_tasks(
 
     gone = [n for n in observed.task_statuses if n >= len(desired.tasks) and n not in observed.tasks]
     if gone:
-        reports.append(ForgetTasks(tuple(gone)))
+        reports.append(Forget(tuple(gone)))
     steps: list[Action] = [StopTasks(tuple(sorted(ending)))] if ending else []
     if needs_fence:
         steps.append(FenceTasks(desired.config, desired.fenced_tasks, len(desired.tasks)))
@@ -525,7 +511,7 @@ def complete(observed: Observed, step: Step, now: float, result: Traits | Sequen
             assert not isinstance(result, Traits)
             return replace(observed, task_configs=tuple(result or ()))
         case StopTasks(numbers):
-            return replace(observed, tasks=_without(observed.tasks, numbers))
+            return replace(observed, tasks={n: run for n, run in observed.tasks.items() if n not in numbers})
         case SetTarget(number, target):
             run = observed.tasks[number]
             task = structs.replace(run.task, target=target)
@@ -618,7 +604,3 @@ def next_look(observed: Observed, rules: Rules, now: float) -> float | None:
     if observed.failure is not None:
         moments.append(observed.failure.restart_at)
     return min((moment for moment in moments if moment is not None and moment > now), default=None)
-
-
-def _without(tasks: Mapping[int, TaskRun], numbers: Collection[int]) -> dict[int, TaskRun]:
-    return {number: run for number, run in tasks.items() if number not in numbers}

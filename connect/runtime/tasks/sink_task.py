@@ -17,10 +17,10 @@ from connect.runtime.failures.error_policy import Failure, Stage
 from connect.runtime.failures.redrive_topic import redrive_topic
 from connect.runtime.patience import patiently
 from connect.runtime.stopping import Stopped
+from connect.runtime.tasks.engine_facts import topic_choice
 from connect.runtime.tasks.setup import OUTAGES, TaskSetup, Work
 from connect.runtime.tasks.sink_context import TaskSinkContext
 from connect.runtime.tasks.sink_pipeline import SINK_TASK, SinkPipeline
-from connect.runtime.tasks.sink_topics import REFRESH_SECONDS, SinkTopics
 from core_broker.client.admin import Admin
 from core_broker.client.errors import ClientError
 from core_broker.client.group_consumer import Commit, GroupConsumer
@@ -30,6 +30,8 @@ from core_broker.client.settings import Configuration
 log = logging.getLogger(__name__)
 
 _TURN_MS: Final = 200
+_REFRESH_SECONDS: Final = 5.0
+"""How often new topics are looked for."""
 _RETRIES: Final = Backoff(0.2, 5.0)
 _DEFAULTS: Final[Configuration] = {
     "auto.offset.reset": "earliest",
@@ -66,7 +68,7 @@ class SinkWork(Work):
         self._context = TaskSinkContext(
             setup.plan.id, stopping=setup.stopping, consumer=lambda: self._client, report=self.report
         )
-        self._sink_topics = SinkTopics(self._config, setup.plan.id.connector)
+        self._choice = topic_choice(self._config, setup.plan.id.connector)
         self._task: SinkTask = setup.connector.task_class(setup.task_config, self._context)  # type: ignore[attr-defined]
         self._batch_max = max_poll_records(setup.services.settings, setup.config.given)
         self._interval = setup.services.settings.offset_flush_interval_ms / 1000
@@ -184,13 +186,15 @@ class SinkWork(Work):
         )
 
     def _wanted_topics(self) -> list[str]:
-        return self._sink_topics.chosen(self._client.topics() if self._sink_topics.needs_all else ())
+        # The topic by which dead letters come back is read once it is there.
+        needs_all = self._choice.pattern is not None or self._setup.dead_letters is not None
+        return self._choice.chosen(self._client.topics() if needs_all else ())
 
     def _refresh_topics(self) -> None:
         """Topics that a regular expression matches may come at any time."""
-        if not self._sink_topics.may_change or time.monotonic() < self._next_look:
+        if self._choice.pattern is None or time.monotonic() < self._next_look:
             return
-        self._next_look = time.monotonic() + REFRESH_SECONDS
+        self._next_look = time.monotonic() + _REFRESH_SECONDS
         try:
             if self._wanted_topics() != self._topics:
                 self._subscribe()

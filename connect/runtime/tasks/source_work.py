@@ -9,7 +9,6 @@ from typing_extensions import override
 
 from connect.api.backoff import Backoff
 from connect.api.data import Value
-from connect.api.errors import ConnectError
 from connect.api.record import SourceRecord
 from connect.api.source import SourceTask
 from connect.runtime.configuration.client_overrides import admin_properties
@@ -156,8 +155,3 @@ def last_offsets(records: Sequence[SourceRecord]) -> list[tuple[Mapping[str, Val
             key = tuple(sorted(record.source_partition.items()))
         last[key] = record
     return [(record.source_partition, record.source_offset) for record in last.values()]
-
-
-def producer_failed(error: Exception) -> ConnectError:
-    """What ends a task whose producer cannot go on."""
-    return ConnectError(f"Unrecoverable exception from producer send callback: {error}")

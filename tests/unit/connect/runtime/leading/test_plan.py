@@ -14,8 +14,7 @@ from connect.runtime.leading.plan import (
     CleanUp,
     ConnectorFailure,
     FenceTasks,
-    ForgetTasks,
-    ForgetTopics,
+    Forget,
     GiveUpCall,
     Observed,
     ReadConfig,
@@ -208,7 +207,7 @@ def test_a_stopped_connector_ends_step_by_step_and_has_no_tasks() -> None:
     assert _plan(desired, observed) == [StopTasks((0, 1))]
     observed = planning.complete(observed, StopTasks((0, 1)), NOW)
     assert _plan(desired, observed) == [WriteTasks(())]
-    assert _plan(replace(desired, tasks=()), observed) == [ForgetTasks((0, 1)), ReportConnector(State.STOPPED)]
+    assert _plan(replace(desired, tasks=()), observed) == [Forget((0, 1)), ReportConnector(State.STOPPED)]
 
 
 def test_a_paused_connector_keeps_its_tasks() -> None:
@@ -230,8 +229,7 @@ def test_a_deleted_connector_leaves_nothing_behind() -> None:
     assert _plan(None, observed) == [StopTasks((0, 1))]
     observed = planning.complete(observed, StopTasks((0, 1)), NOW)
     assert _plan(None, observed) == [
-        ForgetTasks((0, 1)),
-        ForgetTopics(("t",)),
+        Forget((0, 1), ("t",)),
         CleanUp(CONFIG),
         ReportConnector(State.DESTROYED),
     ]
@@ -241,7 +239,7 @@ def test_a_deleted_connector_leaves_nothing_behind() -> None:
 
 def test_the_last_word_of_a_task_that_is_no_more_is_forgotten() -> None:
     observed = _observed(task_statuses={7: Status(state=State.UNASSIGNED)})
-    assert ForgetTasks((7,)) in _plan(_desired(), observed)
+    assert Forget((7,)) in _plan(_desired(), observed)
 
 
 # --- tasks ---

@@ -18,8 +18,7 @@ from connect.runtime.leading.plan import (
     AskForTasks,
     CleanUp,
     FenceTasks,
-    ForgetTasks,
-    ForgetTopics,
+    Forget,
     GiveUpCall,
     Observed,
     ReadConfig,
@@ -312,11 +311,9 @@ class PlanMachine(RuleBasedStateMachine):
             case RestartLater(number, _, generation, trace, failures, _):
                 assert failures <= _RESTARTS.limit, "more restarts than allowed"
                 world.report(number, Status(state=State.RESTARTING, trace=trace, generation=generation))
-            case ForgetTasks(numbers):
+            case Forget(numbers):
                 for number in numbers:
                     world.task_statuses.pop(number, None)
-            case ForgetTopics():
-                pass
 
     # --- what must hold ---
 
