@@ -3,43 +3,57 @@
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from connect.executors.ending import stop_all
-from connect.executors.hosts.messages import SetLevel
-from connect.executors.hosts.process import HostedTask, HostProcess
-from connect.executors.local_task import LocalTask
-from connect.executors.task_factory import TaskFactory
+from connect.api.backoff import Backoff
+from connect.executors.hosts.process import HOST_MODULE, HostedTask, HostProcess
 from connect.runtime.counters import TaskCounters
 from connect.runtime.models import TaskPlan
+from connect.runtime.stopping import CANCEL_GRACE_S
+from connect.runtime.tasks.running_task import RunningTask
+from connect.runtime.tasks.services import LazyServices
 from connect.settings import ConnectSettings
 from connect.stores.states import Target, TaskId
 
 log = logging.getLogger(__name__)
 
 _EARLY_S: Final = 10.0
-_LONGEST_PAUSE_S: Final = 30.0
+_EARLY_DEATHS: Final = Backoff(1.0, 30.0)
+
+AnyTask = RunningTask | HostedTask
 
 
 class InProcess:
     """An executor of one worker: `task.processes` says how many host processes there may be, 0 that there are none."""
 
-    def __init__(self, settings: ConnectSettings, *, factory: TaskFactory | None = None) -> None:
-        self.on_lost: Callable[[TaskId, str], None] = _nobody_listens
+    def __init__(
+        self,
+        settings: ConnectSettings,
+        *,
+        services: LazyServices | None = None,
+        task_class: type[RunningTask] = RunningTask,
+        host_module: str = HOST_MODULE,
+    ) -> None:
+        """`services` and `task_class` are for tasks in threads, `host_module` is what host processes run."""
+        self.on_lost: Callable[[TaskId, str], None] = lambda _, __: None
+        self._settings = settings
         self._graceful_s = settings.task_shutdown_graceful_timeout_ms / 1000
-        self._factory = factory or TaskFactory(settings)
+        self._services = services or LazyServices(settings)
+        self._task_class = task_class
+        self._host_module = host_module
         self._lock = threading.RLock()
-        self._tasks: dict[TaskId, LocalTask | HostedTask] = {}
+        self._tasks: dict[TaskId, AnyTask] = {}
         self._hosts: list[HostProcess] = []
-        self._hosts_max = processes(settings.task_processes)
+        wanted = settings.task_processes
+        self._hosts_max = len(os.sched_getaffinity(0)) if wanted < 0 else wanted
         self._delayed: dict[TaskId, TaskPlan] = {}
-        # Hosts die with the thread that started them, so that one is kept.
+        # The kernel kills a host with the thread that started it, so that one is kept.
         self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="host-starter")
         self._closed = threading.Event()
         self._early_deaths = 0
-        self._levels: dict[str, str] = {}
 
     def start(self, plan: TaskPlan) -> None:
         """Run a task; if it runs already, that run is ended first."""
@@ -49,18 +63,18 @@ class InProcess:
                 return
             before = self._tasks.get(plan.id)
             if before is not None and before.is_alive:
-                # A thread that hangs in its connector, or somebody else who started the task just now.
+                # A thread that hangs in its connector, or a run that another thread started just now.
                 self._delayed[plan.id] = plan
                 log.warning("task begins when its former run has ended", extra={"task": str(plan.id)})
             else:
-                self._tasks[plan.id] = self._started(plan)
+                self._tasks[plan.id] = self._run(plan)
 
     def set_target(self, task_id: TaskId, target: Target) -> None:
         """Pause a task, or let it go on."""
         with self._lock:
             task = self._tasks.get(task_id)
         if task is not None and task.is_alive:
-            task.set_target(target)
+            task.target = target
 
     def stop(self, ids: Collection[TaskId]) -> None:
         """Return when none of these tasks runs any more."""
@@ -68,8 +82,6 @@ class InProcess:
             for task_id in ids:
                 self._delayed.pop(task_id, None)
             tasks = [task for task_id in ids if (task := self._tasks.get(task_id)) is not None and task.is_alive]
-        if not tasks:
-            return
         stop_all(tasks, graceful_s=self._graceful_s)
         with self._lock:
             for task in tasks:
@@ -87,14 +99,6 @@ class InProcess:
             tasks = list(self._tasks.items())
         return {task_id: found for task_id, task in tasks if task.is_alive and (found := task.counters) is not None}
 
-    def set_level(self, logger: str, level: str) -> None:
-        """Log more or less of what hosts do, those to come too; the worker's own logs are not touched."""
-        with self._lock:
-            self._levels[logger] = level
-            hosts = list(self._hosts)
-        for host in hosts:
-            host.tell(SetLevel(logger, level))
-
     def close(self) -> None:
         """End all tasks and processes."""
         with self._lock:
@@ -105,58 +109,74 @@ class InProcess:
         for host in hosts:
             host.close()
         self._starter.shutdown()
-        self._factory.close()
+        self._services.close()
 
-    def _started(self, plan: TaskPlan) -> LocalTask | HostedTask:
+    def _run(self, plan: TaskPlan) -> AnyTask:
         while self._hosts_max:
             if (hosted := self._host_for(plan.id).start(plan)) is not None:
                 return hosted
-        task = LocalTask(plan, self._factory, on_end=self._thread_ended)
+        task = self._task_class(plan, self._services, on_end=self._thread_ended)
         task.start()
         return task
 
     def _host_for(self, task_id: TaskId) -> HostProcess:
         """The host with the fewest tasks of this connector, and of all; a new one if that has fewer."""
+
+        def load(host: HostProcess) -> tuple[int, int]:
+            tasks = host.tasks
+            return sum(task.plan.id.connector == task_id.connector for task in tasks), len(tasks)
+
         living = [host for host in self._hosts if host.is_alive]
-        best = min(living, key=lambda host: _load(host, task_id), default=None)
-        if best is None or (len(living) < self._hosts_max and _load(best, task_id) > (0, 0)):
-            best = self._starter.submit(HostProcess, self._factory, on_death=self._host_died).result()
+        best = min(living, key=load, default=None)
+        if best is None or (len(living) < self._hosts_max and load(best) > (0, 0)):
+            start = self._starter.submit(
+                HostProcess, self._settings, module=self._host_module, on_death=self._host_died
+            )
+            best = start.result()
             self._hosts = [*living, best]
-            for logger, level in self._levels.items():
-                best.tell(SetLevel(logger, level))
         return best
 
     def _host_died(self, host: HostProcess, tasks: list[HostedTask], reason: str) -> None:
         with self._lock:
             self._hosts = [other for other in self._hosts if other is not host]
             self._early_deaths = self._early_deaths + 1 if host.age_s < _EARLY_S else 0
-            pause = 0.0 if self._early_deaths < 2 else min(2.0**self._early_deaths / 4, _LONGEST_PAUSE_S)
+            delay = 0.0 if self._early_deaths < 2 else _EARLY_DEATHS.delay(self._early_deaths - 2)
         for task in tasks:
-            task.has_ended()
+            task.ended.set()
         lost = [task.plan.id for task in tasks if not task.was_stopped]
         # A task that kills its process as soon as it runs must not keep the machine busy with new ones.
-        if not lost or self._closed.wait(pause):
+        if not lost or self._closed.wait(delay):
             return
         for task_id in lost:
             log.error("task lost", extra={"task": str(task_id), "reason": reason})
             self.on_lost(task_id, reason)
 
-    def _thread_ended(self, task: LocalTask) -> None:
+    def _thread_ended(self, task: RunningTask) -> None:
         with self._lock:
             plan = self._delayed.pop(task.plan.id, None)
             if plan is not None and not self._closed.is_set():
-                self._tasks[plan.id] = self._started(plan)
+                self._tasks[plan.id] = self._run(plan)
 
 
-def processes(wanted: int) -> int:
-    """How many host processes `task.processes` means."""
-    return len(os.sched_getaffinity(0)) if wanted < 0 else wanted
+def stop_all(tasks: Collection[AnyTask], *, graceful_s: float) -> None:
+    """Return when none of them runs any more: asked, then cancelled, then, where it has a process, killed.
+
+    A thread that hangs is left to itself, cancelled.
+    """
+    for task in tasks:
+        task.stop()
+    late = _still_alive(tasks, graceful_s)
+    for task in late:
+        log.warning("task does not stop in time and is cancelled", extra={"task": str(task.plan.id)})
+        task.cancel()
+    for task in _still_alive(late, CANCEL_GRACE_S):
+        has_process = isinstance(task, HostedTask)
+        log.error("task hangs in its connector", extra={"task": str(task.plan.id), "process_killed": has_process})
+        if isinstance(task, HostedTask):
+            task.host.kill()
+            task.join(CANCEL_GRACE_S)
 
 
-def _load(host: HostProcess, task_id: TaskId) -> tuple[int, int]:
-    tasks = host.tasks
-    return sum(task.plan.id.connector == task_id.connector for task in tasks), len(tasks)
-
-
-def _nobody_listens(task_id: TaskId, reason: str) -> None:
-    log.warning("nobody starts a lost task again", extra={"task": str(task_id), "reason": reason})
+def _still_alive(tasks: Collection[AnyTask], seconds: float) -> list[AnyTask]:
+    deadline = time.monotonic() + seconds
+    return [task for task in tasks if not task.join(deadline - time.monotonic())]

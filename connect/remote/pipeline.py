@@ -19,12 +19,12 @@ from connect.runtime.configuration.connector_config import SinkConnectorConfig
 from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.counters import TaskCounters
 from connect.runtime.failures.error_policy import ErrorPolicy, Failure, Stage, ToleranceExceeded
-from connect.runtime.failures.letter import Burial, Letter, LetterForm
+from connect.runtime.failures.failed_record import DeadLetterFormat, DeadLetterWriter, FailedRecord
 from connect.runtime.failures.redrive_topic import redrive_topic
 from connect.runtime.models import TaskId
 from connect.runtime.stopping import Stopping
 from connect.runtime.tasks.conversion import ConverterChoice, class_name_of, conversion_of, converter_choices
-from connect.runtime.tasks.sink_pipeline import SinkPipeline
+from connect.runtime.tasks.sink_pipeline import SINK_TASK, SinkPipeline
 from connect.runtime.tasks.steps import Steps, steps_of
 from connect.settings import ConnectSettings
 from core_broker.client.records import IncomingRecord, OutgoingRecord
@@ -60,8 +60,8 @@ class RemotePipeline:
             stopping=self._stopping,
             patience_seconds=patience_seconds,
         )
-        form = LetterForm(config, task=steps.task, conceal=partial(concealed, secrets=steps.secrets))
-        self._letters = _CollectedLetters(form) if form.topic else None
+        letter_format = DeadLetterFormat(config, task=steps.task, conceal=partial(concealed, secrets=steps.secrets))
+        self._letters = _CollectedLetters(letter_format) if letter_format.topic else None
         self._pipeline = SinkPipeline(
             self._conversion,
             policy,
@@ -69,7 +69,7 @@ class RemotePipeline:
             dead_letters=self._letters,
             redriven=redrive_topic(steps.task.connector),
         )
-        self.dead_letter_topic = form.topic or None
+        self.dead_letter_topic = letter_format.topic or None
         """Where letters are to go; None when failed records become none."""
         self.redriven_topic = redrive_topic(steps.task.connector)
         """Records of this topic belong to others, which their headers tell; `records` knows how."""
@@ -104,14 +104,14 @@ class RemotePipeline:
 
     def refused(self, raw: IncomingRecord, error: Exception) -> None:
         """The sink cannot write a record (stage TASK_PUT): a dead letter, or ToleranceExceeded."""
-        self._pipeline.refused(raw, error)
+        self._pipeline.reject(raw, Failure(stage=Stage.TASK_PUT, class_name=SINK_TASK, error=error))
 
     def unreadable(self, raw: IncomingRecord, error: Exception, *, is_key: bool = False) -> None:
         """A sink that decodes by itself cannot decode a value, or a key: settled as if the converter had failed for
         good. What may still be decoded, because a server was away for instance, is for `records`."""
         stage = Stage.KEY_CONVERTER if is_key else Stage.VALUE_CONVERTER
         converter = self._conversion.key if is_key else self._conversion.value
-        self._pipeline.failed(raw, Failure(stage=stage, class_name=class_name_of(converter), error=error))
+        self._pipeline.reject(raw, Failure(stage=stage, class_name=class_name_of(converter), error=error))
 
     def taken_letters(self) -> list[OutgoingRecord]:
         """The dead letters since the last call, ready to be sent; at most one of each record."""
@@ -150,17 +150,17 @@ def merged_counters(counted: Iterable[Mapping[str, float]]) -> dict[str, float]:
     return counting.merged(counted)
 
 
-class _CollectedLetters(Burial):
+class _CollectedLetters(DeadLetterWriter):
     """As many as records were given: who gives them takes the letters in time."""
 
-    def __init__(self, form: LetterForm) -> None:
-        self._form = form
+    def __init__(self, letter_format: DeadLetterFormat) -> None:
+        self._format = letter_format
         self._letters: list[OutgoingRecord] = []
 
     @override
-    def bury(self, letter: Letter, failure: Failure, counters: TaskCounters) -> None:
+    def write(self, record: FailedRecord, failure: Failure, counters: TaskCounters) -> None:
         counters.deadletterqueue_produce_requests += 1
-        self._letters.append(self._form.outgoing(letter, failure))
+        self._letters.append(self._format.format(record, failure))
 
     def taken(self) -> list[OutgoingRecord]:
         letters, self._letters = self._letters, []

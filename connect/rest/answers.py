@@ -1,4 +1,4 @@
-"""Answers as bytes: encoded once, and quickly, since hundreds of connectors are asked for at a time."""
+"""Responses as bytes: encoded once, and quickly, since hundreds of connectors are asked for at a time."""
 
 from typing import Annotated, Final
 
@@ -13,7 +13,7 @@ ConnectorName = Annotated[Segment, Path(description="The connector's name.", exa
 TaskNumber = Annotated[int, Path(ge=0, le=2**31 - 1, description="The task's number, from 0.", examples=[0])]
 
 
-def told(body: object, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def json_response(body: object, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A value as JSON."""
     return Response(_encoder.encode(body), status_code=status, media_type="application/json", headers=headers)
 

@@ -9,12 +9,13 @@ from connect.rest.forwarding import Leader, led_route
 from connect.rest.routes import connectors, dry_run, offsets, states, worker
 from connect.rest.routes import dead_letters as letter_routes
 from connect.rest.routes import plugins as plugin_routes
-from connect.rest.supervising import DeadLetters, Supervising
 from connect.runtime.configuration.config_providers import ConfigProviders
 from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.dry_run import DryRun
 from connect.runtime.errors import WorkerError
+from connect.runtime.leading.supervisor import Supervisor
 from connect.runtime.loggers import Loggers
+from connect.runtime.redrive.box import DeadLetterBox
 from connect.settings import ConnectSettings
 from core_broker.service.metrics import Collect, Family
 from core_broker.service.web.app import create_app, guarded
@@ -32,14 +33,14 @@ percent-encoded.
 
 
 def application(
-    supervisor: Supervising,
+    supervisor: Supervisor,
     *,
     settings: ConnectSettings,
     plugins: Plugins,
     providers: ConfigProviders,
     collect: Collect,
     loggers: Loggers | None = None,
-    dead_letters: DeadLetters | None = None,
+    dead_letters: DeadLetterBox | None = None,
 ) -> Application:
     """The whole HTTP application; to be made inside the event loop that serves it."""
     counts = RequestCounts("caudal_connect")
@@ -57,7 +58,7 @@ def application(
         worker.router(supervisor, route_class=route_class, loggers=loggers or Loggers(), settings=settings),
         connectors.router(supervisor, route_class=route_class),
         states.router(supervisor, route_class=route_class),
-        offsets.router(supervisor, route_class=route_class, settings=settings),
+        offsets.router(supervisor, route_class=route_class),
         plugin_routes.router(plugins, route_class=route_class, providers=providers, settings=settings),
         dry_run.router(trial, route_class=route_class, plugins=plugins),
     ):

@@ -1,4 +1,4 @@
-"""Bodies of dry runs, and what the answers look like in the API's description."""
+"""Bodies of dry runs."""
 
 import base64
 import binascii
@@ -75,49 +75,3 @@ class DryRunBody(BaseModel):
     records: list[SampleBody] = Field(
         default=[], max_length=_MAX_SAMPLES, description="Records to try it with; none: it is only checked."
     )
-
-
-class RecordBody(BaseModel):
-    """A record as it would reach the next step; bytes are told in base64."""
-
-    topic: str = Field(description="Its topic.")
-    partition: int | None = Field(description="Its partition; null when it is not chosen yet.")
-    timestamp: int | None = Field(description="Its time.")
-    key: Any = Field(description="Its key.")
-    value: Any = Field(description="Its value.")
-    key_schema: dict[str, Any] | None = Field(description="What its key looks like.")
-    value_schema: dict[str, Any] | None = Field(description="What its value looks like.")
-    headers: list[tuple[str, Any]] = Field(description="Its headers.")
-
-
-class StepBody(BaseModel):
-    """What one transform made of a record."""
-
-    stage: str = Field(description="TRANSFORMATION.", examples=["TRANSFORMATION"])
-    name: str = Field(description="The alias of the transform.")
-    class_: str = Field(alias="class", description="Its class.")
-    record: RecordBody | None = Field(description="The record afterwards; null when it was dropped.")
-
-
-class SampleErrorBody(BaseModel):
-    """Why a record would fail."""
-
-    stage: str = Field(description="Where on its way.", examples=["VALUE_CONVERTER"])
-    class_: str = Field(alias="class", description="The class that was at work.")
-    exception: str = Field(description="The name of the error.")
-    message: str = Field(description="What it says.")
-
-
-class OutcomeBody(BaseModel):
-    """What would become of a record."""
-
-    steps: list[StepBody] = Field(description="What each transform made of it.")
-    result: RecordBody | None = Field(description="The record in the end; null when there is none.")
-    dropped: bool = Field(description="Whether a transform dropped it.")
-    error: SampleErrorBody | None = Field(description="Why it would fail; null when it would not.")
-
-
-class DryRunView(BaseModel):
-    """What would become of the records."""
-
-    records: list[OutcomeBody] = Field(description="In the order of the request.")

@@ -13,28 +13,10 @@ from pydantic import (
     StrictInt,
     StrictStr,
 )
-from pydantic.config import JsonDict
 
+from connect.rest.views import CONFIG
 from connect.runtime.models import Target
 
-_CONFIG: JsonDict = {
-    "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector",
-    "tasks.max": "1",
-    "topics": "orders",
-    "file": "/tmp/orders.txt",
-}
-_INFO: JsonDict = {
-    "name": "orders-to-file",
-    "config": {"name": "orders-to-file", **_CONFIG},
-    "tasks": [{"connector": "orders-to-file", "task": 0}],
-    "type": "sink",
-}
-_STATUS: JsonDict = {
-    "name": "orders-to-file",
-    "connector": {"state": "RUNNING", "worker_id": "connect-1:8083"},
-    "tasks": [{"id": 0, "state": "RUNNING", "worker_id": "connect-1:8083"}],
-    "type": "sink",
-}
 _STATES = {"RUNNING": Target.STARTED, "PAUSED": Target.PAUSED, "STOPPED": Target.STOPPED}
 
 ConfigValue = StrictStr | StrictBool | StrictInt | Annotated[StrictFloat, AllowInfNan(False)] | None
@@ -96,7 +78,7 @@ class CreateConnectorBody(BaseModel):
     """A connector to be."""
 
     model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"name": "orders-to-file", "config": _CONFIG}]}
+        extra="forbid", json_schema_extra={"examples": [{"name": "orders-to-file", "config": CONFIG}]}
     )
 
     name: Annotated[str | None, BeforeValidator(_scalar_text)] = Field(
@@ -118,64 +100,6 @@ class CreateConnectorBody(BaseModel):
         return _STATES[self.initial_state or "RUNNING"]
 
 
-class TaskIdView(BaseModel):
-    """A task."""
-
-    connector: str = Field(description="The connector's name.", examples=["orders-to-file"])
-    task: int = Field(description="Its number, from 0.", examples=[0])
-
-
-class ConnectorInfoView(BaseModel):
-    """A connector as it was configured."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [_INFO]})
-
-    name: str = Field(description="Its name.")
-    config: dict[str, str] = Field(description="Its configuration, with placeholders as they were given.")
-    tasks: list[TaskIdView] = Field(description="Its tasks.")
-    type: Literal["source", "sink", "unknown"] = Field(description="Which way data goes.")
-
-
-class StateView(BaseModel):
-    """How a connector fares."""
-
-    state: str = Field(description="UNASSIGNED, RUNNING, PAUSED, FAILED, RESTARTING or STOPPED.", examples=["RUNNING"])
-    worker_id: str = Field(description="The worker that runs it.", examples=["connect-1:8083"])
-    trace: str | None = Field(default=None, description="Why it failed; left out when it did not.")
-    version: str | None = Field(default=None, description="The version of its class; left out when unknown.")
-
-
-class TaskStateView(StateView):
-    """How a task fares."""
-
-    id: int = Field(description="Its number.", examples=[0])
-
-
-class ConnectorStatusView(BaseModel):
-    """How a connector and its tasks fare."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [_STATUS]})
-
-    name: str = Field(description="Its name.")
-    connector: StateView = Field(description="The connector itself.")
-    tasks: list[TaskStateView] = Field(description="Its tasks.")
-    type: Literal["source", "sink", "unknown"] = Field(description="Which way data goes.")
-
-
-class ExpandedConnector(BaseModel):
-    """What was asked for of a connector."""
-
-    status: ConnectorStatusView | None = Field(default=None, description="With expand=status.")
-    info: ConnectorInfoView | None = Field(default=None, description="With expand=info.")
-
-
-class TaskInfoView(BaseModel):
-    """A task and its configuration."""
-
-    id: TaskIdView = Field(description="Which task.")
-    config: dict[str, str] = Field(description="Its configuration.")
-
-
 class TopicsView(BaseModel):
     """The topics that a connector has used."""
 
@@ -191,70 +115,6 @@ class MessageView(BaseModel):
     )
 
 
-class PluginView(BaseModel):
-    """Something that configurations may name."""
-
-    class_: str = Field(
-        alias="class",
-        description="The name of its class.",
-        examples=["org.apache.kafka.connect.file.FileStreamSinkConnector"],
-    )
-    type: Literal["source", "sink", "converter", "header_converter", "transformation", "predicate"] = Field(
-        description="What it is."
-    )
-    version: str = Field(description="Its version.", examples=["1.0"])
-
-
-class KeyView(BaseModel):
-    """What a key of a configuration means."""
-
-    name: str = Field(description="The key.", examples=["tasks.max"])
-    type: str = Field(description="BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS or PASSWORD.")
-    required: bool = Field(description="Whether it must be given.")
-    default_value: str | None = Field(description="What holds when it is not given.")
-    importance: Literal["HIGH", "MEDIUM", "LOW"] = Field(description="How much one should care.")
-    documentation: str = Field(description="What it is for.")
-    group: str | None = Field(description="What it belongs to.")
-    order: int = Field(description="Its place in the group.")
-    width: Literal["NONE", "SHORT", "MEDIUM", "LONG"] = Field(description="How wide a field in a form should be.")
-    display_name: str = Field(description="Its name in a form.")
-    dependents: list[str] = Field(description="Keys that mean something else when this one changes.")
-
-
-class ValueView(BaseModel):
-    """What was given for a key, and what is wrong with it."""
-
-    name: str = Field(description="The key.")
-    value: str | None = Field(description="What was given, or the default; passwords are hidden.")
-    recommended_values: list[str] = Field(description="Values to choose from.")
-    errors: list[str] = Field(description="What is wrong.")
-    visible: bool = Field(description="Whether a form should show it.")
-
-
-class ConfigView(BaseModel):
-    """A key and its value."""
-
-    definition: KeyView | None = Field(description="What the key means; null when nobody knows it.")
-    value: ValueView = Field(description="What was given.")
-
-
-class WarningView(BaseModel):
-    """What works, but probably not as it was meant."""
-
-    name: str = Field(description="The key.")
-    message: str = Field(description="What is odd.")
-
-
-class ConfigsView(BaseModel):
-    """A configuration, checked."""
-
-    name: str = Field(description="The connector's class.")
-    error_count: int = Field(description="How many things are wrong.")
-    groups: list[str] = Field(description="The groups of keys, in their order.")
-    configs: list[ConfigView] = Field(description="The keys.")
-    warnings: list[WarningView] = Field(description="What is odd: unknown keys, for instance.")
-
-
 class ServerView(BaseModel):
     """This worker."""
 
@@ -268,13 +128,6 @@ class HealthView(BaseModel):
 
     status: Literal["healthy", "starting", "unhealthy"] = Field(description="Whether it can.")
     message: str = Field(description="The same in words.")
-
-
-class LoggerView(BaseModel):
-    """How much a logger tells."""
-
-    level: str | None = Field(description="TRACE, DEBUG, INFO, WARN, ERROR, FATAL or OFF.", examples=["INFO"])
-    last_modified: int | None = Field(default=None, description="When it was changed, in milliseconds since 1970.")
 
 
 class LevelBody(BaseModel):

@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from connect.api.data import Schema
 from connect.api.errors import java_name_of
@@ -43,41 +44,47 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 class RecordView(msgspec.Struct, frozen=True, kw_only=True):
     """A record as it would reach the next step."""
 
-    topic: str
-    partition: int | None
-    timestamp: int | None
-    key: Any
-    value: Any
-    key_schema: dict[str, Any] | None
-    value_schema: dict[str, Any] | None
-    headers: list[tuple[str, Any]]
+    topic: Annotated[str, Meta(description="Its topic.")]
+    partition: Annotated[int | None, Meta(description="Its partition; null when it is not chosen yet.")]
+    timestamp: Annotated[int | None, Meta(description="Its time.")]
+    key: Annotated[Any, Meta(description="Its key; bytes are base64.")]
+    value: Annotated[Any, Meta(description="Its value; bytes are base64.")]
+    key_schema: Annotated[dict[str, Any] | None, Meta(description="What its key looks like.")]
+    value_schema: Annotated[dict[str, Any] | None, Meta(description="What its value looks like.")]
+    headers: Annotated[list[tuple[str, Any]], Meta(description="Its headers.")]
 
 
 class StepView(msgspec.Struct, frozen=True, kw_only=True, rename={"class_name": "class"}):
     """What one step made of a record; nothing when it was dropped."""
 
-    stage: str
-    name: str
-    class_name: str
-    record: RecordView | None
+    stage: Annotated[str, Meta(description="TRANSFORMATION.", examples=["TRANSFORMATION"])]
+    name: Annotated[str, Meta(description="The alias of the transform.")]
+    class_name: Annotated[str, Meta(description="Its class.")]
+    record: Annotated[RecordView | None, Meta(description="The record afterwards; null when it was dropped.")]
 
 
 class SampleError(msgspec.Struct, frozen=True, kw_only=True, rename={"class_name": "class"}):
     """Why a record would fail."""
 
-    stage: str
-    class_name: str
-    exception: str
-    message: str
+    stage: Annotated[str, Meta(description="Where on its way.", examples=["VALUE_CONVERTER"])]
+    class_name: Annotated[str, Meta(description="The class that was at work.")]
+    exception: Annotated[str, Meta(description="The name of the error.")]
+    message: Annotated[str, Meta(description="What it says.")]
 
 
 class Outcome(msgspec.Struct, kw_only=True):
     """What would become of a record."""
 
-    steps: list[StepView] = []
-    result: RecordView | None = None
-    dropped: bool = False
-    error: SampleError | None = None
+    steps: Annotated[list[StepView], Meta(description="What each transform made of it.")] = []
+    result: Annotated[RecordView | None, Meta(description="The record in the end; null when there is none.")] = None
+    dropped: Annotated[bool, Meta(description="Whether a transform dropped it.")] = False
+    error: Annotated[SampleError | None, Meta(description="Why it would fail; null when it would not.")] = None
+
+
+class DryRunResult(msgspec.Struct, frozen=True):
+    """What would become of the records."""
+
+    records: Annotated[list[Outcome], Meta(description="In the order of the request.")]
 
 
 class DryRun:

@@ -113,11 +113,6 @@ def no_task_status(name: str, task: int) -> NotFound:
     return NotFound(f"No status found for task {name}-{task}")
 
 
-def no_status_to_restart(name: str) -> NotFound:
-    """Nothing is known of how this connector fares; told by restart with flags."""
-    return NotFound(f"Status for connector {name} not found")
-
-
 def connector_exists(name: str) -> Conflict:
     """The name is taken."""
     return Conflict(f"Connector {name} already exists")

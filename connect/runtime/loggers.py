@@ -1,9 +1,10 @@
 """Levels of this process's loggers, in Kafka Connect's words: changed and shown while it runs."""
 
 import logging
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
 from connect.runtime.errors import BadRequest, NotFound
 from core_broker.service.clock import Clock, SystemClock
@@ -29,8 +30,8 @@ _changed_ms: Final[dict[str, int]] = {}
 class LoggerLevel(msgspec.Struct, frozen=True, kw_only=True):
     """How much a logger tells, and since when that was changed by hand."""
 
-    level: str
-    last_modified: int | None = None
+    level: Annotated[str, Meta(description="TRACE, DEBUG, INFO, WARN, ERROR, FATAL or OFF.", examples=["INFO"])]
+    last_modified: Annotated[int | None, Meta(description="When it was changed, in milliseconds since 1970.")] = None
 
 
 class Loggers:

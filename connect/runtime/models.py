@@ -1,8 +1,9 @@
 """What the worker tells of connectors and tasks; the REST API shows these as they are."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from connect.stores.states import State, Target, TaskId
 
@@ -28,45 +29,52 @@ its fault, so the leader starts it again."""
 class TaskInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A task and its configuration."""
 
-    id: TaskId
-    config: dict[str, str]
+    id: Annotated[TaskId, Meta(description="Which task.")]
+    config: Annotated[dict[str, str], Meta(description="Its configuration.")]
 
 
 class ConnectorInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A connector as it was configured."""
 
-    name: str
-    config: dict[str, str]
-    tasks: list[TaskId]
-    type: ConnectorType
+    name: Annotated[str, Meta(description="Its name.")]
+    config: Annotated[dict[str, str], Meta(description="Its configuration, with placeholders as they were given.")]
+    tasks: Annotated[list[TaskId], Meta(description="Its tasks.")]
+    type: Annotated[ConnectorType, Meta(description="Which way data goes.")]
 
 
 class ConnectorState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How the connector itself fares."""
 
-    state: State
-    worker_id: str
-    trace: str | None = None
-    version: str | None = None
+    state: Annotated[State, Meta(description="What it does.")]
+    worker_id: Annotated[str, Meta(description="The worker that runs it.", examples=["connect-1:8083"])]
+    trace: Annotated[str | None, Meta(description="Why it failed; left out when it did not.")] = None
+    version: Annotated[str | None, Meta(description="The version of its class; left out when unknown.")] = None
 
 
 class TaskState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a task fares."""
 
-    id: int
-    state: State
-    worker_id: str
-    trace: str | None = None
-    version: str | None = None
+    id: Annotated[int, Meta(description="Its number.", examples=[0])]
+    state: Annotated[State, Meta(description="What it does.")]
+    worker_id: Annotated[str, Meta(description="The worker that runs it.", examples=["connect-1:8083"])]
+    trace: Annotated[str | None, Meta(description="Why it failed; left out when it did not.")] = None
+    version: Annotated[str | None, Meta(description="The version of its class; left out when unknown.")] = None
 
 
 class ConnectorStatus(msgspec.Struct, frozen=True, kw_only=True):
     """How a connector and its tasks fare."""
 
-    name: str
-    connector: ConnectorState
-    tasks: list[TaskState]
-    type: ConnectorType
+    name: Annotated[str, Meta(description="Its name.")]
+    connector: Annotated[ConnectorState, Meta(description="The connector itself.")]
+    tasks: Annotated[list[TaskState], Meta(description="Its tasks.")]
+    type: Annotated[ConnectorType, Meta(description="Which way data goes.")]
+
+
+class ExpandedConnector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was asked for of a connector."""
+
+    status: Annotated[ConnectorStatus | None, Meta(description="With expand=status.")] = None
+    info: Annotated[ConnectorInfo | None, Meta(description="With expand=info.")] = None
 
 
 class TaskPlan(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,10 @@
 
 import threading
 from collections.abc import Callable
+from typing import Final
+
+CANCEL_GRACE_S: Final = 3.0
+"""How long a cancelled task may take to return from a call; after that it hangs in its connector's code."""
 
 
 class Stopped(Exception):
@@ -11,16 +15,16 @@ class Stopped(Exception):
 class Stopping:
     """Set once from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_owner: Callable[[], bool] = lambda: True) -> None:
+        """`is_owner`: whether the task is still this process's; one that stood still for a while may have lost it."""
         self._asked = threading.Event()
         self._is_cancelled = False
-        self.is_owner: Callable[[], bool] = lambda: True
-        """Whether the task is still this process's: one that stood still for a while may have lost it."""
+        self._is_owner = is_owner
 
     @property
     def is_cancelled(self) -> bool:
         """Whether nothing may be written or committed any more."""
-        if not self._is_cancelled and not self.is_owner():
+        if not self._is_cancelled and not self._is_owner():
             self.cancel()
         return self._is_cancelled
 

@@ -25,7 +25,7 @@ _FENCED: Final = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, -
 _DEFAULTS: Final = {**PARTITIONER, "linger.ms": "0"}
 
 
-class Deposed(ConnectError):
+class LeadershipLost(ConnectError):
     """Another worker leads now: nothing was written."""
 
 
@@ -38,7 +38,7 @@ class ConfigWriter:
         self._plain: TopicWriter | None = None
         self._producer: TransactionalProducer | None = None
         self._lock = threading.Lock()
-        self._is_deposed = False
+        self._has_lost_lead = False
 
     def start(self) -> None:
         """Take the topic over: whoever led before can write no more."""
@@ -47,7 +47,7 @@ class ConfigWriter:
 
     def close(self) -> None:
         """Write no more."""
-        self._is_deposed = True
+        self._has_lost_lead = True
         with self._lock:
             self._drop()
 
@@ -92,16 +92,16 @@ class ConfigWriter:
 
     def _write(self, pairs: Sequence[Pair]) -> None:
         with self._lock:
-            if self._is_deposed:
-                raise Deposed("This worker does not lead any more")
+            if self._has_lost_lead:
+                raise LeadershipLost("This worker does not lead any more")
             try:
                 # All of a transaction is seen together, and in order.
                 with told_as_connect_errors(self._store.topic), self._store.read_back(pairs[-1]):
                     self._written(pairs)
             except ConnectError as error:
                 if isinstance(error.__cause__, Fatal):
-                    self._is_deposed = True
-                    raise Deposed("Another worker leads: this one was fenced") from error
+                    self._has_lost_lead = True
+                    raise LeadershipLost("Another worker leads: this one was fenced") from error
                 raise
 
     def _written(self, pairs: Sequence[Pair]) -> None:
@@ -123,7 +123,7 @@ class ConfigWriter:
             except AbortNeeded as error:
                 log.warning("a change was not written yet", extra={"error": str(error), "attempt": attempt})
                 producer.abort()
-                if attempt == _ATTEMPTS or self._is_deposed:
+                if attempt == _ATTEMPTS or self._has_lost_lead:
                     raise
             except ClientError:
                 # Whether it was written is not known: this producer cannot tell, the next one clears it up.

@@ -37,11 +37,13 @@ class _Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectorPlan:
-    """What a connector is to do, as it stands in the topic. Nobody may change it: it is shared."""
+class DesiredConnector:
+    """What a connector is to do, as the topic says. It is shared: do not change it."""
 
     name: str
     config: Config
+    config_offset: int
+    """The offset at which the connector was last configured."""
     target: Target
     tasks: tuple[Config, ...]
     """Configurations of tasks that were committed; none while they are inconsistent."""
@@ -114,15 +116,16 @@ class ConfigStore:
             entry = self._entries.get(name)
             return entry is not None and entry.config is not None
 
-    def plan(self, name: str) -> ConnectorPlan | None:
+    def desired(self, name: str) -> DesiredConnector | None:
         """What a connector is to do; None when there is no such connector."""
         with self._lock:
             entry = self._entries.get(name)
             if entry is None or entry.config is None:
                 return None
-            return ConnectorPlan(
+            return DesiredConnector(
                 name=name,
                 config=entry.config,
+                config_offset=entry.config_offset,
                 target=entry.target,
                 tasks=() if entry.is_inconsistent else tuple(entry.tasks),
                 is_planned=entry.commit_offset > entry.config_offset and not entry.is_inconsistent,

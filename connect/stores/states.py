@@ -1,8 +1,10 @@
 """Words that the topics of a worker speak in: tasks, what is wanted of them, and how they fare."""
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 
 class State(StrEnum):
@@ -29,8 +31,8 @@ class Target(StrEnum):
 class TaskId(msgspec.Struct, frozen=True, order=True):
     """One task of a connector."""
 
-    connector: str
-    task: int
+    connector: Annotated[str, Meta(description="The connector's name.", examples=["orders-to-file"])]
+    task: Annotated[int, Meta(description="Its number, from 0.", examples=[0])]
 
     def __str__(self) -> str:
         return f"{self.connector}-{self.task}"

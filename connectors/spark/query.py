@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from typing_extensions import override
 
+from connect.api.backoff import Backoff
 from connectors.spark.commits import Commits
 from connectors.spark.entries import Entry, unpacked
 from connectors.spark.failures import SinkFailure, Told, is_passing, is_slow_start, told_in
@@ -35,7 +36,7 @@ log = logging.getLogger(__name__)
 
 _UNEXPLAINED_MAX: Final = 5
 """So many failures in a row that nobody can explain are the end: a human looks."""
-_DELAY_SECONDS, _DELAY_SECONDS_MAX = 0.5, 10.0
+_RESTARTS: Final = Backoff(0.5, 10.0)
 _END_SECONDS: Final = 25.0
 RUNNING: Final[dict[str, "SinkQuery"]] = {}
 """The sinks that run in this engine, by the names of their connectors."""
@@ -204,7 +205,7 @@ class SinkQuery(Job):
                 raise SinkFailure(told.trace) from None
             raise error
         self._failures += 1
-        delay = min(_DELAY_SECONDS * 2 ** min(self._failures - 1, 10), _DELAY_SECONDS_MAX)
+        delay = _RESTARTS.delay(self._failures - 1)
         # Not in step with the others of this engine, which would be in each other's way again.
         self._next_start = time.monotonic() + delay * random.uniform(0.5, 1.5)
         reason = told.message if told is not None else str(error)[:2000]

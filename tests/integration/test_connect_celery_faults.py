@@ -14,7 +14,7 @@ from tests.support.celery_world import CeleryWorld, LineWorker
 from tests.support.line_task import Line, assert_never_twice, is_running
 from tests.support.redis_server import RedisServer
 
-DEADLY = "tests.support.line_task:DeadlyWorld"
+DEADLY = "deadly"
 TASK = TaskId("c", 0)
 
 
@@ -61,7 +61,7 @@ def test_a_task_that_no_worker_takes_is_told_to_be_lost(world: CeleryWorld) -> N
 
 def test_a_wake_up_that_dies_with_its_worker_is_sent_again(world: CeleryWorld) -> None:
     world.trap.touch()
-    _ = [world.worker(name, slots=1, world=DEADLY) for name in ("a", "b")]
+    _ = [world.worker(name, slots=1, kind=DEADLY) for name in ("a", "b")]
     world.executor().start(world.plan())
     world.wait_for_beat()
     assert not world.trap.exists()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer
 
-from connect.executors.celery.wishes import Wishes
+from connect.executors.celery.desired_tasks import DesiredTasks
 from connect.settings import ConnectSettings
 from connect.stores.states import TaskId
 from tests.support.admin import create_topic, eventually
@@ -131,12 +131,12 @@ class _Arrived:
 
 def _owners(worker: ConnectProcess) -> list[str]:
     """Names of the Celery workers that own a task, as Redis tells."""
-    wishes = Wishes(ConnectSettings.parse(worker.settings))
+    desired = DesiredTasks(ConnectSettings.parse(worker.settings))
     try:
-        (seen,) = wishes.survey([TaskId("lines", 0)]).tasks
+        (seen,) = desired.survey([TaskId("lines", 0)]).tasks
         return [seen.owner] if seen.held_s else []
     finally:
-        wishes.close()
+        desired.close()
 
 
 def _owner(worker: ConnectProcess, celery: CeleryWorkers) -> "subprocess.Popen[bytes]":

@@ -397,6 +397,24 @@ def test_a_batch_that_is_refused_is_split_until_only_the_bad_records_are_left_ou
     assert len(script.batches) < 40
 
 
+def test_a_task_that_is_stopped_while_it_splits_a_batch_makes_no_dead_letters(
+    world: TaskWorld, broker: BrokerProcess, script: Script, name: str
+) -> None:
+    create_topic(broker, f"{name}-in")
+    send(broker, f"{name}-in", ["a", "b", "c", "d"])
+
+    def put(records: Sequence[object]) -> None:
+        if records:
+            raise DataError("one of these is bad") if len(records) > 1 else RetriableError("down")
+
+    script.on_put = put
+    task = world.start(name, {**sink(name, errors_tolerance="all"), **dead(name)})
+    eventually(lambda: any(len(batch) == 1 for batch in script.batches))
+    world.stop(task)
+    assert task.counters.deadletterqueue_produce_requests == 0
+    assert committed(broker, name, f"{name}-in") in (None, 0)
+
+
 def test_splitting_can_be_switched_off(world: TaskWorld, broker: BrokerProcess, script: Script, name: str) -> None:
     create_topic(broker, f"{name}-in")
     send(broker, f"{name}-in", ["a", "b"])

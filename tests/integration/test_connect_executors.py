@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from connect.executors.celery.executor import CeleryExecutor
-from connect.executors.handover import text_of
+from connect.executors.hosts.process import settings_text
 from connect.executors.in_process import InProcess
 from connect.runtime.executor import Executor
 from connect.runtime.models import State, Target, TaskId, TaskPlan
@@ -80,7 +80,7 @@ def test_a_task_of_a_celery_worker_tells_how_it_fares(
     settings: ConnectSettings, statuses: StatusStore, start: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "worker.properties"
-    file.write_text("".join(f"{key}={value}\n" for key, value in text_of(settings).items()))
+    file.write_text("".join(f"{key}={value}\n" for key, value in settings_text(settings).items()))
     environment = {**os.environ, "CAUDAL_CONNECT_CONFIG": str(file)}
     command = {
         "own command": [*WORKER, "--config", str(file), "--", "--concurrency", "1"],

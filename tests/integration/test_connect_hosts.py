@@ -12,18 +12,23 @@ import psutil
 import pytest
 
 from connect.executors.in_process import InProcess
-from connect.executors.task_factory import TaskFactory
 from connect.runtime.models import Target, TaskId, TaskPlan
+from connect.runtime.tasks.services import LazyServices
 from connect.settings import ConnectSettings
 from tests.support.admin import eventually
-from tests.support.line_task import TASK_TYPE, WORLD, assert_never_twice, is_running, lines_of
+from tests.support.line_task import LineTask, assert_never_twice, is_running, line_services, lines_of
 from tests.support.service import REPOSITORY
+
+
+def _line_executor(settings: ConnectSettings) -> InProcess:
+    services = LazyServices(settings, connect=line_services)
+    return InProcess(settings, services=services, task_class=LineTask, host_module="tests.support.line_host")
 
 
 @contextmanager
 def _executor(processes: int, *, graceful_ms: int = 2000) -> Iterator[InProcess]:
     settings = ConnectSettings(task_processes=processes, task_shutdown_graceful_timeout_ms=graceful_ms)
-    executor = InProcess(settings, factory=TaskFactory(settings, task_type=TASK_TYPE, world=WORLD))
+    executor = _line_executor(settings)
     try:
         yield executor
     finally:
@@ -177,7 +182,7 @@ with _executor(2) as executor:
 def test_no_secret_is_seen_in_the_arguments_of_a_host(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     settings = ConnectSettings(task_processes=1, client_properties=(("sasl.password", "hidden"),))
-    executor = InProcess(settings, factory=TaskFactory(settings, task_type=TASK_TYPE, world=WORLD))
+    executor = _line_executor(settings)
     try:
         executor.start(_plan(path, line_password="hidden"))
         eventually(lambda: lines_of(path))

@@ -6,10 +6,11 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from connect.executors.celery.desired_tasks import DesiredTasks
 from connect.executors.celery.leases import Claimed, Hold, Leases, Refused, Unreachable
-from connect.executors.celery.wishes import Deposed, Wishes
 from connect.runtime.models import Target, TaskId, TaskPlan
 from connect.settings import ConnectSettings
+from connect.stores.config_writer import LeadershipLost
 from tests.support.admin import eventually
 from tests.support.redis_server import RedisServer, running_redis
 
@@ -20,7 +21,7 @@ class World(SimpleNamespace):
     """The two sides of one group."""
 
     leases: Leases
-    wishes: Wishes
+    desired: DesiredTasks
     redis: RedisServer
     stamp: int
 
@@ -50,9 +51,9 @@ def _plan(generation: int = 1) -> TaskPlan:
 def _world(redis: RedisServer, group: str) -> World:
     settings = ConnectSettings(group_id=group, celery_broker_url=redis.url, celery_lease_ms=1000, celery_queue=group)
     # A lease of a second must not run out while an answer is waited for; here nothing does, on however slow a machine.
-    world = World(leases=Leases(settings, timeout_s=20), wishes=Wishes(settings), redis=redis)
-    world.stamp = world.wishes.lead()
-    world.wishes.want(_plan(), stamp=world.stamp)
+    world = World(leases=Leases(settings, timeout_s=20), desired=DesiredTasks(settings), redis=redis)
+    world.stamp = world.desired.lead()
+    world.desired.want(_plan(), stamp=world.stamp)
     return world
 
 
@@ -61,7 +62,7 @@ def world(redis_server: RedisServer, name: str) -> Iterator[World]:
     world = _world(redis_server, name)
     yield world
     world.leases.close()
-    world.wishes.close()
+    world.desired.close()
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def own(name: str) -> Iterator[World]:
         world = _world(redis, name)
         yield world
         world.leases.close()
-        world.wishes.close()
+        world.desired.close()
 
 
 def test_who_claims_gets_the_plan_the_target_and_an_epoch(world: World) -> None:
@@ -105,14 +106,14 @@ def test_a_plan_that_is_not_wanted_is_refused(world: World, generation: int) -> 
 
 def test_a_stopped_task_is_refused(world: World) -> None:
     world.release(epoch := world.claimed().epoch)
-    world.wishes.set_targets([TASK], Target.STOPPED, stamp=world.stamp)
+    world.desired.set_targets([TASK], Target.STOPPED, stamp=world.stamp)
     assert world.claim(epoch=epoch) is Refused.UNWANTED
 
 
 def test_a_plan_that_has_ended_by_itself_is_refused_and_the_next_one_is_not(world: World) -> None:
     world.release(epoch := world.claimed().epoch, has_ended=True)
     assert world.claim(epoch=epoch) is Refused.ENDED
-    world.wishes.want(_plan(generation=2), stamp=world.stamp)
+    world.desired.want(_plan(generation=2), stamp=world.stamp)
     assert isinstance(world.claim(epoch=epoch, generation=2), Claimed)
 
 
@@ -126,15 +127,15 @@ def test_a_lease_that_is_not_renewed_ends(world: World) -> None:
 
 def test_a_lease_that_ended_is_not_renewed_even_if_nobody_took_it(world: World) -> None:
     epoch = world.claimed().epoch
-    eventually(lambda: world.wishes.survey([TASK]).tasks[0].held_s == 0)
+    eventually(lambda: world.desired.survey([TASK]).tasks[0].held_s == 0)
     assert world.renew(epoch)[0] is Hold.LOST
 
 
 def test_an_owner_hears_what_is_wanted_when_it_renews(world: World) -> None:
     epoch = world.claimed().epoch
-    world.wishes.set_targets([TASK], Target.PAUSED, stamp=world.stamp)
+    world.desired.set_targets([TASK], Target.PAUSED, stamp=world.stamp)
     assert world.renew(epoch) == (Hold.HELD, Target.PAUSED)
-    world.wishes.want(_plan(generation=2), stamp=world.stamp)
+    world.desired.want(_plan(generation=2), stamp=world.stamp)
     assert world.renew(epoch) == (Hold.HELD, Target.STOPPED)
 
 
@@ -147,34 +148,34 @@ def test_nobody_gives_back_what_another_one_owns(world: World) -> None:
 
 def test_a_task_is_not_forgotten_while_it_is_owned(world: World) -> None:
     epoch = world.claimed().epoch
-    assert world.wishes.forget([TASK], stamp=world.stamp) == [TASK]
+    assert world.desired.forget([TASK], stamp=world.stamp) == [TASK]
     world.release(epoch)
-    assert world.wishes.forget([TASK], stamp=world.stamp) == []
-    assert world.wishes.known() == set()
+    assert world.desired.forget([TASK], stamp=world.stamp) == []
+    assert world.desired.known() == set()
     assert world.claim(epoch=epoch) is Refused.STALE
 
 
 def test_a_leader_of_the_past_changes_nothing(world: World) -> None:
-    heir = world.wishes.lead()
+    heir = world.desired.lead()
     assert heir > world.stamp
-    with pytest.raises(Deposed):
-        world.wishes.want(_plan(generation=9), stamp=world.stamp)
-    with pytest.raises(Deposed):
-        world.wishes.set_targets([TASK], Target.STOPPED, stamp=world.stamp)
-    with pytest.raises(Deposed):
-        world.wishes.forget([TASK], stamp=world.stamp)
-    (seen,) = world.wishes.survey([TASK]).tasks
+    with pytest.raises(LeadershipLost):
+        world.desired.want(_plan(generation=9), stamp=world.stamp)
+    with pytest.raises(LeadershipLost):
+        world.desired.set_targets([TASK], Target.STOPPED, stamp=world.stamp)
+    with pytest.raises(LeadershipLost):
+        world.desired.forget([TASK], stamp=world.stamp)
+    (seen,) = world.desired.survey([TASK]).tasks
     assert (seen.wanted, seen.target) == (1, Target.STARTED)
 
 
 def test_the_last_leader_leads_on_when_everything_was_forgotten(own: World) -> None:
-    heir = own.wishes.lead()
+    heir = own.desired.lead()
     with own.redis.client() as client:
         client.flushall()
-    own.wishes.want(_plan(), stamp=own.stamp)
-    own.wishes.want(_plan(generation=2), stamp=heir)
-    with pytest.raises(Deposed):
-        own.wishes.want(_plan(), stamp=own.stamp)
+    own.desired.want(_plan(), stamp=own.stamp)
+    own.desired.want(_plan(generation=2), stamp=heir)
+    with pytest.raises(LeadershipLost):
+        own.desired.want(_plan(), stamp=own.stamp)
 
 
 def test_epochs_grow_even_when_everything_was_forgotten(own: World) -> None:
@@ -182,7 +183,7 @@ def test_epochs_grow_even_when_everything_was_forgotten(own: World) -> None:
     with own.redis.client() as client:
         client.flushall()
     assert own.renew(first.epoch)[0] is Hold.FORGOTTEN
-    own.wishes.want(_plan(), stamp=own.stamp)
+    own.desired.want(_plan(), stamp=own.stamp)
     assert own.claim() is Refused.COOLING
     assert own.claimed().epoch > first.epoch
 
@@ -197,7 +198,7 @@ def test_a_redis_that_was_started_again_gives_nothing_away_for_one_lease(name: s
         assert eventually(lambda: _asked(world, first.epoch)) is Refused.COOLING
         assert world.claimed(epoch=first.epoch).epoch > first.epoch
         world.leases.close()
-        world.wishes.close()
+        world.desired.close()
 
 
 def _asked(world: World, epoch: int) -> Claimed | Refused | None:

@@ -10,8 +10,8 @@ from confluent_kafka import Producer as ForeignProducer
 from connect.api.errors import ConfigError
 from connect.settings import ConnectSettings
 from connect.stores.config_records import Leader
-from connect.stores.config_writer import ConfigWriter, Deposed
-from connect.stores.configs import ConfigStore, ConnectorPlan
+from connect.stores.config_writer import ConfigWriter, LeadershipLost
+from connect.stores.configs import ConfigStore, DesiredConnector
 from connect.stores.offsets import OffsetStore
 from connect.stores.states import State, Target, TaskId
 from connect.stores.statuses import StatusStore, StatusWriter
@@ -224,9 +224,10 @@ def test_what_a_connector_is_to_do_is_read_by_another_worker(
     writer.put_logger_level("connect", "DEBUG")
     other = ConfigStore(settings)
     started(other)
-    assert other.plan("c") == ConnectorPlan(
+    assert other.desired("c") == DesiredConnector(
         name="c",
         config={"a": "1"},
+        config_offset=1,
         target=Target.STOPPED,
         tasks=({"n": "0"}, {"n": "1"}),
         is_planned=True,
@@ -245,14 +246,14 @@ def test_tasks_count_only_when_their_list_is_complete(
     topic = settings.config_storage_topic
     produce(broker, topic, [(b"connector-c", b'{"properties":{}}'), (b"task-c-0", b'{"properties":{"n":"0"}}')])
     config_store.refresh()
-    before = config_store.plan("c")
+    before = config_store.desired("c")
     produce(broker, topic, [(b"commit-c", b'{"tasks":1}')])
     config_store.refresh()
-    after = config_store.plan("c")
+    after = config_store.desired("c")
     # Compaction has taken the record of the task that this belonged to.
     produce(broker, topic, [(b"task-c-1", b'{"properties":{"n":"1"}}'), (b"commit-c", b'{"tasks":2}')])
     config_store.refresh()
-    inconsistent = config_store.plan("c")
+    inconsistent = config_store.desired("c")
     assert before is not None
     assert after is not None
     assert inconsistent is not None
@@ -269,7 +270,7 @@ def test_a_removed_connector_leaves_only_what_must_be_fenced(config_store: Confi
     writer.remove("c")
     assert config_store.connectors() == []
     writer.put_connector("c", {"a": "2"})
-    plan = config_store.plan("c")
+    plan = config_store.desired("c")
     assert plan is not None
     assert (plan.target, plan.tasks, plan.is_planned, plan.fenced_tasks) == (Target.STARTED, (), False, 1)
 
@@ -289,12 +290,12 @@ def test_a_leader_that_was_replaced_can_write_no_more(
     writer.put_connector("c", {"a": "1"})
     successor = ConfigWriter(settings, config_store)
     successor.start()
-    with pytest.raises(Deposed):
+    with pytest.raises(LeadershipLost):
         writer.put_connector("c", {"a": "2"})
-    with pytest.raises(Deposed):
+    with pytest.raises(LeadershipLost):
         writer.remove("c")
     successor.put_target("c", Target.PAUSED)
-    plan = config_store.plan("c")
+    plan = config_store.desired("c")
     assert plan is not None
     assert (plan.config, plan.target) == ({"a": "1"}, Target.PAUSED)
     successor.close()

@@ -78,8 +78,8 @@ def test_what_is_not_there_is_not_found(shared: Worker) -> None:
         (lambda: supervisor.patch("no", {}), "Connector no not found"),
         (lambda: supervisor.offsets("no"), "Connector no not found"),
         (lambda: supervisor.reset_offsets("no"), "Connector no not found"),
-        (lambda: supervisor.pause("no"), "Unknown connector no"),
-        (lambda: supervisor.resume("no"), "Unknown connector no"),
+        (lambda: supervisor.set_target("no", Target.PAUSED), "Unknown connector no"),
+        (lambda: supervisor.set_target("no", Target.STARTED), "Unknown connector no"),
         (lambda: supervisor.status("no"), "No status found for connector no"),
         (lambda: supervisor.task_status("no", 0), "No status found for task no-0"),
         (lambda: supervisor.restart("no", include_tasks=False, only_failed=False), "Unknown connector: no"),
@@ -111,15 +111,15 @@ def test_keys_are_changed_and_removed_one_by_one(shared: Worker, name: str) -> N
 
 
 def test_a_deleted_connector_leaves_nothing_behind(shared: Worker, name: str) -> None:
-    supervisor, office = shared.supervisor, shared.supervisor._office
+    supervisor, services = shared.supervisor, shared.supervisor._services
     supervisor.create(name, table_source(tables="a b"))
     shared.await_states(name, RUNNING, RUNNING, RUNNING)
-    office.statuses.put_topic("orders", TaskId(name, 0))
+    services.statuses.put_topic("orders", TaskId(name, 0))
     supervisor.delete(name)
     with pytest.raises(NotFound):
         supervisor.status(name)
     eventually(lambda: {task.connector for task in shared.executor.owned()}, lambda owners: name not in owners)
-    eventually(office.statuses.connectors, lambda known: name not in known)
+    eventually(services.statuses.connectors, lambda known: name not in known)
     assert name not in TableSource.living
     supervisor.create(name, table_source(tables="a b"))
     shared.await_states(name, RUNNING, RUNNING, RUNNING)
@@ -135,10 +135,10 @@ def test_a_connector_that_is_created_again_at_once_runs(shared: Worker, name: st
 def test_a_paused_connector_keeps_its_tasks_and_goes_on(shared: Worker, name: str) -> None:
     shared.supervisor.create(name, table_source())
     shared.await_states(name, RUNNING, RUNNING)
-    shared.supervisor.pause(name)
+    shared.supervisor.set_target(name, Target.PAUSED)
     shared.await_states(name, PAUSED, PAUSED)
-    shared.supervisor.pause(name)
-    shared.supervisor.resume(name)
+    shared.supervisor.set_target(name, Target.PAUSED)
+    shared.supervisor.set_target(name, Target.STARTED)
     shared.await_states(name, RUNNING, RUNNING)
     assert shared.executor.starts_of(TaskId(name, 0)) == 1
 
@@ -146,11 +146,11 @@ def test_a_paused_connector_keeps_its_tasks_and_goes_on(shared: Worker, name: st
 def test_a_stopped_connector_has_no_tasks_until_it_is_resumed(shared: Worker, name: str) -> None:
     shared.supervisor.create(name, table_source(tables="a b"))
     shared.await_states(name, RUNNING, RUNNING, RUNNING)
-    shared.supervisor.stop(name)
+    shared.supervisor.set_target(name, Target.STOPPED)
     shared.await_states(name, STOPPED)
     assert shared.supervisor.tasks(name) == []
     assert {task.connector for task in shared.executor.owned()}.isdisjoint({name})
-    shared.supervisor.resume(name)
+    shared.supervisor.set_target(name, Target.STARTED)
     shared.await_states(name, RUNNING, RUNNING, RUNNING)
 
 
@@ -159,7 +159,7 @@ def test_a_connector_that_is_not_to_run_yet_has_no_tasks(shared: Worker, name: s
     shared.supervisor.create(name, table_source(), initial_state=target)
     shared.await_states(name, State(str(target)))
     assert shared.supervisor.tasks(name) == []
-    shared.supervisor.resume(name)
+    shared.supervisor.set_target(name, Target.STARTED)
     shared.await_states(name, RUNNING, RUNNING)
 
 
@@ -349,7 +349,7 @@ def test_offsets_of_a_source_change_only_while_it_is_stopped(shared: Worker, nam
         supervisor.alter_offsets(name, [entry])
     with pytest.raises(BadRequest, match="STOPPED state"):
         supervisor.reset_offsets(name)
-    supervisor.stop(name)
+    supervisor.set_target(name, Target.STOPPED)
     assert supervisor.offsets(name) == []
     assert "framework-managed offsets" in supervisor.alter_offsets(name, [entry])
     assert supervisor.offsets(name) == [entry]
@@ -411,7 +411,7 @@ def test_offsets_of_a_sink_are_those_of_its_group(broker: BrokerProcess, shared:
 
 
 def test_topics_that_were_used_are_shown_and_forgotten(shared: Worker, name: str) -> None:
-    shared.supervisor._office.statuses.put_topic("orders", TaskId(name, 0))
+    shared.supervisor._services.statuses.put_topic("orders", TaskId(name, 0))
     shared.supervisor.create(name, table_source())
     assert shared.supervisor.topics(name) == ["orders"]
     shared.supervisor.reset_topics(name)
@@ -441,7 +441,7 @@ def test_tasks_that_write_in_transactions_are_fenced_before_others_begin(shared:
     configs = shared.supervisor.configs
     shared.supervisor.create(name, table_source(tables="a b", **{"exactly.once.support": "required"}))
     shared.await_states(name, RUNNING, RUNNING, RUNNING)
-    plan = configs.plan(name)
+    plan = configs.desired(name)
     assert plan is not None
     assert plan.fenced_tasks == 2
     forgotten = ForeignProducer(
@@ -452,7 +452,7 @@ def test_tasks_that_write_in_transactions_are_fenced_before_others_begin(shared:
     forgotten.produce(shared.settings.offset_storage_topic, key=b'["a",{}]', value=b"{}")
     forgotten.flush(60)
     shared.supervisor.patch(name, {"tables": "a"})
-    eventually(lambda: configs.plan(name), lambda found: found is not None and found.fenced_tasks == 1)
+    eventually(lambda: configs.desired(name), lambda found: found is not None and found.fenced_tasks == 1)
     with pytest.raises(KafkaException) as caught:
         forgotten.commit_transaction(60)
     assert caught.value.args[0].fatal()
@@ -505,7 +505,7 @@ def test_a_worker_whose_place_is_taken_stops_everything(broker: BrokerProcess, n
         with running_worker(settings, "same:1") as second:
             second.await_states("c", RUNNING, RUNNING)
             with pytest.raises(NotLeader):
-                first.supervisor.pause("c")
+                first.supervisor.set_target("c", Target.PAUSED)
             eventually(first.executor.owned, lambda owned: not owned)
             assert second.supervisor.is_leader
 
@@ -519,8 +519,8 @@ def test_whatever_the_topics_say_runs_after_a_restart(broker: BrokerProcess, nam
         worker.supervisor.create("deleted", table_source())
         for connector, tasks in (("running", 2), ("paused", 1), ("stopped", 1), ("deleted", 1)):
             worker.await_states(connector, RUNNING, *[RUNNING] * tasks)
-        worker.supervisor.pause("paused")
-        worker.supervisor.stop("stopped")
+        worker.supervisor.set_target("paused", Target.PAUSED)
+        worker.supervisor.set_target("stopped", Target.STOPPED)
         worker.supervisor.delete("deleted")
         # Written, and then the leader died: nobody has planned its tasks.
         worker.supervisor.writer().put_connector("unplanned", {"name": "unplanned", **table_source()})

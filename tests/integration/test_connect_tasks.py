@@ -90,8 +90,8 @@ def test_offsets_are_written_now_and_then_without_a_stop(
     world.start(name, source(name))
 
     def written() -> object:
-        world.world.offsets.refresh()
-        return world.world.offsets.get(name, {"script": name})
+        world.services.offsets.refresh()
+        return world.services.offsets.get(name, {"script": name})
 
     eventually(written, lambda offset: offset == {"position": 1})
 
@@ -118,8 +118,8 @@ def test_a_cancelled_source_writes_no_offsets(
     task.cancel()
     script.to_give = ["a"]
     assert task.join(60)
-    world.world.offsets.refresh()
-    assert world.world.offsets.get(name, {"script": name}) is None
+    world.services.offsets.refresh()
+    assert world.services.offsets.get(name, {"script": name}) is None
 
 
 @pytest.mark.parametrize("boundary", ["poll", "interval"])
@@ -221,12 +221,12 @@ def test_a_paused_sink_stays_in_its_group_and_takes_nothing_until_it_is_resumed(
     task = world.start(name, sink(name))
     send(broker, f"{name}-in", ["a"])
     eventually(lambda: script.values, lambda values: values == ["a"])
-    task.set_target(Target.PAUSED)
+    task.target = Target.PAUSED
     world.wait_for(task, State.PAUSED)
     send(broker, f"{name}-in", ["b"])
     eventually(lambda: len(admin.group(f"connect-{name}").members), lambda count: count == 1)
     assert script.values == ["a"]
-    task.set_target(Target.STARTED)
+    task.target = Target.STARTED
     eventually(lambda: script.values, lambda values: values == ["a", "b"])
     world.wait_for(task, State.RUNNING)
 

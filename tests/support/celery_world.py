@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Self
 
 from connect.executors.celery.executor import CeleryExecutor
-from connect.executors.handover import text_of
+from connect.executors.hosts.process import settings_text
 from connect.runtime.models import Target, TaskId, TaskPlan
 from connect.settings import ConnectSettings
 from tests.support.admin import eventually
-from tests.support.line_task import WORLD, Line, lines_of
+from tests.support.line_task import Line, lines_of
 from tests.support.redis_server import RedisServer
 from tests.support.service import REPOSITORY
 
@@ -25,10 +25,10 @@ LEASE_MS = 1500
 class LineWorker:
     """A Celery worker in a process group of its own."""
 
-    def __init__(self, settings: ConnectSettings, log: Path, *, slots: int = 2, world: str = WORLD) -> None:
-        pairs = [word for key, value in text_of(settings).items() for word in ("--set", f"{key}={value}")]
+    def __init__(self, settings: ConnectSettings, log: Path, *, slots: int = 2, kind: str = "usual") -> None:
+        pairs = [word for key, value in settings_text(settings).items() for word in ("--set", f"{key}={value}")]
         options = ["--concurrency", str(slots), "-n", f"{log.stem}@%h", "--loglevel", "INFO"]
-        command = [sys.executable, "-m", "tests.support.line_worker", world, *pairs, "--", *options]
+        command = [sys.executable, "-m", "tests.support.line_worker", kind, *pairs, "--", *options]
         with log.open("ab") as output:
             self._process = subprocess.Popen(
                 command, stdout=output, stderr=output, cwd=REPOSITORY, start_new_session=True
@@ -93,9 +93,9 @@ class CeleryWorld:
             worker.thaw() if worker.is_running else None
             worker.kill()
 
-    def worker(self, name: str, *, slots: int = 2, world: str = WORLD) -> LineWorker:
+    def worker(self, name: str, *, slots: int = 2, kind: str = "usual") -> LineWorker:
         """Start a worker; it is not waited for."""
-        worker = LineWorker(self.settings, self.folder / f"{name}.log", slots=slots, world=world)
+        worker = LineWorker(self.settings, self.folder / f"{name}.log", slots=slots, kind=kind)
         self._workers.append(worker)
         return worker
 

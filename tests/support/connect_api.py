@@ -3,12 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 
 from connect.rest.app import application
 from connect.runtime.configuration.config_providers import ConfigProviders
+from connect.runtime.leading.supervisor import Supervisor
+from connect.runtime.redrive.box import DeadLetterBox
 from connect.settings import ConnectSettings
 from core_broker.service.web.asgi import Application
 from tests.support.connect_plugins import quiet_plugins
@@ -57,11 +59,11 @@ class _Replaceable:
 def _application(settings: ConnectSettings, number: int) -> tuple[Application, dict[str, _Replaceable]]:
     supervisor, letters = _Replaceable(), _Replaceable()
     app = application(
-        supervisor,
+        cast("Supervisor", supervisor),
         settings=settings,
         plugins=quiet_plugins(),
         providers=ConfigProviders(settings),
         collect=lambda: (),
-        dead_letters=letters,
+        dead_letters=cast("DeadLetterBox", letters),
     )
     return app, {"supervisor": supervisor, "letters": letters}

@@ -8,7 +8,7 @@ from connect.runtime.configuration.config_providers import ConfigProviders
 from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.models import State, Target, TaskId, TaskPlan
 from connect.runtime.tasks.running_task import RunningTask
-from connect.runtime.tasks.world import World
+from connect.runtime.tasks.services import LazyServices, TaskServices
 from connect.settings import ConnectSettings
 from connect.stores.offsets import OffsetStore
 from connect.stores.statuses import StatusStore, StatusWriter
@@ -50,7 +50,7 @@ class TaskWorld:
         offsets = OffsetStore(self.settings)
         self.statuses.start()
         offsets.start()
-        self.world = World(
+        self.services = TaskServices(
             settings=self.settings,
             plugins=self.plugins,
             providers=ConfigProviders(self.settings),
@@ -72,7 +72,7 @@ class TaskWorld:
             generation=self._generation,
             worker_id="test:8083",
         )
-        running = RunningTask(plan, self.world)
+        running = RunningTask(plan, LazyServices(self.settings, connect=lambda _: self.services))
         self._tasks.append(running)
         running.start()
         return running
@@ -97,7 +97,7 @@ class TaskWorld:
             task.stop()
         for task in self._tasks:
             task.join(60)
-        self.world.close()
+        self.services.close()
         self.statuses.stop()
 
 

@@ -3,20 +3,18 @@
 import os
 import secrets
 import signal
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import psutil
+from typing_extensions import override
 
-from connect.runtime.counters import TaskCounters
-from connect.runtime.models import Target, TaskPlan
+from connect.runtime.models import Target
+from connect.runtime.tasks.running_task import RunningTask
+from connect.runtime.tasks.services import TaskServices
 from connect.settings import ConnectSettings
 
-TASK_TYPE = "tests.support.line_task:LineTask"
-WORLD = "tests.support.line_task:LineWorld"
 PULSE_S = 0.02
 
 
@@ -31,95 +29,60 @@ class Line(NamedTuple):
     word: str
 
 
-class LineWorld:
-    """Nothing is shared by tasks that write lines."""
+class LineServices(NamedTuple):
+    """Tasks that write lines share nothing."""
 
-    def __init__(self, settings: ConnectSettings) -> None:
-        self.settings = settings
+    settings: ConnectSettings
 
     def close(self) -> None:
         """There is nothing to close."""
 
 
-class DeadlyWorld(LineWorld):
+def line_services(settings: ConnectSettings) -> TaskServices:
+    """The services of tasks that need none."""
+    return cast("TaskServices", LineServices(settings))
+
+
+def deadly_services(settings: ConnectSettings) -> TaskServices:
     """Kills its Celery worker the first time: a message has been taken, and nothing was done about it yet."""
-
-    def __init__(self, settings: ConnectSettings) -> None:
-        super().__init__(settings)
-        trap = Path(dict(settings.client_properties)["test.trap"])
-        if trap.exists():
-            trap.unlink()
-            os.kill(os.getppid(), signal.SIGKILL)
-            os.kill(os.getpid(), signal.SIGKILL)
+    trap = Path(dict(settings.client_properties)["test.trap"])
+    if trap.exists():
+        trap.unlink()
+        os.kill(os.getppid(), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return line_services(settings)
 
 
-class LineTask:
+class LineTask(RunningTask):
     """Writes `begin`, `beat` again and again, `paused` while it is, and `end`, as its configuration says where.
 
     `line.hangs=FILE`: it does not end before that file is there; `line.fails.after=N`: it ends by itself after N beats;
     `line.dies.after=N`: it takes its process with it.
     """
 
-    def __init__(self, plan: TaskPlan, world: LineWorld) -> None:
-        self.plan = plan
-        self.counters = TaskCounters()
-        self.is_owner: Callable[[], bool] = lambda: True
-        self._path = Path(plan.task_config["line.file"])
-        self._hangs = plan.task_config.get("line.hangs")
-        self._beats_left = int(plan.task_config.get("line.fails.after", "-1"))
-        self._dies_after = int(plan.task_config.get("line.dies.after", "-1"))
-        self._beats = 0
-        self._target = plan.target
+    @override
+    def run(self) -> None:
+        config = self.plan.task_config
         self._run_token = secrets.token_hex(4)
-        self._stop = threading.Event()
-        self._cancelled = False
-        self._thread = threading.Thread(target=self._run, name="line-task", daemon=True)
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the thread runs."""
-        return self._thread.is_alive()
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def set_target(self, target: Target) -> None:
-        """Pause or go on."""
-        self._target = target
-
-    def stop(self) -> None:
-        """End soon."""
-        self._stop.set()
-
-    def cancel(self) -> None:
-        """End without another line."""
-        self._cancelled = True
-        self._stop.set()
-
-    def join(self, timeout_seconds: float) -> bool:
-        """Wait for the end."""
-        self._thread.join(timeout_seconds)
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
+        hangs, dies_after = config.get("line.hangs"), int(config.get("line.dies.after", "-1"))
+        beats, beats_left = 0, int(config.get("line.fails.after", "-1"))
         self._write("begin")
-        while self._beats_left and not self._stop.wait(PULSE_S):
-            self._beats_left -= 1
+        while beats_left and not self._stopping.wait(PULSE_S):
+            beats_left -= 1
             self.counters.source_record_poll += 1
-            self._write("beat" if self._target is Target.STARTED else "paused")
-            self._beats += 1
-            if self._beats == self._dies_after:
+            self._write("beat" if self.target is Target.STARTED else "paused")
+            beats += 1
+            if beats == dies_after:
                 os.kill(os.getpid(), signal.SIGKILL)
-        while self._hangs and not Path(self._hangs).exists():
+        while hangs and not Path(hangs).exists():
             time.sleep(PULSE_S)
         self._write("end")
 
     def _write(self, word: str) -> None:
-        if self._cancelled or not self.is_owner():
+        if self._stopping.is_cancelled:
             return
         line = f"{time.monotonic():.6f} {self.plan.id} {self.plan.epoch} {os.getpid()} {self._run_token} {word}\n"
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        descriptor = os.open(self.plan.task_config["line.file"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
             os.write(descriptor, line.encode())
         finally:

@@ -8,6 +8,7 @@ from connect.runtime import errors
 from connect.runtime.configuration.config_providers import ConfigProviders
 from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.configuration.validation import validate
+from connect.runtime.leading.supervisor import with_name
 from connect.runtime.models import (
     ConnectorInfo,
     ConnectorState,
@@ -90,7 +91,7 @@ class MemorySupervisor:
         initial_offsets: Sequence[Mapping[str, Any]] | None = None,
     ) -> ConnectorInfo:
         self.before()
-        given = self._checked(config)
+        given = self._checked(with_name(config, name))
         if name in self.configs:
             raise errors.connector_exists(name)
         self.configs[name], self.targets[name] = given, initial_state
@@ -100,7 +101,7 @@ class MemorySupervisor:
 
     def put(self, name: str, config: Mapping[str, str | None]) -> tuple[bool, ConnectorInfo]:
         self.before()
-        given = self._checked(config)
+        given = self._checked(with_name(config, name))
         is_new = name not in self.configs
         self.configs[name] = given
         self.targets.setdefault(name, Target.STARTED)
@@ -115,24 +116,18 @@ class MemorySupervisor:
         self.config(name)
         del self.configs[name]
 
-    def pause(self, name: str) -> None:
-        self._aim(name, Target.PAUSED)
-
-    def resume(self, name: str) -> None:
-        self._aim(name, Target.STARTED)
-
-    def stop(self, name: str) -> None:
-        self._aim(name, Target.STOPPED)
+    def set_target(self, name: str, target: Target) -> None:
+        if name not in self.targets:
+            raise errors.unknown_connector(name)
+        self.targets[name] = target
 
     def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> ConnectorStatus | None:
         self.before()
+        if name not in self.configs:
+            raise errors.unknown_connector_to_restart(name)
         if not (include_tasks or only_failed):
-            if name not in self.configs:
-                raise errors.unknown_connector_to_restart(name)
             self.restarted.append(name)
             return None
-        if name not in self.configs:
-            raise errors.no_status_to_restart(name)
         self.restarted.append(f"{name} include_tasks={include_tasks} only_failed={only_failed}")
         return self.status(name)
 
@@ -145,9 +140,14 @@ class MemorySupervisor:
         self.restarted.append(f"{name}-{task}")
 
     def topics(self, name: str) -> list[str]:
+        if not self._settings.topic_tracking_enable:
+            raise errors.Forbidden("Topic tracking is disabled.")
         return self.used_topics.get(name, [])
 
     def reset_topics(self, name: str) -> None:
+        self.topics(name)
+        if not self._settings.topic_tracking_allow_reset:
+            raise errors.Forbidden("Topic tracking reset is disabled.")
         self.used_topics.pop(name, None)
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
@@ -172,11 +172,6 @@ class MemorySupervisor:
 
     def set_logger_level(self, namespace: str, level: str) -> None:
         self.levels.append((namespace, level))
-
-    def _aim(self, name: str, target: Target) -> None:
-        if name not in self.configs:
-            raise errors.unknown_connector(name)
-        self.targets[name] = target
 
     def _require_stopped(self, name: str) -> None:
         self.config(name)

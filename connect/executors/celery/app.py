@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from connect.executors.celery.tasks import create_app, serve
-from connect.executors.task_factory import TaskFactory
+from connect.runtime.tasks.services import LazyServices
 from connect.settings import ConnectSettings
 from core_broker.service.properties import gather
 
@@ -23,4 +23,4 @@ def settings_from_environment() -> ConnectSettings:
 
 
 _settings = settings_from_environment()
-app = serve(create_app(_settings), TaskFactory(_settings))
+app = serve(create_app(_settings), LazyServices(_settings))

@@ -1,110 +1,249 @@
-"""Runs tasks on Celery workers: the leader writes what it wants, and its reconciler sees to it that all of it runs."""
+"""Runs tasks on Celery workers: the leader writes what it wants, and a thread makes sure that all of it runs."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Collection
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from connect.api.errors import RetriableError
+from connect.executors.celery.desired_tasks import DesiredTasks, Seen, Survey
 from connect.executors.celery.leases import Unreachable, touch
-from connect.executors.celery.reconciler import Reconciler
-from connect.executors.celery.wishes import Deposed, Seen, Wishes
-from connect.executors.ending import CANCEL_GRACE_S
+from connect.executors.celery.reconciliation import ROUND_S, Sent, due
 from connect.runtime.counters import TaskCounters
 from connect.runtime.models import TaskPlan
+from connect.runtime.stopping import CANCEL_GRACE_S
 from connect.settings import ConnectSettings
+from connect.stores.config_writer import LeadershipLost
 from connect.stores.states import Target, TaskId
 
 log = logging.getLogger(__name__)
 
 _POLL_S: Final = 0.05
 _SETTLE_S: Final = 10.0
-"""How long a new leader may take to tell all that it wants; what it has not told by then is stopped."""
+"""How long a new leader may take to start all that it wants; what it has not started by then is stopped."""
+_SHORTEST_ROUND_S: Final = 0.02
+_SOON_S: Final = 1.0
+"""How long after a wake-up a lost task usually runs again, at the latest."""
+_EXPIRES_S: Final = 3600
+"""After that a message is thrown away unread; old ones do no harm, they only take room."""
 
 
 class CeleryExecutor:
-    """The executor of the worker that leads: whoever started a task last. Other workers' wishes do not count."""
+    """The executor of the worker that leads: the one that took over last. What other workers want does not count."""
 
     def __init__(self, settings: ConnectSettings, *, settle_s: float = _SETTLE_S) -> None:
+        self.on_lost: Callable[[TaskId, str], None] = lambda _, __: None
         self._settings = settings
-        self._wishes = Wishes(settings)
-        self._reconciler = Reconciler(settings, self._wishes, settle_s=settle_s, on_lost=self._has_lost)
+        self._lease_s = settings.celery_lease_ms / 1000
+        self._settle_s = max(settle_s, self._lease_s)
+        self._store = DesiredTasks(settings)
+        self._lock = threading.RLock()  # what is wanted changes together with what is written
+        self._wanted: dict[TaskId, TaskPlan] = {}
+        self._sent: dict[TaskId, Sent] = {}
+        self._reported_lost: dict[TaskId, int] = {}
+        self._taken_over_at = self._swept_at = 0.0
+        self._silent_until = 0.0  # many tasks are started at once: not each of them waits for a Redis that is away
+        self._stamp: int | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = threading.Event()
+        self._app: Any = None
         self._last_seen: list[Seen] = []
-        self.on_lost: Callable[[TaskId, str], None] = _nobody_listens
         touch(settings)
+
+    # --- what the leader asks for ---
 
     def take_over(self) -> None:
         """Lead, even if there is nothing to start: what a former leader wanted is stopped after a while."""
-        self._reconciler.take_over()
+        with self._lock:
+            self._taken_over_at = time.monotonic()
+            if self._thread is None and not self._closed.is_set():
+                self._thread = threading.Thread(target=self._run, name="celery-reconciler", daemon=True)
+                self._thread.start()
 
     def start(self, plan: TaskPlan) -> None:
         """Run a task; a run of the same generation goes on, any other one of the task ends first."""
-        self._reconciler.take_over()
-        self._reconciler.want(plan)
+        self.take_over()
+        self._want(plan)
 
     def set_target(self, task_id: TaskId, target: Target) -> None:
         """Pause a task, or let it go on."""
-        plan = self._reconciler.wanted().get(task_id)
+        with self._lock:
+            plan = self._wanted.get(task_id)
         if plan is not None and plan.target is not target:
-            self._reconciler.want(replace(plan, target=target))
+            self._want(replace(plan, target=target))
 
     def stop(self, ids: Collection[TaskId]) -> None:
         """Return when none of these tasks runs for this leader any more; RetriableError when that cannot be known."""
-        self._reconciler.unwant(ids)
-        deadline = time.monotonic() + self._longest_stop_s
-        left = list(ids)
+        with self._lock:
+            for task_id in ids:
+                self._wanted.pop(task_id, None)
+                self._sent.pop(task_id, None)
+                self._reported_lost.pop(task_id, None)
+        # Asked, cancelled, killed, and its lease over; and time for Redis to come back.
+        graceful_s = self._settings.task_shutdown_graceful_timeout_ms / 1000
+        deadline = time.monotonic() + graceful_s + CANCEL_GRACE_S + 2 * self._lease_s + 10
+        left = self._still_running(list(ids))
         while left:
-            left = self._left_of(left)
-            if left and time.monotonic() > deadline:
-                names = ", ".join(map(str, left))
-                raise RetriableError(f"nobody knows whether these tasks have stopped: {names}")
-            if left:
-                time.sleep(_POLL_S)
+            if time.monotonic() > deadline:
+                raise RetriableError(f"these tasks may not have stopped: {', '.join(map(str, left))}")
+            time.sleep(_POLL_S)
+            left = self._still_running(left)
 
     def owned(self) -> set[TaskId]:
-        """The tasks that somebody owns; those of the last answer when Redis does not answer."""
-        return {seen.id for seen in self._seen() if seen.held_s}
+        """The tasks that a worker owns; those of the last answer when Redis does not answer."""
+        return {seen.id for seen in self._see() if seen.held_s}
 
     def counters(self) -> dict[TaskId, TaskCounters]:
         """What each of them has done so far, at most about a second old."""
-        return {seen.id: seen.counters for seen in self._seen() if seen.held_s and seen.counters is not None}
+        return {seen.id: seen.counters for seen in self._see() if seen.held_s and seen.counters is not None}
 
     def close(self) -> None:
         """Stop looking after the tasks. What was not stopped goes on, and the next leader decides about it."""
-        self._reconciler.close()
-        self._wishes.close()
+        self._closed.set()
+        thread = self._thread
+        if thread is not None:
+            try:
+                self._store.poke()
+            except Unreachable:
+                pass
+            thread.join(ROUND_S + self._lease_s)
+        if self._app is not None:
+            self._app.close()
+        self._store.close()
 
-    @property
-    def _longest_stop_s(self) -> float:
-        """Asked, cancelled, killed, and its lease over; and time for Redis to come back."""
-        graceful_s = self._settings.task_shutdown_graceful_timeout_ms / 1000
-        return graceful_s + CANCEL_GRACE_S + 2 * self._settings.celery_lease_ms / 1000 + 10
+    def _want(self, plan: TaskPlan) -> None:
+        """From now on this plan is wanted; what cannot be written now is written in the next round."""
+        with self._lock:
+            self._wanted[plan.id] = plan
+            if time.monotonic() < self._silent_until:
+                return
+            try:
+                try:
+                    self._store.want(plan, stamp=self._leader_stamp())
+                except LeadershipLost:  # who starts a task leads again
+                    self._stamp = self._store.lead()
+                    self._store.want(plan, stamp=self._stamp)
+                self._store.poke()
+            except Unreachable as error:
+                log.warning("Redis does not answer", extra={"error": str(error)})
+                self._silent_until = time.monotonic() + ROUND_S
 
-    def _left_of(self, ids: list[TaskId]) -> list[TaskId]:
-        """Those that still run after having been told to stop."""
+    def _still_running(self, ids: list[TaskId]) -> list[TaskId]:
+        """Tell these tasks to stop; gives those that have not."""
+        if not ids:
+            return []
         try:
-            stamp = self._reconciler.stamp()
-            self._wishes.set_targets(ids, Target.STOPPED, stamp=stamp)
-            return self._wishes.forget(ids, stamp=stamp)
-        except Deposed:
+            stamp = self._leader_stamp()
+            self._store.set_targets(ids, Target.STOPPED, stamp=stamp)
+            return self._store.forget(ids, stamp=stamp)
+        except LeadershipLost:
             return []  # they are another leader's by now
         except Unreachable as error:
             log.warning("tasks cannot be stopped yet", extra={"error": str(error)})
             return ids
 
-    def _seen(self) -> list[Seen]:
+    def _see(self) -> list[Seen]:
+        with self._lock:
+            wanted = list(self._wanted)
         try:
-            self._last_seen = self._wishes.survey(list(self._reconciler.wanted())).tasks
+            self._last_seen = self._store.survey(wanted).tasks
         except Unreachable as error:
             log.warning("Redis does not answer", extra={"error": str(error)})
         return self._last_seen
 
-    def _has_lost(self, task_id: TaskId, reason: str) -> None:
-        log.error("task lost", extra={"task": str(task_id), "reason": reason})
-        self.on_lost(task_id, reason)
+    def _leader_stamp(self) -> int:
+        """Which leader this is; 0 when it does not lead."""
+        with self._lock:
+            if self._stamp is None and self._thread is not None:
+                self._stamp = self._store.lead()
+            return self._stamp or 0
 
+    # --- the thread: compares what is wanted with what runs, for as long as no other worker leads ---
 
-def _nobody_listens(task_id: TaskId, reason: str) -> None:
-    """The reconciler itself sees to it that a lost task runs again; others only tell about it."""
+    def _run(self) -> None:
+        while not self._closed.is_set() and self._thread is threading.current_thread():
+            try:
+                pause = self._reconcile()
+                self._sweep()
+                self._store.wait_for_news(pause)
+            except Unreachable as error:
+                log.warning("Redis does not answer", extra={"error": str(error)})
+                self._closed.wait(self._lease_s / 10)
+            except LeadershipLost:
+                log.info("another worker has taken over")  # the next round sees to it
+            except Exception:
+                log.exception("a round of the reconciler failed")
+                self._closed.wait(ROUND_S)
+            self._closed.wait(_SHORTEST_ROUND_S)
+
+    def _reconcile(self) -> float:
+        """Write what Redis has forgotten, wake workers up, report what is lost; gives how long to wait."""
+        with self._lock:
+            stamp, wanted, sent = self._leader_stamp(), dict(self._wanted), dict(self._sent)
+        survey = self._store.survey(list(wanted))
+        if survey.leader > stamp and self._has_lost_lead():
+            return ROUND_S
+        actions = due(survey, wanted, sent, now=time.monotonic())
+        for plan in actions.writes:
+            with self._lock:
+                if self._wanted.get(plan.id) == plan:
+                    self._store.want(plan, stamp=self._leader_stamp())
+        for seen in actions.wakes:
+            self._wake(seen, wanted[seen.id].generation)
+        self._report_lost(survey, sent)
+        return actions.next_s
+
+    def _has_lost_lead(self) -> bool:
+        """Look again while nothing is written: this worker may have taken over in this moment."""
+        with self._lock:
+            if self._store.survey([]).leader <= self._leader_stamp():
+                return False
+            log.warning("another worker leads now", extra={"tasks": len(self._wanted)})
+            self._wanted.clear()
+            self._sent.clear()
+            self._reported_lost.clear()
+            self._stamp = None
+            self._thread = None
+            return True
+
+    def _wake(self, seen: Seen, generation: int) -> None:
+        from connect.executors.celery.tasks import RUN, create_app
+
+        if self._app is None:
+            self._app = create_app(self._settings)
+        message = [seen.id.connector, seen.id.task, generation, seen.epoch]
+        self._app.send_task(RUN, args=message, expires=_EXPIRES_S, retry=False)
+        with self._lock:
+            self._sent[seen.id] = Sent(seen.epoch, generation, time.monotonic())
+
+    def _report_lost(self, survey: Survey, sent: dict[TaskId, Sent]) -> None:
+        """Owners that end in good order give their leases back; others are reported unless they are replaced soon."""
+        now = time.monotonic()
+        for seen in survey.tasks:
+            last = sent.get(seen.id)
+            is_ownerless = not seen.held_s and bool(seen.owner)
+            is_in_vain = last is not None and last.epoch == seen.epoch and now - last.at > _SOON_S
+            if not is_ownerless or not is_in_vain or self._reported_lost.get(seen.id) == seen.epoch:
+                continue
+            with self._lock:
+                if seen.id not in self._wanted:
+                    continue
+                self._reported_lost[seen.id] = seen.epoch
+            reason = f"Celery worker {seen.owner.partition('/')[0]} is gone"
+            log.error("task lost", extra={"task": str(seen.id), "reason": reason})
+            self.on_lost(seen.id, reason)
+
+    def _sweep(self) -> None:
+        """Stop what a former leader wanted and this one does not."""
+        now = time.monotonic()
+        with self._lock:
+            is_time = now - max(self._taken_over_at, self._swept_at) > self._settle_s
+            if not is_time or self._stamp is None:
+                return
+            self._swept_at = now
+            strangers = self._store.known() - set(self._wanted)
+            self._store.set_targets(strangers, Target.STOPPED, stamp=self._stamp)
+            self._store.forget(strangers, stamp=self._stamp)

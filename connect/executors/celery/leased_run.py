@@ -10,9 +10,9 @@ from typing import Final
 import msgspec
 
 from connect.executors.celery.leases import Hold, Leases, Unreachable
-from connect.executors.ending import CANCEL_GRACE_S
-from connect.executors.local_task import LocalTask
 from connect.runtime.models import TaskPlan
+from connect.runtime.stopping import CANCEL_GRACE_S
+from connect.runtime.tasks.running_task import RunningTask
 from connect.stores.states import Target
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class LeasedRun:
         """Whether the lease lasts; asked by the task before it writes."""
         return not self._is_lost and elapsed() < self._deadline
 
-    def run(self, task: LocalTask) -> None:
+    def run(self, task: RunningTask) -> None:
         """Start the task, return when it has ended and the lease is given back."""
         task.start()
         while not task.join(self._pause_s):
@@ -67,7 +67,7 @@ class LeasedRun:
     def _pause_s(self) -> float:
         return min(self._lease_s / (5 if self._cancelled_at is None else 50), _LONGEST_PAUSE_S)
 
-    def _renew(self, task: LocalTask) -> None:
+    def _renew(self, task: RunningTask) -> None:
         """Ask for more time; what is not answered before the lease ends counts as lost."""
         asked_at = elapsed()
         if self._is_lost or asked_at >= self._deadline:
@@ -79,7 +79,7 @@ class LeasedRun:
                 generation=self._plan.generation,
                 epoch=self._plan.epoch,
                 owner=self._owner,
-                counters=msgspec.json.encode(task.counters) if task.counters else b"",
+                counters=msgspec.json.encode(task.counters),
             )
         except Unreachable as error:
             log.warning("lease is not renewed", extra={"task": str(self._plan.id), "error": str(error)})
@@ -89,23 +89,23 @@ class LeasedRun:
         if hold is Hold.HELD:
             self._deadline = asked_at + self._lease_s
 
-    def _steer(self, task: LocalTask) -> None:
+    def _steer(self, task: RunningTask) -> None:
         if self._is_lost or self._deadline - elapsed() < self._lease_s / 3:
             self._cancel(task, "its lease is over")
         elif self._is_draining() or self._target is Target.STOPPED:
             self._stop(task)
         elif self._stopped_at is None:
-            task.set_target(self._target)
+            task.target = self._target
         self._end_what_hangs()
 
-    def _stop(self, task: LocalTask) -> None:
+    def _stop(self, task: RunningTask) -> None:
         if self._stopped_at is None:
             self._stopped_at = elapsed()
             task.stop()
         elif elapsed() - self._stopped_at > self._graceful_s:
             self._cancel(task, "it does not stop in time")
 
-    def _cancel(self, task: LocalTask, reason: str) -> None:
+    def _cancel(self, task: RunningTask, reason: str) -> None:
         if self._cancelled_at is None:
             log.warning("task is cancelled", extra={"task": str(self._plan.id), "reason": reason})
             self._cancelled_at = elapsed()

@@ -40,7 +40,7 @@ class Refused(StrEnum):
     STALE = "stale"
     """The task has had another owner since the message was sent."""
     HELD = "held"
-    """Somebody owns it."""
+    """Another worker owns it."""
     UNWANTED = "unwanted"
     """The leader wants another plan by now, or nothing."""
     ENDED = "ended"
@@ -73,7 +73,7 @@ class TaskKeys:
 
     def task(self, task_id: TaskId) -> str:
         """Where a task is kept."""
-        return f"{self._prefix}:task:{name_of(task_id)}"
+        return f"{self._prefix}:task:{redis_name(task_id)}"
 
 
 class Leases:
@@ -83,7 +83,7 @@ class Leases:
         self.lease_s = settings.celery_lease_ms / 1000
         self.keys = TaskKeys(settings.group_id)
         # A lease must not run out while an answer is waited for.
-        self.redis = connected(settings, timeout_s=timeout_s or max(_SHORTEST_TIMEOUT_S, self.lease_s / 10))
+        self.redis = connect(settings, timeout_s=timeout_s or max(_SHORTEST_TIMEOUT_S, self.lease_s / 10))
         self.lease_us = settings.celery_lease_ms * 1000
         self._touch = self.redis.register_script(lease_scripts.TOUCH)
         self._claim = self.redis.register_script(lease_scripts.CLAIM)
@@ -92,13 +92,13 @@ class Leases:
 
     def touch(self) -> None:
         """Let the wait after a loss of memory begin, if it must."""
-        with told_as_unreachable():
+        with mapped_errors():
             self._touch(keys=[self.keys.guard], args=[self.lease_us])
 
     def claim(self, task_id: TaskId, *, generation: int, epoch: int, owner: str) -> Claimed | Refused:
         """Ask for a task as a message told: its generation, and the epoch of its former owner."""
         keys = [self.keys.guard, self.keys.task(task_id)]
-        with told_as_unreachable():
+        with mapped_errors():
             answer = cast("list[bytes]", self._claim(keys=keys, args=[self.lease_us, epoch, generation, owner]))
         if answer[0] != b"claimed":
             return Refused(answer[0].decode())
@@ -109,7 +109,7 @@ class Leases:
     ) -> tuple[Hold, Target]:
         """Own the task for another while, and hear what the leader wants of it."""
         keys = [self.keys.guard, self.keys.task(task_id)]
-        with told_as_unreachable():
+        with mapped_errors():
             renewed = self._renew(keys=keys, args=(self.lease_us, epoch, generation, owner, counters))
             answer = cast("list[bytes]", renewed)
         hold = Hold(answer[0].decode())
@@ -118,8 +118,8 @@ class Leases:
     def release(self, task_id: TaskId, *, generation: int, epoch: int, owner: str, has_ended: bool) -> None:
         """Others may have the task; `has_ended`: nobody shall, it has ended by itself."""
         keys = [self.keys.guard, self.keys.task(task_id), self.keys.events]
-        with told_as_unreachable():
-            self._release(keys=keys, args=(epoch, generation, owner, int(has_ended), name_of(task_id)))
+        with mapped_errors():
+            self._release(keys=keys, args=(epoch, generation, owner, int(has_ended), redis_name(task_id)))
 
     def close(self) -> None:
         """Close all connections."""
@@ -137,7 +137,7 @@ def touch(settings: ConnectSettings) -> None:
         leases.close()
 
 
-def connected(settings: ConnectSettings, *, timeout_s: float) -> "redis.Redis":
+def connect(settings: ConnectSettings, *, timeout_s: float) -> "redis.Redis":
     """A client that tries once, and no longer than that."""
     return redis.Redis.from_url(
         settings.celery_broker_url,
@@ -149,20 +149,20 @@ def connected(settings: ConnectSettings, *, timeout_s: float) -> "redis.Redis":
 
 
 @contextmanager
-def told_as_unreachable() -> Iterator[None]:
-    """What the library raises, as an error of ours."""
+def mapped_errors() -> Iterator[None]:
+    """Map the library's errors to Unreachable."""
     try:
         yield
     except redis.RedisError as error:
         raise Unreachable(f"Redis (celery.broker.url): {error}") from error
 
 
-def name_of(task_id: TaskId) -> str:
+def redis_name(task_id: TaskId) -> str:
     """A task in one word; the number comes first because a connector's name may hold anything."""
     return f"{task_id.task}:{task_id.connector}"
 
 
-def task_named(name: str) -> TaskId:
+def parse_redis_name(name: str) -> TaskId:
     """The task of that name."""
     number, _, connector = name.partition(":")
     return TaskId(connector, int(number))

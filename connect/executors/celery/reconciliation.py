@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from connect.executors.celery.wishes import Seen, Survey
+from connect.executors.celery.desired_tasks import Seen, Survey
 from connect.runtime.models import TaskPlan
 from connect.stores.states import TaskId
 

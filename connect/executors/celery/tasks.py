@@ -22,9 +22,9 @@ from msgspec.structs import replace
 from connect.executors.celery.leased_run import LeasedRun, elapsed
 from connect.executors.celery.leases import Claimed, Leases, Refused, touch
 from connect.executors.hosts.parent_death import die_with_parent
-from connect.executors.local_task import LocalTask
-from connect.executors.task_factory import TaskFactory
 from connect.runtime.models import TaskPlan
+from connect.runtime.tasks.running_task import RunningTask
+from connect.runtime.tasks.services import LazyServices
 from connect.settings import ConnectSettings
 from connect.stores.states import TaskId
 from core_broker.service import logs
@@ -73,22 +73,22 @@ def create_app(settings: ConnectSettings) -> Any:
     return app
 
 
-def serve(app: Any, factory: TaskFactory) -> Any:
+def serve(app: Any, services: LazyServices, task_class: type[RunningTask] = RunningTask) -> Any:
     """Let workers of this application run tasks; returns the application."""
-    slots = Slots(factory)
+    slots = Slots(services, task_class)
 
     def run(self: Task, connector: str, task: int, generation: int, epoch: int) -> str:
         return slots.run(TaskId(connector, task), generation=generation, epoch=epoch, worker=self.request.hostname)
 
     def configure_logs(**_: object) -> None:
-        logs.configure(level=factory.settings.logging_level, style=factory.settings.logging_format)
+        logs.configure(level=services.settings.logging_level, style=services.settings.logging_format)
 
     app.task(run, name=RUN, bind=True, ignore_result=True)
     parent: list[int] = []
     # Celery keeps weak references unless it is told otherwise, and these functions are known to nobody else.
     signals.setup_logging.connect(configure_logs, weak=False)
     signals.worker_shutting_down.connect(lambda **_: slots.drain(), weak=False)
-    signals.worker_ready.connect(lambda **_: touch(factory.settings), weak=False)
+    signals.worker_ready.connect(lambda **_: touch(services.settings), weak=False)
     signals.worker_init.connect(lambda **_: parent.append(os.getpid()), weak=False)
     signals.worker_process_init.connect(lambda **_: slots.become_child(parent[-1]), weak=False)
     return app
@@ -97,9 +97,10 @@ def serve(app: Any, factory: TaskFactory) -> Any:
 class Slots:
     """What one Celery worker does with its messages, in its own process or in children that it forks."""
 
-    def __init__(self, factory: TaskFactory) -> None:
-        self._factory = factory
-        self._graceful_s = factory.settings.task_shutdown_graceful_timeout_ms / 1000
+    def __init__(self, services: LazyServices, task_class: type[RunningTask]) -> None:
+        self._services = services
+        self._task_class = task_class
+        self._graceful_s = services.settings.task_shutdown_graceful_timeout_ms / 1000
         self._draining = mmap.mmap(-1, 1)  # shared with children
         self._is_child = False
         self._lock = threading.Lock()
@@ -116,7 +117,7 @@ class Slots:
 
     def run(self, task_id: TaskId, *, generation: int, epoch: int, worker: str) -> str:
         """Run the task if its lease is free; returns when it has ended, with what became of it."""
-        self._factory.open()  # a worker that cannot open the world must not take tasks from others that can
+        self._services.open()  # a worker that cannot reach the cluster must not take tasks from others that can
         leases, owner, asked_at = self._connected(), f"{worker}/{os.getpid()}/{secrets.token_hex(8)}", elapsed()
         if self._is_draining():
             return "draining"
@@ -135,7 +136,7 @@ class Slots:
             is_draining=self._is_draining,
         )
         with self._ending_in_good_order():
-            run.run(LocalTask(plan, self._factory, is_owner=run.is_owner))
+            run.run(self._task_class(plan, self._services, is_owner=run.is_owner))
         log.info("task left", extra={"task": str(task_id), "generation": generation, "epoch": plan.epoch})
         return "left"
 
@@ -168,7 +169,7 @@ class Slots:
         """One client per process: made after the fork."""
         with self._lock:
             if self._leases is None:
-                self._leases = Leases(self._factory.settings)
+                self._leases = Leases(self._services.settings)
             return self._leases
 
 

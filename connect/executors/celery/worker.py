@@ -11,7 +11,8 @@ from core_broker.service.commandline import EXIT_USAGE, parse_arguments, start
 from core_broker.service.lifecycle import announce
 
 if TYPE_CHECKING:
-    from connect.executors.task_factory import TaskFactory
+    from connect.runtime.tasks.running_task import RunningTask
+    from connect.runtime.tasks.services import LazyServices
 
 
 _USAGE = (
@@ -32,14 +33,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return start(ConnectSettings, partial(run, options=options), parsed, environment=os.environ, prefix="CONNECT_")
 
 
-def run(settings: ConnectSettings, *, options: Sequence[str] = (), factory: "TaskFactory | None" = None) -> int:
+def run(
+    settings: ConnectSettings,
+    *,
+    options: Sequence[str] = (),
+    services: "LazyServices | None" = None,
+    task_class: "type[RunningTask] | None" = None,
+) -> int:
     """Be a Celery worker until it is told to stop; options are those of `celery worker`."""
     from celery import signals  # type: ignore[import-untyped]  # it ships no types
 
     from connect.executors.celery.tasks import create_app, serve
-    from connect.executors.task_factory import TaskFactory
+    from connect.runtime.tasks.running_task import RunningTask
+    from connect.runtime.tasks.services import LazyServices
 
-    app = serve(create_app(settings), factory or TaskFactory(settings))
+    app = serve(create_app(settings), services or LazyServices(settings), task_class or RunningTask)
     ready = partial(_announce, queue=settings.celery_queue)
     signals.worker_ready.connect(ready, weak=False)
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]

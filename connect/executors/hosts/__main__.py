@@ -4,14 +4,14 @@ It ends the moment the worker does, so that no task outlives its worker: the ker
 possible, the end of the connection does.
 """
 
-import logging
 import os
+import select
 import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, assert_never
 
 from connect.executors.hosts.messages import (
@@ -19,103 +19,115 @@ from connect.executors.hosts.messages import (
     Counted,
     Ended,
     Hello,
-    SetLevel,
     SetTarget,
     Start,
     Stop,
     ToHost,
     ToWorker,
-    from_worker,
-    line_of,
+    decode_for_host,
+    encode,
 )
 from connect.executors.hosts.parent_death import die_with_parent
-from connect.executors.local_task import LocalTask
-from connect.executors.task_factory import TaskFactory
-from connect.runtime.models import TaskPlan
+from connect.runtime.tasks.running_task import RunningTask
+from connect.runtime.tasks.services import LazyServices, TaskServices, open_services
 from connect.settings import ConnectSettings
 from connect.stores.states import TaskId
 from core_broker.service import logs
 
-log = logging.getLogger(__name__)
-
-_COUNT_EVERY_S: Final = 1.0
+_COUNT_EVERY_MS: Final = 1000
 
 
 class Host:
-    """The tasks of this process, as the worker wants them."""
+    """The tasks of this process."""
 
-    def __init__(self, connection: socket.socket, factory: TaskFactory) -> None:
+    def __init__(self, connection: socket.socket, services: LazyServices, task_class: type[RunningTask]) -> None:
         self._connection = connection
-        self._factory = factory
+        self._services = services
+        self._task_class = task_class
         self._lock = threading.Lock()
-        self._tasks: dict[TaskId, LocalTask] = {}
+        self._tasks: dict[TaskId, RunningTask] = {}
 
-    def obey(self, messages: Iterator[ToHost]) -> None:
-        """Do what the worker says until it says nothing more."""
-        threading.Thread(target=self._count, name="counters", daemon=True).start()
-        for message in messages:
-            self._do(message)
-
-    def _do(self, message: ToHost) -> None:
+    def handle(self, message: ToHost) -> None:
+        """Do what the worker asks for."""
         match message:
             case Start(plan):
-                self._start(plan)
+                task = self._task_class(plan, self._services, on_end=self._ended)
+                self._tasks[plan.id] = task
+                task.start()
             case SetTarget(task_id, target):
                 if (found := self._tasks.get(task_id)) is not None:
-                    found.set_target(target)
+                    found.target = target
             case Stop(task_id):
                 if (found := self._tasks.get(task_id)) is not None:
                     found.stop()
             case Cancel(task_id):
                 if (found := self._tasks.get(task_id)) is not None:
                     found.cancel()
-            case SetLevel(logger, level):
-                logging.getLogger(None if logger == "root" else logger).setLevel(level)
             case Hello():
                 raise ValueError("the worker said hello twice")
             case _:
                 assert_never(message)
 
-    def _start(self, plan: TaskPlan) -> None:
-        task = LocalTask(plan, self._factory, on_end=self._ended)
-        self._tasks[plan.id] = task
-        task.start()
+    def send_counters(self) -> None:
+        """Tell the worker what each task has done so far."""
+        for task_id, task in list(self._tasks.items()):
+            self._send(Counted(task_id, task.counters))
 
-    def _ended(self, task: LocalTask) -> None:
+    def _ended(self, task: RunningTask) -> None:
         del self._tasks[task.plan.id]
-        self._say(Ended(task.plan.id))
+        self._send(Ended(task.plan.id))
 
-    def _count(self) -> None:
-        while True:
-            time.sleep(_COUNT_EVERY_S)
-            for task_id, task in list(self._tasks.items()):
-                if (counters := task.counters) is not None:
-                    self._say(Counted(task_id, counters))
-
-    def _say(self, message: ToWorker) -> None:
+    def _send(self, message: ToWorker) -> None:
         with self._lock:
             try:
-                self._connection.sendall(line_of(message))
+                self._connection.sendall(encode(message))
             except OSError:
                 os._exit(1)  # the worker is gone
 
 
-def main() -> int:
+def main(
+    *,
+    task_class: type[RunningTask] = RunningTask,
+    connect: Callable[[ConnectSettings], TaskServices] = open_services,
+) -> None:
     """Run tasks for as long as the worker lives; threads and what they hold end with the process, at once."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # sent to the whole group; the worker tells when tasks end
+        signal.signal(number, signal.SIG_IGN)  # sent to the whole group; the worker says when tasks end
     connection = socket.socket(fileno=int(sys.argv[1]))
-    messages = from_worker(connection.makefile("rb"))
-    hello = next(messages, None)
+    lines = _lines(connection)
+    first = next(filter(None, lines), None)
+    hello = None if first is None else decode_for_host(first)
     if not isinstance(hello, Hello):
-        return 1
+        sys.exit(1)  # the worker is gone
     die_with_parent(hello.parent_pid)
     settings = ConnectSettings.parse(hello.settings)
     logs.configure(level=settings.logging_level, style=settings.logging_format)
-    factory = TaskFactory(settings, task_type=hello.task_type, world=hello.world)
-    Host(connection, factory).obey(messages)
+    host = Host(connection, LazyServices(settings, connect=connect), task_class)
+    for line in lines:
+        if line:
+            host.handle(decode_for_host(line))
+        else:
+            host.send_counters()
     os._exit(0)
 
 
+def _lines(connection: socket.socket) -> Iterator[bytes]:
+    """What the worker sends, until it closes the connection or dies; an empty line about every second."""
+    poll, buffer, counted_at = select.poll(), bytearray(), time.monotonic()
+    poll.register(connection, select.POLLIN)
+    while True:
+        if poll.poll(_COUNT_EVERY_MS):
+            chunk = connection.recv(1 << 16)
+            if not chunk:
+                return
+            buffer += chunk
+            *lines, rest = buffer.split(b"\n") if b"\n" in chunk else [buffer]
+            buffer = rest
+            yield from map(bytes, lines)
+        if time.monotonic() - counted_at >= _COUNT_EVERY_MS / 1000:
+            counted_at = time.monotonic()
+            yield b""
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

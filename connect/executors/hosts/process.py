@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from connect.executors.handover import text_of
 from connect.executors.hosts.messages import (
     Cancel,
     Counted,
@@ -21,16 +20,18 @@ from connect.executors.hosts.messages import (
     Start,
     Stop,
     ToHost,
-    from_host,
-    line_of,
+    decode_for_worker,
+    encode,
 )
-from connect.executors.task_factory import TaskFactory
 from connect.runtime.counters import TaskCounters
 from connect.runtime.models import TaskPlan
+from connect.settings import ConnectSettings
 from connect.stores.states import Target, TaskId
+from core_broker.service.settings import Settings
 
 log = logging.getLogger(__name__)
 
+HOST_MODULE: Final = "connect.executors.hosts"
 _SEND_TIMEOUT_S: Final = 5
 _END_TIMEOUT_S: Final = 5.0
 
@@ -43,46 +44,47 @@ class HostedTask:
         self.host = host
         self.counters: TaskCounters | None = None
         self.was_stopped = False
-        self._ended = threading.Event()
+        self.ended = threading.Event()
+        """Set when the host says so, or is dead."""
 
     @property
     def is_alive(self) -> bool:
         """Whether it runs, or is about to."""
-        return not self._ended.is_set()
+        return not self.ended.is_set()
 
-    def set_target(self, target: Target) -> None:
-        """Pause or go on."""
-        self.host.tell(SetTarget(self.plan.id, target))
+    @property
+    def target(self) -> Target:
+        """Whether it was to run or to pause when it was started."""
+        return self.plan.target
+
+    @target.setter
+    def target(self, target: Target) -> None:
+        self.host.send(SetTarget(self.plan.id, target))
 
     def stop(self) -> None:
         """Ask it to end; returns at once."""
         self.was_stopped = True
-        self.host.tell(Stop(self.plan.id))
+        self.host.send(Stop(self.plan.id))
 
     def cancel(self) -> None:
         """It must write nothing more."""
         self.was_stopped = True
-        self.host.tell(Cancel(self.plan.id))
+        self.host.send(Cancel(self.plan.id))
 
     def join(self, timeout_seconds: float) -> bool:
         """Wait for its end; True when it has come."""
-        return self._ended.wait(max(0.0, timeout_seconds))
-
-    def kill(self) -> bool:
-        """End its process; the other tasks there are lost with it and begin again elsewhere."""
-        self.host.kill()
-        return True
-
-    def has_ended(self) -> None:
-        """The host says so, or is dead."""
-        self._ended.set()
+        return self.ended.wait(max(0.0, timeout_seconds))
 
 
 class HostProcess:
     """One process with its tasks. `on_death` gets the tasks that died with it, on a thread of its own."""
 
     def __init__(
-        self, factory: TaskFactory, *, on_death: Callable[["HostProcess", list[HostedTask], str], None]
+        self,
+        settings: ConnectSettings,
+        *,
+        module: str = HOST_MODULE,
+        on_death: Callable[["HostProcess", list[HostedTask], str], None],
     ) -> None:
         self._on_death = on_death
         self._lock = threading.Lock()
@@ -91,22 +93,13 @@ class HostProcess:
         limit = struct.pack("ll", _SEND_TIMEOUT_S, 0)
         self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         with theirs:
-            self._process = _started(theirs.fileno())
+            command = [sys.executable, "-m", module, str(theirs.fileno())]
+            # What a connector prints must not get between the lines of the worker's own output.
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, pass_fds=[theirs.fileno()])
         self.is_alive = True
         self._started_at = time.monotonic()
-        hello = Hello(
-            parent_pid=os.getpid(),
-            settings=text_of(factory.settings),
-            task_type=factory.task_type,
-            world=factory.world,
-        )
-        self.tell(hello)
-        threading.Thread(target=self._listen, name=f"host-{self.pid}", daemon=True).start()
-
-    @property
-    def pid(self) -> int:
-        """The process's id."""
-        return self._process.pid
+        self.send(Hello(parent_pid=os.getpid(), settings=settings_text(settings)))
+        threading.Thread(target=self._listen, name=f"host-{self._process.pid}", daemon=True).start()
 
     @property
     def age_s(self) -> float:
@@ -126,19 +119,19 @@ class HostProcess:
             if not self.is_alive:
                 return None
             self._tasks[plan.id] = task
-        self.tell(Start(plan))
+        self.send(Start(plan))
         return task
 
-    def tell(self, message: ToHost) -> None:
+    def send(self, message: ToHost) -> None:
         """Send a message; a host that takes none for seconds is of no use any more."""
         try:
             with self._lock:
-                self._connection.sendall(line_of(message))
+                self._connection.sendall(encode(message))
         except OSError:
             self.kill()
 
     def kill(self) -> None:
-        """End the process at once."""
+        """End the process at once; its tasks are lost with it and begin again elsewhere."""
         self._process.kill()
 
     def close(self) -> None:
@@ -153,24 +146,11 @@ class HostProcess:
     def _listen(self) -> None:
         try:
             with self._connection.makefile("rb") as stream:
-                for message in from_host(stream):
-                    self._take(message)
+                for line in stream:
+                    if line.endswith(b"\n"):  # a host may die in the middle of one
+                        self._take(decode_for_worker(line))
         except (OSError, ValueError):
-            log.exception("host process does not speak as it should", extra={"pid": self.pid})
-        self._died()
-
-    def _take(self, message: Ended | Counted) -> None:
-        with self._lock:
-            task = self._tasks.pop(message.id, None) if isinstance(message, Ended) else self._tasks.get(message.id)
-        match message:
-            case Ended() if task is not None:
-                task.has_ended()
-            case Counted(_, counters) if task is not None:
-                task.counters = counters
-            case _:
-                pass
-
-    def _died(self) -> None:
+            log.exception("host process sent something invalid", extra={"pid": self._process.pid})
         self.kill()
         code = self._process.wait()
         self._connection.close()
@@ -178,10 +158,26 @@ class HostProcess:
             self.is_alive = False
             lost = list(self._tasks.values())
             self._tasks.clear()
-        self._on_death(self, lost, f"its process {self.pid} ended with code {code}")
+        self._on_death(self, lost, f"its process {self._process.pid} ended with code {code}")
+
+    def _take(self, message: Ended | Counted) -> None:
+        with self._lock:
+            task = self._tasks.pop(message.id, None) if isinstance(message, Ended) else self._tasks.get(message.id)
+        if task is None:
+            return
+        if isinstance(message, Counted):
+            task.counters = message.counters
+        else:
+            task.ended.set()
 
 
-def _started(descriptor: int) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "connect.executors.hosts", str(descriptor)]
-    # What a connector prints must not get between the lines of the worker's own output.
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, pass_fds=[descriptor])
+def settings_text(settings: Settings) -> dict[str, str]:
+    """What was set, under the keys of a properties file; `parse` makes equal settings of it in another process."""
+    values: dict[str, str] = {}
+    for key in settings.set:
+        definition = settings.DEFINITIONS[key]
+        if definition.prefix:
+            values |= {f"{definition.prefix}{name}": text for name, text in getattr(settings, definition.name)}
+        elif (text := settings.text_of(key)) is not None:
+            values[key] = text
+    return values

@@ -6,25 +6,20 @@ from urllib.parse import quote
 from fastapi import APIRouter, Body, Query, Response
 from fastapi.routing import APIRoute
 
-from connect.rest.answers import ConnectorName, empty, told
+from connect.rest.answers import ConnectorName, empty, json_response
 from connect.rest.models import (
     ConfigBody,
-    ConnectorInfoView,
     CreateConnectorBody,
-    ExpandedConnector,
-    TaskInfoView,
     errors,
     texts,
 )
-from connect.rest.supervising import Supervising
-from connect.runtime.errors import BadRequest, NotFound
-from connect.runtime.models import ConnectorInfo, ConnectorStatus
+from connect.rest.views import view
+from connect.runtime.errors import NotFound
+from connect.runtime.leading.supervisor import Supervisor
+from connect.runtime.models import ConnectorInfo, ExpandedConnector, TaskInfo
 
-Answer = dict[str, ConnectorInfo | ConnectorStatus]
-
-_EXPANSIONS: Final = ("status", "info")
 _CREATED: Final = {
-    "model": ConnectorInfoView,
+    "model": view(ConnectorInfo),
     "description": "It is new.",
     "headers": {"Location": {"description": "Where it is.", "schema": {"type": "string"}}},
 }
@@ -36,7 +31,7 @@ Expand = Annotated[
 ]
 
 
-def router(supervisor: Supervising, *, route_class: type[APIRoute]) -> APIRouter:
+def router(supervisor: Supervisor, *, route_class: type[APIRoute]) -> APIRouter:
     """The routes, answering for one worker."""
     routes = APIRouter(prefix="/connectors", tags=["connectors"], route_class=route_class)
     _add_list(routes, supervisor)
@@ -46,73 +41,73 @@ def router(supervisor: Supervising, *, route_class: type[APIRoute]) -> APIRouter
     return routes
 
 
-def _add_list(routes: APIRouter, supervisor: Supervising) -> None:
+def _add_list(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.get(
-        "", response_model=list[str] | dict[str, ExpandedConnector], responses=errors(), operation_id="listConnectors"
+        "",
+        response_model=view(list[str] | dict[str, ExpandedConnector]),
+        responses=errors(),
+        operation_id="listConnectors",
     )
     def list_connectors(expand: Expand = []) -> Response:  # noqa: B006 - never changed
         """The names of all connectors, or what is asked for of each."""
         names = supervisor.connectors()
         if not expand:
-            return told(list(names))
-        expanded = {name: _expanded(supervisor, name, expand) for name in names}
-        return told({name: parts for name, parts in expanded.items() if parts is not None})
+            return json_response(list(names))
+        expanded = {name: _expand(supervisor, name, expand) for name in names}
+        return json_response({name: parts for name, parts in expanded.items() if parts is not None})
 
 
-def _expanded(supervisor: Supervising, name: str, expand: list[str]) -> Answer | None:
+def _expand(supervisor: Supervisor, name: str, expand: list[str]) -> ExpandedConnector | None:
     """None for a connector that was deleted meanwhile, or of which nothing is known yet."""
-    parts: Answer = {}
     try:
-        if "status" in expand:
-            parts["status"] = supervisor.status(name)
-        if "info" in expand:
-            parts["info"] = supervisor.info(name)
+        return ExpandedConnector(
+            status=supervisor.status(name) if "status" in expand else None,
+            info=supervisor.info(name) if "info" in expand else None,
+        )
     except NotFound:
         return None
-    return parts
 
 
-def _add_create(routes: APIRouter, supervisor: Supervising) -> None:
+def _add_create(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.post(
         "",
         status_code=201,
-        response_model=ConnectorInfoView,
+        response_model=view(ConnectorInfo),
         responses={**errors(409), 201: _CREATED},
         operation_id="createConnector",
     )
     def create_connector(body: CreateConnectorBody) -> Response:
         """Create a connector; it starts at once, unless `initial_state` says otherwise."""
         name = (body.name or "").strip()
-        config = _named(name, texts(body.config))
         offsets = body.initial_offsets
         info = supervisor.create(
             name,
-            config,
+            texts(body.config),
             initial_state=body.target,
             initial_offsets=None if offsets is None else [offset.model_dump() for offset in offsets],
         )
-        return told(info, status=201, headers=_location(name))
+        return json_response(info, status=201, headers=_location(name))
 
 
-def _add_reads(routes: APIRouter, supervisor: Supervising) -> None:
-    @routes.get("/{connector}", response_model=ConnectorInfoView, responses=errors(404), operation_id="getConnector")
+def _add_reads(routes: APIRouter, supervisor: Supervisor) -> None:
+    @routes.get("/{connector}", response_model=view(ConnectorInfo), responses=errors(404), operation_id="getConnector")
     def get_connector(connector: ConnectorName) -> Response:
         """A connector as it was configured, and its tasks."""
-        return told(supervisor.info(connector))
+        return json_response(supervisor.info(connector))
 
     @routes.get(
         "/{connector}/config", response_model=dict[str, str], responses=errors(404), operation_id="getConnectorConfig"
     )
     def get_connector_config(connector: ConnectorName) -> Response:
         """The configuration of a connector, with placeholders such as `${file:…}` as they were given."""
-        return told(dict(supervisor.config(connector)))
+        return json_response(dict(supervisor.config(connector)))
 
     @routes.get(
-        "/{connector}/tasks", response_model=list[TaskInfoView], responses=errors(404), operation_id="listTasks"
+        "/{connector}/tasks", response_model=view(list[TaskInfo]), responses=errors(404), operation_id="listTasks"
     )
     def list_tasks(connector: ConnectorName) -> Response:
         """The tasks of a connector and their configurations."""
-        return told(list(supervisor.tasks(connector)))
+        return json_response(list(supervisor.tasks(connector)))
 
     @routes.get(
         "/{connector}/tasks-config",
@@ -123,46 +118,36 @@ def _add_reads(routes: APIRouter, supervisor: Supervising) -> None:
     )
     def get_tasks_config(connector: ConnectorName) -> Response:
         """The configurations of the tasks of a connector, by task; Kafka Connect 4 has `/tasks` alone."""
-        return told({str(task.id): task.config for task in supervisor.tasks(connector)})
+        return json_response({str(task.id): task.config for task in supervisor.tasks(connector)})
 
 
-def _add_changes(routes: APIRouter, supervisor: Supervising) -> None:
+def _add_changes(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.put(
         "/{connector}/config",
-        response_model=ConnectorInfoView,
+        response_model=view(ConnectorInfo),
         responses={**errors(409), 201: _CREATED},
         operation_id="putConnectorConfig",
     )
     def put_connector_config(connector: ConnectorName, config: Annotated[ConfigBody, Body()]) -> Response:
         """Create a connector, or give it a whole new configuration; its tasks start again with it."""
-        is_new, info = supervisor.put(connector, _named(connector, texts(config)))
-        return told(info, status=201, headers=_location(connector)) if is_new else told(info)
+        is_new, info = supervisor.put(connector, texts(config))
+        return json_response(info, status=201, headers=_location(connector)) if is_new else json_response(info)
 
     @routes.patch(
         "/{connector}/config",
-        response_model=ConnectorInfoView,
+        response_model=view(ConnectorInfo),
         responses=errors(404, 409),
         operation_id="patchConnectorConfig",
     )
     def patch_connector_config(connector: ConnectorName, changes: Annotated[ConfigBody, Body()]) -> Response:
         """Change some keys of a configuration; null removes a key."""
-        return told(supervisor.patch(connector, texts(changes)))
+        return json_response(supervisor.patch(connector, texts(changes)))
 
     @routes.delete("/{connector}", status_code=204, responses=errors(404, 409), operation_id="deleteConnector")
     def delete_connector(connector: ConnectorName) -> Response:
         """Stop a connector and its tasks, and forget its configuration; its offsets stay."""
         supervisor.delete(connector)
         return empty(204)
-
-
-def _named(name: str, config: dict[str, str | None]) -> dict[str, str | None]:
-    """The configuration with the connector's name in it."""
-    included = config.get("name")
-    if included is None:
-        return {**config, "name": name}
-    if included != name:
-        raise BadRequest(f"Connector name configuration ({included}) doesn't match connector name in the URL ({name})")
-    return config
 
 
 def _location(name: str) -> dict[str, str]:

@@ -5,10 +5,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from fastapi.routing import APIRoute
 
-from connect.rest.answers import ConnectorName, told
-from connect.rest.dead_letter_models import LetterPageView, RedriveBody, RedrivenView
+from connect.rest.answers import ConnectorName, json_response
+from connect.rest.dead_letter_models import RedriveBody
 from connect.rest.models import errors
-from connect.rest.supervising import DeadLetters
+from connect.rest.views import view
+from connect.runtime.redrive.box import DeadLetterBox
+from connect.runtime.redrive.pages import LetterPage, Redriven
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="Most dead letters in the answer.")]
 Partition = Annotated[int | None, Query(ge=0, le=2**31 - 1, description="Only those of this partition.")]
@@ -20,11 +22,11 @@ Exception_ = Annotated[
 ]
 
 
-def router(dead_letters: DeadLetters, *, route_class: type[APIRoute]) -> APIRouter:
+def router(dead_letters: DeadLetterBox, *, route_class: type[APIRoute]) -> APIRouter:
     """The routes, answering for one worker."""
     routes = APIRouter(prefix="/connectors/{connector}/dlq", tags=["dead letters"], route_class=route_class)
 
-    @routes.get("", response_model=LetterPageView, responses=errors(404), operation_id="listDeadLetters")
+    @routes.get("", response_model=view(LetterPage), responses=errors(404), operation_id="listDeadLetters")
     def list_dead_letters(
         connector: ConnectorName,
         *,
@@ -38,12 +40,14 @@ def router(dead_letters: DeadLetters, *, route_class: type[APIRoute]) -> APIRout
         page = dead_letters.page(
             connector, limit=limit, partition=partition, offset=offset, stage=stage, exception=exception
         )
-        return told(page)
+        return json_response(page)
 
-    @routes.post("/redrive", response_model=RedrivenView, responses=errors(404, 409), operation_id="redrive")
+    @routes.post("/redrive", response_model=view(Redriven), responses=errors(404, 409), operation_id="redrive")
     def redrive(connector: ConnectorName, body: RedriveBody) -> Response:
         """Give dead letters to their sink again, once what made them fail is repaired."""
-        selection = body.selection.chosen()
-        return told(dead_letters.redrive(connector, selection, max_records=body.max_records, dry_run=body.dry_run))
+        redriven = dead_letters.redrive(
+            connector, body.selection.chosen(), max_records=body.max_records, dry_run=body.dry_run
+        )
+        return json_response(redriven)
 
     return routes

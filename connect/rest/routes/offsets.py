@@ -3,26 +3,25 @@
 from fastapi import APIRouter, Response
 from fastapi.routing import APIRoute
 
-from connect.rest.answers import ConnectorName, empty, told
+from connect.rest.answers import ConnectorName, empty, json_response
 from connect.rest.models import MessageView, OffsetsBody, TopicsView, errors
-from connect.rest.supervising import Supervising
-from connect.runtime.errors import BadRequest, Forbidden
-from connect.settings import ConnectSettings
+from connect.runtime.errors import BadRequest
+from connect.runtime.leading.supervisor import Supervisor
 
 
-def router(supervisor: Supervising, *, route_class: type[APIRoute], settings: ConnectSettings) -> APIRouter:
+def router(supervisor: Supervisor, *, route_class: type[APIRoute]) -> APIRouter:
     """The routes, answering for one worker."""
     routes = APIRouter(prefix="/connectors/{connector}", tags=["offsets"], route_class=route_class)
     _add_offsets(routes, supervisor)
-    _add_topics(routes, supervisor, settings)
+    _add_topics(routes, supervisor)
     return routes
 
 
-def _add_offsets(routes: APIRouter, supervisor: Supervising) -> None:
+def _add_offsets(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.get("/offsets", response_model=OffsetsBody, responses=errors(404), operation_id="getOffsets")
     def get_offsets(connector: ConnectorName) -> Response:
         """How far a connector is, as far as that was noted."""
-        return told({"offsets": list(supervisor.offsets(connector))})
+        return json_response({"offsets": list(supervisor.offsets(connector))})
 
     @routes.patch("/offsets", response_model=MessageView, responses=errors(404, 409), operation_id="alterOffsets")
     def alter_offsets(connector: ConnectorName, body: OffsetsBody) -> Response:
@@ -30,22 +29,21 @@ def _add_offsets(routes: APIRouter, supervisor: Supervising) -> None:
         if not body.offsets:
             raise BadRequest("Partitions / offsets need to be provided for an alter offsets request")
         message = supervisor.alter_offsets(connector, [offset.model_dump() for offset in body.offsets])
-        return told({"message": message})
+        return json_response({"message": message})
 
     @routes.delete("/offsets", response_model=MessageView, responses=errors(404, 409), operation_id="resetOffsets")
     def reset_offsets(connector: ConnectorName) -> Response:
         """Let a connector, which must be stopped, begin anew."""
-        return told({"message": supervisor.reset_offsets(connector)})
+        return json_response({"message": supervisor.reset_offsets(connector)})
 
 
-def _add_topics(routes: APIRouter, supervisor: Supervising, settings: ConnectSettings) -> None:
+def _add_topics(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.get(
         "/topics", response_model=dict[str, TopicsView], responses=errors(403, 404), operation_id="listConnectorTopics"
     )
     def list_connector_topics(connector: ConnectorName) -> Response:
         """The topics that a connector has used since it was created, or since they were forgotten."""
-        _require_tracking(settings)
-        return told({connector: {"topics": list(supervisor.topics(connector))}})
+        return json_response({connector: {"topics": list(supervisor.topics(connector))}})
 
     @routes.put(
         "/topics/reset",
@@ -56,13 +54,5 @@ def _add_topics(routes: APIRouter, supervisor: Supervising, settings: ConnectSet
     )
     def reset_connector_topics(connector: ConnectorName) -> Response:
         """Forget which topics a connector has used."""
-        _require_tracking(settings)
-        if not settings.topic_tracking_allow_reset:
-            raise Forbidden("Topic tracking reset is disabled.")
         supervisor.reset_topics(connector)
         return empty(202)
-
-
-def _require_tracking(settings: ConnectSettings) -> None:
-    if not settings.topic_tracking_enable:
-        raise Forbidden("Topic tracking is disabled.")

@@ -7,10 +7,12 @@ from fastapi import APIRouter, Body, Path, Query, Response
 from fastapi.routing import APIRoute
 
 from connect.api.errors import ConfigError
-from connect.rest.answers import told
-from connect.rest.models import ConfigBody, ConfigsView, KeyView, PluginView, errors, texts
+from connect.rest.answers import json_response
+from connect.rest.models import ConfigBody, errors, texts
+from connect.rest.views import view
+from connect.runtime.configuration.config_infos import ConfigInfos, KeyInfo
 from connect.runtime.configuration.config_providers import ConfigProviders
-from connect.runtime.configuration.plugins import Plugins
+from connect.runtime.configuration.plugins import PluginInfo, Plugins
 from connect.runtime.configuration.validation import plugin_keys, validate
 from connect.runtime.errors import BadRequest, NotFound
 from connect.settings import ConnectSettings
@@ -36,24 +38,29 @@ def router(
     """The routes."""
     routes = APIRouter(prefix="/connector-plugins", tags=["plugins"], route_class=route_class)
 
-    @routes.get("", response_model=list[PluginView], responses=errors(), operation_id="listPlugins")
+    @routes.get("", response_model=view(list[PluginInfo]), responses=errors(), operation_id="listPlugins")
     def list_plugins(connectors_only: ConnectorsOnly = True) -> Response:
         """The plugins that this worker has."""
-        return told(plugins.listed(connectors_only=connectors_only))
+        return json_response(plugins.listed(connectors_only=connectors_only))
 
-    @routes.get("/{plugin}/config", response_model=list[KeyView], responses=errors(404), operation_id="getPluginConfig")
+    @routes.get(
+        "/{plugin}/config", response_model=view(list[KeyInfo]), responses=errors(404), operation_id="getPluginConfig"
+    )
     def get_plugin_config(plugin: PluginName, version: Version = None) -> Response:  # noqa: ARG001 - it is ignored
         """The keys that a plugin understands, and what they mean."""
-        return told(plugin_keys(_found(plugins, plugin)))
+        return json_response(plugin_keys(_found(plugins, plugin)))
 
     @routes.put(
-        "/{plugin}/config/validate", response_model=ConfigsView, responses=errors(404), operation_id="validateConfig"
+        "/{plugin}/config/validate",
+        response_model=view(ConfigInfos),
+        responses=errors(404),
+        operation_id="validateConfig",
     )
     def validate_config(plugin: PluginName, config: Annotated[ConfigBody, Body()]) -> Response:
         """Check a configuration without using it: answers with 200 what is right and wrong about every key."""
         given = texts(config)
         _require_match(plugins, plugin, given.get("connector.class"))
-        return told(validate(given, plugins=plugins, providers=providers, settings=settings).infos)
+        return json_response(validate(given, plugins=plugins, providers=providers, settings=settings).infos)
 
     return routes
 

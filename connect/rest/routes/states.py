@@ -5,15 +5,17 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from fastapi.routing import APIRoute
 
-from connect.rest.answers import ConnectorName, TaskNumber, empty, told
-from connect.rest.models import ConnectorStatusView, TaskStateView, errors
-from connect.rest.supervising import Supervising
+from connect.rest.answers import ConnectorName, TaskNumber, empty, json_response
+from connect.rest.models import errors
+from connect.rest.views import view
+from connect.runtime.leading.supervisor import Supervisor
+from connect.runtime.models import ConnectorStatus, Target, TaskState
 
 IncludeTasks = Annotated[bool, Query(alias="includeTasks", description="Whether its tasks are restarted, too.")]
 OnlyFailed = Annotated[bool, Query(alias="onlyFailed", description="Whether only what has failed is restarted.")]
 
 
-def router(supervisor: Supervising, *, route_class: type[APIRoute]) -> APIRouter:
+def router(supervisor: Supervisor, *, route_class: type[APIRoute]) -> APIRouter:
     """The routes, answering for one worker."""
     routes = APIRouter(prefix="/connectors/{connector}", tags=["states"], route_class=route_class)
     _add_reads(routes, supervisor)
@@ -22,27 +24,29 @@ def router(supervisor: Supervising, *, route_class: type[APIRoute]) -> APIRouter
     return routes
 
 
-def _add_reads(routes: APIRouter, supervisor: Supervising) -> None:
-    @routes.get("/status", response_model=ConnectorStatusView, responses=errors(404), operation_id="getConnectorStatus")
+def _add_reads(routes: APIRouter, supervisor: Supervisor) -> None:
+    @routes.get(
+        "/status", response_model=view(ConnectorStatus), responses=errors(404), operation_id="getConnectorStatus"
+    )
     def get_connector_status(connector: ConnectorName) -> Response:
         """How a connector and its tasks fare, and why they failed if they did."""
-        return told(supervisor.status(connector))
+        return json_response(supervisor.status(connector))
 
     @routes.get(
-        "/tasks/{task}/status", response_model=TaskStateView, responses=errors(404), operation_id="getTaskStatus"
+        "/tasks/{task}/status", response_model=view(TaskState), responses=errors(404), operation_id="getTaskStatus"
     )
     def get_task_status(connector: ConnectorName, task: TaskNumber) -> Response:
         """How one task fares."""
-        return told(supervisor.task_status(connector, task))
+        return json_response(supervisor.task_status(connector, task))
 
 
-def _add_targets(routes: APIRouter, supervisor: Supervising) -> None:
+def _add_targets(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.put(
         "/pause", status_code=202, response_class=Response, responses=errors(404), operation_id="pauseConnector"
     )
     def pause_connector(connector: ConnectorName) -> Response:
         """Let the tasks rest; they keep what they hold."""
-        supervisor.pause(connector)
+        supervisor.set_target(connector, Target.PAUSED)
         return empty(202)
 
     @routes.put(
@@ -50,21 +54,21 @@ def _add_targets(routes: APIRouter, supervisor: Supervising) -> None:
     )
     def resume_connector(connector: ConnectorName) -> Response:
         """Let a connector work that was paused or stopped."""
-        supervisor.resume(connector)
+        supervisor.set_target(connector, Target.STARTED)
         return empty(202)
 
     @routes.put("/stop", status_code=204, responses=errors(404, 409), operation_id="stopConnector")
     def stop_connector(connector: ConnectorName) -> Response:
         """End the tasks and keep the configuration; offsets can be changed then."""
-        supervisor.stop(connector)
+        supervisor.set_target(connector, Target.STOPPED)
         return empty(204)
 
 
-def _add_restarts(routes: APIRouter, supervisor: Supervising) -> None:
+def _add_restarts(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.post(
         "/restart",
         status_code=202,
-        response_model=ConnectorStatusView,
+        response_model=view(ConnectorStatus),
         responses={**errors(404, 409), 204: {"description": "The connector alone is restarted."}},
         operation_id="restartConnector",
     )
@@ -73,7 +77,7 @@ def _add_restarts(routes: APIRouter, supervisor: Supervising) -> None:
     ) -> Response:
         """Start a connector again, and its tasks if wanted; answers which ones."""
         status = supervisor.restart(connector, include_tasks=include_tasks, only_failed=only_failed)
-        return empty(204) if status is None else told(status, status=202)
+        return empty(204) if status is None else json_response(status, status=202)
 
     @routes.post("/tasks/{task}/restart", status_code=204, responses=errors(404, 409), operation_id="restartTask")
     def restart_task(connector: ConnectorName, task: TaskNumber) -> Response:

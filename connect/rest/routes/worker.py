@@ -8,11 +8,12 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.routing import APIRoute
 
-from connect.rest.answers import empty, told
-from connect.rest.models import HealthView, LevelBody, LoggerView, ServerView, errors
-from connect.rest.supervising import Supervising
+from connect.rest.answers import empty, json_response
+from connect.rest.models import HealthView, LevelBody, ServerView, errors
+from connect.rest.views import view
 from connect.runtime.errors import BadRequest, WorkerError
-from connect.runtime.loggers import Loggers, checked_level
+from connect.runtime.leading.supervisor import Supervisor
+from connect.runtime.loggers import LoggerLevel, Loggers, checked_level
 from connect.settings import ConnectSettings
 from core_broker.service.web.paths import Segment
 
@@ -32,7 +33,7 @@ Scope = Annotated[str | None, Query(description="worker: this one alone, which i
 
 
 def router(
-    supervisor: Supervising, *, route_class: type[APIRoute], loggers: Loggers, settings: ConnectSettings
+    supervisor: Supervisor, *, route_class: type[APIRoute], loggers: Loggers, settings: ConnectSettings
 ) -> APIRouter:
     """The routes, answering for one worker."""
     routes = APIRouter(route_class=route_class)
@@ -44,16 +45,16 @@ def router(
     return routes
 
 
-def _add_root(routes: APIRouter, supervisor: Supervising) -> None:
+def _add_root(routes: APIRouter, supervisor: Supervisor) -> None:
     commit = f"caudal-{version('caudal')}"
 
     @routes.get("/", response_model=ServerView, responses=errors(), tags=["worker"], operation_id="getServer")
     def get_server() -> Response:
         """What this worker is, and which cluster it works with."""
-        return told({"version": API_VERSION, "commit": commit, "kafka_cluster_id": supervisor.cluster_id()})
+        return json_response({"version": API_VERSION, "commit": commit, "kafka_cluster_id": supervisor.cluster_id()})
 
 
-def _add_health(routes: APIRouter, supervisor: Supervising) -> None:
+def _add_health(routes: APIRouter, supervisor: Supervisor) -> None:
     @routes.get(
         "/health",
         response_model=HealthView,
@@ -71,10 +72,10 @@ def _add_health(routes: APIRouter, supervisor: Supervising) -> None:
         state, details = asked.result() if done else ("unhealthy", "")
         words = _WORDS[state]
         message = words if not details or details == words else f"{words} {details}"
-        return told({"status": state, "message": message}, status=_STATUSES[state])
+        return json_response({"status": state, "message": message}, status=_STATUSES[state])
 
 
-def _health(supervisor: Supervising) -> tuple[str, str]:
+def _health(supervisor: Supervisor) -> tuple[str, str]:
     try:
         state, details = supervisor.health()
     except WorkerError as error:
@@ -85,28 +86,28 @@ def _health(supervisor: Supervising) -> tuple[str, str]:
 def _add_loggers(routes: APIRouter, loggers: Loggers) -> None:
     @routes.get(
         "/admin/loggers",
-        response_model=dict[str, LoggerView],
+        response_model=view(dict[str, LoggerLevel]),
         responses=errors(),
         tags=["loggers"],
         operation_id="listLoggers",
     )
     def list_loggers() -> Response:
         """The loggers of this worker that have a level of their own."""
-        return told(loggers.listed())
+        return json_response(loggers.listed())
 
     @routes.get(
         "/admin/loggers/{logger}",
-        response_model=LoggerView,
+        response_model=view(LoggerLevel),
         responses=errors(404),
         tags=["loggers"],
         operation_id="getLogger",
     )
     def get_logger(logger: LoggerName) -> Response:
         """How much a logger of this worker tells."""
-        return told(loggers.level(logger))
+        return json_response(loggers.level(logger))
 
 
-def _add_levels(routes: APIRouter, supervisor: Supervising, loggers: Loggers) -> None:
+def _add_levels(routes: APIRouter, supervisor: Supervisor, loggers: Loggers) -> None:
     @routes.put(
         "/admin/loggers/{logger}",
         response_model=list[str],
@@ -127,4 +128,4 @@ def _add_levels(routes: APIRouter, supervisor: Supervising, loggers: Loggers) ->
                 pass
             case _:
                 log.warning("unknown scope, only this worker's loggers are changed", extra={"scope": scope})
-        return told(loggers.set_level(logger, level))
+        return json_response(loggers.set_level(logger, level))

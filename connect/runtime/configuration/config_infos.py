@@ -5,9 +5,10 @@ The words are Kafka's, because scripts and user interfaces look for them.
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
 from connect.api.config import HIDDEN, Config, Option
 
@@ -18,51 +19,53 @@ _RANGE: Final = re.compile(r"between (\S+) and (\S+)")
 class KeyInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What a key means."""
 
-    name: str
-    type: str
-    required: bool
-    default_value: str | None
-    importance: str
-    documentation: str
-    group: str | None
-    order: int
-    width: str
-    display_name: str
-    dependents: tuple[str, ...] = ()
+    name: Annotated[str, Meta(description="The key.", examples=["tasks.max"])]
+    type: Annotated[str, Meta(description="BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS or PASSWORD.")]
+    required: Annotated[bool, Meta(description="Whether it must be given.")]
+    default_value: Annotated[str | None, Meta(description="What holds when it is not given.")]
+    importance: Annotated[str, Meta(description="HIGH, MEDIUM or LOW.")]
+    documentation: Annotated[str, Meta(description="What it is for.")]
+    group: Annotated[str | None, Meta(description="What it belongs to.")]
+    order: Annotated[int, Meta(description="Its place in the group.")]
+    width: Annotated[str, Meta(description="How wide a field in a form should be: NONE, SHORT, MEDIUM or LONG.")]
+    display_name: Annotated[str, Meta(description="Its name in a form.")]
+    dependents: Annotated[
+        tuple[str, ...], Meta(description="Keys that mean something else when this one changes.")
+    ] = ()
 
 
 class ValueInfo(msgspec.Struct, kw_only=True):
     """What was given for a key, or its default, and what is wrong with it."""
 
-    name: str
-    value: str | None = None
-    recommended_values: list[str] = []
-    errors: list[str] = []
-    visible: bool = True
+    name: Annotated[str, Meta(description="The key.")]
+    value: Annotated[str | None, Meta(description="What was given, or the default; passwords are hidden.")] = None
+    recommended_values: Annotated[list[str], Meta(description="Values to choose from.")] = []
+    errors: Annotated[list[str], Meta(description="What is wrong.")] = []
+    visible: Annotated[bool, Meta(description="Whether a form should show it.")] = True
 
 
 class ConfigInfo(msgspec.Struct, kw_only=True):
     """A key; without a definition when nobody knows it."""
 
-    definition: KeyInfo | None = None
-    value: ValueInfo
+    definition: Annotated[KeyInfo | None, Meta(description="What the key means; null when it is unknown.")] = None
+    value: Annotated[ValueInfo, Meta(description="What was given.")]
 
 
 class ConfigWarning(msgspec.Struct, frozen=True, kw_only=True):
     """Something that works, but probably not as it was meant."""
 
-    name: str
-    message: str
+    name: Annotated[str, Meta(description="The key.")]
+    message: Annotated[str, Meta(description="What is odd.")]
 
 
 class ConfigInfos(msgspec.Struct, frozen=True, kw_only=True):
     """A whole configuration, checked."""
 
-    name: str
-    error_count: int
-    groups: list[str]
-    configs: list[ConfigInfo]
-    warnings: list[ConfigWarning] = []
+    name: Annotated[str, Meta(description="The connector's class.")]
+    error_count: Annotated[int, Meta(description="How many things are wrong.")]
+    groups: Annotated[list[str], Meta(description="The groups of keys, in their order.")]
+    configs: Annotated[list[ConfigInfo], Meta(description="The keys.")]
+    warnings: Annotated[list[ConfigWarning], Meta(description="What is odd: unknown keys, for instance.")] = []
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):

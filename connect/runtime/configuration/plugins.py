@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points, version
 from threading import RLock
-from typing import Any, Generic, Self, TypeVar, cast
+from typing import Annotated, Any, Generic, Self, TypeVar, cast
 
 import msgspec
+from msgspec import Meta
 
 from connect.api.connector import Connector
 from connect.api.converter import Converter, HeaderConverter
@@ -23,9 +24,12 @@ P = TypeVar("P")
 class PluginInfo(msgspec.Struct, frozen=True, kw_only=True, rename={"name": "class"}):
     """A plugin as the REST API lists it."""
 
-    name: str
-    type: str
-    version: str
+    name: Annotated[
+        str,
+        Meta(description="The name of its class.", examples=["org.apache.kafka.connect.file.FileStreamSinkConnector"]),
+    ]
+    type: Annotated[str, Meta(description="source, sink, converter, header_converter, transformation or predicate.")]
+    version: Annotated[str, Meta(description="Its version.", examples=["1.0"])]
 
 
 def name_of(plugin: type) -> str:

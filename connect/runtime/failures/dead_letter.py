@@ -3,11 +3,13 @@
 import logging
 from collections.abc import Callable
 
+from typing_extensions import override
+
 from connect.api.errors import ConnectError
 from connect.runtime.configuration.connector_config import ConnectorConfig
 from connect.runtime.counters import TaskCounters
 from connect.runtime.failures.error_policy import Failure
-from connect.runtime.failures.letter import Letter, LetterForm
+from connect.runtime.failures.failed_record import DeadLetterFormat, DeadLetterWriter, FailedRecord
 from connect.runtime.models import TaskId
 from connect.runtime.patience import connect_error
 from connect.runtime.stopping import Stopped, Stopping
@@ -22,11 +24,11 @@ _UNSETTLED_MAX = 10_000
 _DEFAULTS = {"message.timeout.ms": 0, "message.max.bytes": 100_000_000}
 """A cluster that is away comes back: nothing is given up meanwhile. How large a record may be, it decides itself."""
 _SETTLE_SECONDS = 1.0
-_UNTIL_SOMEBODY_LOOKS = {"retention.ms": "-1"}
+_NO_RETENTION = {"retention.ms": "-1"}
 """A dead letter has the time of its record, which may be long ago: retention by time would delete it at once."""
 
 
-class DeadLetters:
+class DeadLetters(DeadLetterWriter):
     """Writes dead letters of one task; offsets may be committed only after `settle`."""
 
     def __init__(
@@ -39,23 +41,18 @@ class DeadLetters:
         stopping: Stopping,
         conceal: Callable[[str], str] = str,
     ) -> None:
-        """`conceal` takes out of a text what nobody may read."""
+        """`conceal` removes secrets from a text."""
         self._stopping = stopping
-        self._form = LetterForm(config, task=task, conceal=conceal)
-        self.topic = self._form.topic
+        self._format = DeadLetterFormat(config, task=task, conceal=conceal)
+        self.topic = self._format.topic
         self._config = config
         self._admin_settings = admin
         self._producer_settings = producer
         self._producer: BatchProducer | None = None
         self._unsettled: list[Batch] = []
 
-    def start(self) -> None:
-        """Be ready to write; ConnectError when the topic is not there, and cannot be made."""
-        self.ensure_topic()
-        self._producer = BatchProducer(self._producer_settings, defaults=_DEFAULTS)
-
     def ensure_topic(self) -> None:
-        """See to it that the topic is there; ConnectError when it is not, and cannot be made."""
+        """Create the topic unless it exists; ConnectError when that is refused. Comes before any record."""
         admin = Admin(self._admin_settings)
         try:
             if self.topic not in admin.topic_names():
@@ -63,27 +60,28 @@ class DeadLetters:
                     self.topic,
                     partitions=self._config.errors_deadletterqueue_topic_partitions,
                     replication_factor=self._config.errors_deadletterqueue_topic_replication_factor,
-                    configs=_UNTIL_SOMEBODY_LOOKS,
+                    configs=_NO_RETENTION,
                 )
         except AlreadyExists:
             pass
         except ClientError as error:
             raise connect_error(f"Could not initialize dead letter queue with topic={self.topic}", error) from error
 
-    def bury(self, letter: Letter, failure: Failure, counters: TaskCounters) -> None:
-        """Send a dead letter; whether it arrived is told by `settle`."""
-        assert self._producer is not None, "start comes first"
-        record = self._form.outgoing(letter, failure)
+    @override
+    def write(self, record: FailedRecord, failure: Failure, counters: TaskCounters) -> None:
+        """Send a dead letter; `settle` waits until it has arrived."""
+        if self._producer is None:
+            self._producer = BatchProducer(self._producer_settings, defaults=_DEFAULTS)
+        letter = self._format.format(record, failure)
         counters.deadletterqueue_produce_requests += 1
-        self._unsettled.append(self._producer.send([record], give_up=lambda: self._stopping.is_asked))
+        self._unsettled.append(self._producer.send([letter], give_up=lambda: self._stopping.is_asked))
         if len(self._unsettled) >= _UNSETTLED_MAX:
             self.settle(counters)
 
     def settle(self, counters: TaskCounters) -> None:
         """Wait until every dead letter is safe; ConnectError when one is not: its record must not be lost."""
-        if not self._unsettled:
+        if self._producer is None or not self._unsettled:
             return
-        assert self._producer is not None, "start comes first"
         while not self._producer.finish(self._unsettled, _SETTLE_SECONDS):
             if self._stopping.is_asked:
                 raise Stopped

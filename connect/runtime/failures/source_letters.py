@@ -8,7 +8,7 @@ from connect.api.data import Schema, Value
 from connect.api.errors import ConnectError
 from connect.api.record import Header, SourceRecord
 from connect.converters.json.converter import JsonConverter
-from connect.runtime.failures.letter import Letter
+from connect.runtime.failures.failed_record import FailedRecord
 
 _WITH_SCHEMAS = {"schemas.enable": "true"}
 
@@ -28,7 +28,7 @@ class LetterBody(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What the source could not make a record of, or the words for a value that JSON cannot express."""
 
 
-def letter_of(record: SourceRecord) -> Letter:
+def failed_source_record(record: SourceRecord) -> FailedRecord:
     """A record of a source that failed on its way to its topic."""
     converter = JsonConverter(_WITH_SCHEMAS, is_key=False)
     body = LetterBody(
@@ -44,16 +44,16 @@ def letter_of(record: SourceRecord) -> Letter:
         body.headers = [(h.key, _json(converter, record.topic, h.schema, h.value)) for h in record.headers]
     except ConnectError:
         body.unreadable = repr((record.key, record.value))
-    return _letter(record.topic, body, record.timestamp_ms)
+    return _failed(record.topic, body, record.timestamp_ms)
 
 
-def unreadable_letter(
+def unreadable_source_data(
     data: bytes | str, *, topic: str, partition: Mapping[str, Value], offset: Mapping[str, Value]
-) -> Letter:
+) -> FailedRecord:
     """What a source has read and could make no record of."""
     text = data if isinstance(data, str) else data.decode(errors="backslashreplace")
     body = LetterBody(topic=topic, source_partition=dict(partition), source_offset=dict(offset), unreadable=text)
-    return _letter(topic, body, None)
+    return _failed(topic, body, None)
 
 
 def record_of(letter: bytes) -> SourceRecord | None:
@@ -82,8 +82,8 @@ def record_of(letter: bytes) -> SourceRecord | None:
     )
 
 
-def _letter(topic: str, body: LetterBody, timestamp_ms: int | None) -> Letter:
-    return Letter(
+def _failed(topic: str, body: LetterBody, timestamp_ms: int | None) -> FailedRecord:
+    return FailedRecord(
         topic=topic,
         partition=None,
         offset=None,

@@ -2,56 +2,60 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import TypeVar
 
 from connect.api.connector import Connector
 from connect.api.errors import ConnectError
+from connect.runtime.leading.services import ParsedConnector
+from connect.runtime.leading.task_configs import stored_task_configs
+from connect.stores.configs import Config
+
+T = TypeVar("T")
 
 
 class ConnectorHost:
-    """Holds the object, and is what it may ask the worker (`ConnectorContext`).
-
-    Its methods run the author's code, which may hang: call them where that does no harm.
-    """
+    """Holds the object, and is its `ConnectorContext`. The methods run its author's code, which may hang."""
 
     def __init__(
         self,
         name: str,
-        connector_class: type[Connector],
         *,
-        on_reconfiguration: Callable[["ConnectorHost"], None],
-        on_failure: Callable[["ConnectorHost", Exception], None],
+        on_new_tasks: Callable[["ConnectorHost"], None] = lambda _: None,
+        on_failure: Callable[["ConnectorHost", Exception], None] = lambda _, __: None,
     ) -> None:
         self._name = name
-        self._class = connector_class
-        self._on_reconfiguration = on_reconfiguration
+        self._on_new_tasks = on_new_tasks
         self._on_failure = on_failure
         self._stopping = threading.Event()
-        self._connector: Connector | None = None
+        self._started: tuple[Connector, ParsedConnector] | None = None
 
-    def start(self, config: Mapping[str, str]) -> None:
-        """Make the object, with placeholders filled in, and start it."""
-        connector = self._class(self._class.config_class.parse(config), self)
-        self._connector = connector
+    def start(self, parse: Callable[[], ParsedConnector]) -> None:
+        """Read the configuration, make the object and start it."""
+        parsed = parse()
+        connector = parsed.connector(parsed.connector.config_class.parse(parsed.resolved), self)
+        self._started = connector, parsed
         connector.start()
         if self._stopping.is_set():
-            # It was given up while it hung; nobody else will stop it.
+            # It was given up while it hung: nothing else stops it.
             connector.stop()
 
-    def task_configs(self, tasks_max: int) -> Sequence[Mapping[str, str]]:
-        """What the tasks are to do."""
-        if self._connector is None:
+    def task_configs(self) -> Sequence[Config]:
+        """What the tasks are to do, as it is stored."""
+        if self._started is None:
             raise ConnectError(f"Connector {self._name} was not started")
-        return list(self._connector.task_configs(tasks_max))
+        connector, parsed = self._started
+        return stored_task_configs(list(connector.task_configs(parsed.settled.tasks_max)), parsed)
 
     def stop(self) -> None:
-        """Stop the object; it is not listened to any more."""
+        """Stop the object; its requests are ignored from now on."""
         self._stopping.set()
-        connector, self._connector = self._connector, None
-        if connector is not None:
-            connector.stop()
+        started, self._started = self._started, None
+        if started is not None:
+            started[0].stop()
 
     def give_up(self) -> None:
-        """Do not listen to the object any more: its code hangs."""
+        """Ignore the object from now on: its code hangs."""
         self._stopping.set()
 
     # --- what the connector may ask ---
@@ -62,9 +66,9 @@ class ConnectorHost:
         return self._name
 
     def request_reconfiguration(self) -> None:
-        """Plan the tasks anew."""
+        """Plan the tasks again."""
         if not self._stopping.is_set():
-            self._on_reconfiguration(self)
+            self._on_new_tasks(self)
 
     def fail(self, error: Exception) -> None:
         """The connector cannot go on."""
@@ -72,11 +76,24 @@ class ConnectorHost:
             self._on_failure(self, error)
 
     def wait(self, seconds: float) -> bool:
-        """Sleep, or less when the connector is told to stop; True when it is."""
+        """Sleep, or less when the connector is to stop; True when it is."""
         return self._stopping.wait(seconds)
 
 
-def made_apart(name: str, connector_class: type[Connector], config: Mapping[str, str]) -> Connector:
-    """A connector object that is not started: to be asked something."""
-    host = ConnectorHost(name, connector_class, on_reconfiguration=lambda _: None, on_failure=lambda _, __: None)
-    return connector_class(connector_class.config_class.parse(config), host)
+def make_connector(name: str, connector_class: type[Connector], config: Mapping[str, str]) -> Connector:
+    """A connector object that is never started: for its answers only."""
+    return connector_class(connector_class.config_class.parse(config), ConnectorHost(name))
+
+
+def call_within(seconds: float, work: Callable[[], T]) -> T:
+    """Run code that may hang; TimeoutError when it does, and its thread is left to itself."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - the caller gets it
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="foreign-code", daemon=True).start()
+    return future.result(seconds)

@@ -16,9 +16,9 @@ from connect.api.source import SourceConnector
 from connect.runtime.configuration.client_overrides import admin_properties, consumer_group
 from connect.runtime.configuration.connector_config import SourceConnectorConfig
 from connect.runtime.errors import BadRequest, Failed
-from connect.runtime.leading.connector_host import made_apart
+from connect.runtime.leading.connector_host import make_connector
 from connect.runtime.leading.fencing import fence
-from connect.runtime.leading.office import Office, Understood
+from connect.runtime.leading.services import LeaderServices, ParsedConnector
 from connect.stores.offsets import OffsetStore, checked
 from core_broker.client.admin import Admin
 from core_broker.client.consumer import Place
@@ -43,8 +43,8 @@ _UNKNOWN_MEMBER_ID: Final = 25
 class OffsetsApi:
     """Reads and changes offsets; whether that is allowed now, the caller knows. May take a while."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, services: LeaderServices) -> None:
+        self._services = services
         self._opening = threading.Lock()
         self._store: OffsetStore | None = None
 
@@ -53,45 +53,45 @@ class OffsetsApi:
         if self._store is not None:
             self._store.stop()
 
-    def show(self, name: str, understood: Understood) -> list[dict[str, Any]]:
+    def show(self, name: str, parsed: ParsedConnector) -> list[dict[str, Any]]:
         """How far a connector is."""
-        if issubclass(understood.connector, SinkConnector):
-            committed = self._admin(understood).group_offsets(group_of(name, self._office, understood))
+        if issubclass(parsed.connector, SinkConnector):
+            committed = self._admin(parsed).group_offsets(group_of(name, self._services, parsed))
             return [
                 {"partition": {TOPIC: topic, PARTITION: partition}, "offset": {OFFSET: offset}}
                 for (topic, partition), offset in sorted(committed.items())
             ]
-        with self._stores(understood) as stores:
+        with self._stores(parsed) as stores:
             return [{"partition": part, "offset": offset} for part, offset in _merged(name, stores)]
 
-    def alter(self, name: str, understood: Understood, entries: Sequence[Entry]) -> str:
+    def alter(self, name: str, parsed: ParsedConnector, entries: Sequence[Entry]) -> str:
         """Set some offsets, forget others; the message tells what was done."""
         if not entries:
             raise BadRequest("Partitions / offsets need to be provided for an alter offsets request")
-        if issubclass(understood.connector, SinkConnector):
+        if issubclass(parsed.connector, SinkConnector):
             sink_changes = parsed_sink_offsets(entries)
-            told = self._asked(name, understood, lambda it: _sink_altered(it, understood.facts(name), sink_changes))
-            self._alter_group(name, understood, sink_changes)
+            told = self._asked(name, parsed, lambda it: _sink_altered(it, parsed.facts(name), sink_changes))
+            self._alter_group(name, parsed, sink_changes)
             return message("altered", is_complete=told)
         changes = parsed_source_offsets(entries)
-        told = self._asked(name, understood, lambda it: isinstance(it, SourceConnector) and it.alter_offsets(changes))
-        self._write(name, understood, changes)
+        told = self._asked(name, parsed, lambda it: isinstance(it, SourceConnector) and it.alter_offsets(changes))
+        self._write(name, parsed, changes)
         return message("altered", is_complete=told)
 
-    def reset(self, name: str, understood: Understood) -> str:
+    def reset(self, name: str, parsed: ParsedConnector) -> str:
         """Forget all offsets; the message tells what was done."""
-        if issubclass(understood.connector, SinkConnector):
-            return self._reset_group(name, understood)
-        with self._stores(understood) as stores:
+        if issubclass(parsed.connector, SinkConnector):
+            return self._reset_group(name, parsed)
+        with self._stores(parsed) as stores:
             changes: SourceChanges = [(partition, None) for partition, _ in _merged(name, stores)]
-        told = self._asked(name, understood, lambda it: isinstance(it, SourceConnector) and it.alter_offsets(changes))
-        self._write(name, understood, changes)
+        told = self._asked(name, parsed, lambda it: isinstance(it, SourceConnector) and it.alter_offsets(changes))
+        self._write(name, parsed, changes)
         return message("reset", is_complete=told)
 
-    def _asked(self, name: str, understood: Understood, ask: Callable[[Connector], bool]) -> bool:
+    def _asked(self, name: str, parsed: ParsedConnector, ask: Callable[[Connector], bool]) -> bool:
         """Let the connector look at changes; BadRequest when they make no sense to it."""
         try:
-            return ask(made_apart(name, understood.connector, understood.resolved))
+            return ask(make_connector(name, parsed.connector, parsed.resolved))
         except RetriableError as error:
             raise Failed(f"Failed to alter offsets for connector {name}: {error}") from error
         except ConnectError as error:
@@ -99,12 +99,12 @@ class OffsetsApi:
 
     # --- sources ---
 
-    def _write(self, name: str, understood: Understood, changes: SourceChanges) -> None:
-        plan = self._office.configs.plan(name)
-        if understood.is_exactly_once and plan is not None and plan.fenced_tasks:
+    def _write(self, name: str, parsed: ParsedConnector, changes: SourceChanges) -> None:
+        desired = self._services.configs.desired(name)
+        if parsed.traits.is_exactly_once and desired is not None and desired.fenced_tasks:
             # A task that was forgotten somewhere must not write its offsets after ours.
-            fence(self._office.settings, understood.resolved, connector=name, tasks=plan.fenced_tasks)
-        with self._stores(understood) as stores:
+            fence(self._services.settings, parsed.resolved, connector=name, tasks=desired.fenced_tasks)
+        with self._stores(parsed) as stores:
             for store in stores:
                 # A topic of its own comes first; in the worker's, only what is there already must change.
                 known = {str(sorted(part.items())) for part, _ in store.all(name)}
@@ -115,9 +115,9 @@ class OffsetsApi:
                     store.refresh()
 
     @contextmanager
-    def _stores(self, understood: Understood) -> Iterator[list[OffsetStore]]:
+    def _stores(self, parsed: ParsedConnector) -> Iterator[list[OffsetStore]]:
         """Where a source's offsets are: in a topic of its own, where it has one, and in the worker's."""
-        settings, settled = self._office.settings, understood.settled
+        settings, settled = self._services.settings, parsed.settled
         workers = self._workers_store()
         own_topic = settled.offsets_storage_topic if isinstance(settled, SourceConnectorConfig) else None
         if own_topic is None or own_topic == workers.topic:
@@ -136,19 +136,19 @@ class OffsetsApi:
         """Opened when it is asked for first: most workers are never asked."""
         with self._opening:
             if self._store is None:
-                store = OffsetStore(self._office.settings)
+                store = OffsetStore(self._services.settings)
                 store.start()
                 self._store = store
             return self._store
 
     # --- sinks ---
 
-    def _admin(self, understood: Understood) -> Admin:
-        properties = admin_properties(self._office.settings, understood.resolved)
-        return Admin(self._office.settings.kafka(tuple(properties.items())))
+    def _admin(self, parsed: ParsedConnector) -> Admin:
+        properties = admin_properties(self._services.settings, parsed.resolved)
+        return Admin(self._services.settings.kafka(tuple(properties.items())))
 
-    def _alter_group(self, name: str, understood: Understood, changes: SinkChanges) -> None:
-        group, admin = group_of(name, self._office, understood), self._admin(understood)
+    def _alter_group(self, name: str, parsed: ParsedConnector, changes: SinkChanges) -> None:
+        group, admin = group_of(name, self._services, parsed), self._admin(parsed)
         forgotten = [place for place, offset in changes.items() if offset is None]
         try:
             kept = {place: offset for place, offset in changes.items() if offset is not None}
@@ -161,19 +161,19 @@ class OffsetsApi:
         except ClientError as error:
             raise _refused("alter", name, error) from error
 
-    def _reset_group(self, name: str, understood: Understood) -> str:
-        group, admin = group_of(name, self._office, understood), self._admin(understood)
+    def _reset_group(self, name: str, parsed: ParsedConnector) -> str:
+        group, admin = group_of(name, self._services, parsed), self._admin(parsed)
         committed = admin.group_offsets(group)
-        told = self._asked(name, understood, lambda it: _sink_reset(it, understood.facts(name), committed))
+        told = self._asked(name, parsed, lambda it: _sink_reset(it, parsed.facts(name), committed))
         outcome = admin.delete_groups([group])[group]
         if outcome is not None and not isinstance(outcome, NotFound):
             raise _refused("reset", name, outcome) from outcome
         return message("reset", is_complete=told)
 
 
-def group_of(name: str, office: Office, understood: Understood) -> str:
+def group_of(name: str, services: LeaderServices, parsed: ParsedConnector) -> str:
     """The consumer group of a sink."""
-    return consumer_group(office.settings, understood.resolved, connector=name)
+    return consumer_group(services.settings, parsed.resolved, connector=name)
 
 
 def _sink_altered(connector: Connector, facts: EngineFacts, changes: SinkChanges) -> bool:

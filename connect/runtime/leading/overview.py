@@ -5,7 +5,7 @@ from typing import Final
 from connect.api.errors import ConfigError
 from connect.runtime import errors
 from connect.runtime.errors import Forbidden
-from connect.runtime.leading.office import Office, type_of
+from connect.runtime.leading.services import LeaderServices, connector_type
 from connect.runtime.models import (
     ConnectorInfo,
     ConnectorState,
@@ -16,7 +16,7 @@ from connect.runtime.models import (
     TaskInfo,
     TaskState,
 )
-from connect.stores.configs import ConfigStore, ConnectorPlan
+from connect.stores.configs import ConfigStore, DesiredConnector
 
 _CLASSES_MAX: Final = 1_000
 
@@ -24,92 +24,95 @@ _CLASSES_MAX: Final = 1_000
 class Overview:
     """Shows connectors. Nothing here asks anybody: it is what the stores know."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, services: LeaderServices) -> None:
+        self._services = services
         self._classes: dict[str, tuple[ConnectorType, str | None]] = {}
 
     @property
     def worker_id(self) -> str:
         """The name of this worker in states."""
-        return self._office.worker_id
+        return self._services.worker_id
 
     @property
     def configs(self) -> ConfigStore:
         """What stands in the config topic."""
-        return self._office.configs
+        return self._services.configs
 
     def connectors(self) -> list[str]:
         """The names of all connectors."""
-        return sorted(self._office.configs.connectors())
+        return sorted(self._services.configs.connectors())
 
     def info(self, name: str) -> ConnectorInfo:
         """A connector as it was configured."""
-        plan = self._plan(name)
-        tasks = [TaskId(name, number) for number in range(len(plan.tasks))]
-        return ConnectorInfo(name=name, config=dict(plan.config), tasks=tasks, type=self._class(plan)[0])
+        desired = self._desired(name)
+        tasks = [TaskId(name, number) for number in range(len(desired.tasks))]
+        return ConnectorInfo(name=name, config=dict(desired.config), tasks=tasks, type=self._class(desired)[0])
 
     def config(self, name: str) -> dict[str, str]:
         """A connector's configuration, with its placeholders as they were written."""
-        return dict(self._plan(name).config)
+        return dict(self._desired(name).config)
 
     def status(self, name: str) -> ConnectorStatus:
         """How a connector and its tasks fare."""
-        plan = self._office.configs.plan(name)
-        if plan is None:
+        desired = self._services.configs.desired(name)
+        if desired is None:
             raise errors.no_connector_status(name)
-        found = self._office.statuses.connector(name)
+        found = self._services.statuses.connector(name)
         state = ConnectorState(
             state=found.state if found else State.UNASSIGNED,
-            worker_id=found.worker_id if found else self._office.worker_id,
+            worker_id=found.worker_id if found else self._services.worker_id,
             trace=(found.trace or None) if found else None,
-            version=self._class(plan)[1],
+            version=self._class(desired)[1],
         )
-        tasks = [self._task_state(plan, TaskId(name, number)) for number in range(len(plan.tasks))]
-        return ConnectorStatus(name=name, connector=state, tasks=tasks, type=self._class(plan)[0])
+        tasks = [self._task_state(desired, TaskId(name, number)) for number in range(len(desired.tasks))]
+        return ConnectorStatus(name=name, connector=state, tasks=tasks, type=self._class(desired)[0])
 
     def tasks(self, name: str) -> list[TaskInfo]:
         """The tasks and their configurations."""
-        plan = self._plan(name)
-        return [TaskInfo(id=TaskId(name, number), config=dict(config)) for number, config in enumerate(plan.tasks)]
+        desired = self._desired(name)
+        return [TaskInfo(id=TaskId(name, number), config=dict(config)) for number, config in enumerate(desired.tasks)]
 
     def task_status(self, name: str, task: int) -> TaskState:
         """How a task fares."""
-        plan = self._office.configs.plan(name)
-        if plan is None or not 0 <= task < len(plan.tasks):
+        desired = self._services.configs.desired(name)
+        if desired is None or not 0 <= task < len(desired.tasks):
             raise errors.no_task_status(name, task)
-        return self._task_state(plan, TaskId(name, task))
+        return self._task_state(desired, TaskId(name, task))
 
     def topics(self, name: str) -> list[str]:
         """The topics that a connector has used."""
-        if not self._office.settings.topic_tracking_enable:
+        self._require_tracking()
+        return sorted(use.name for use in self._services.statuses.topics(name))
+
+    def _require_tracking(self) -> None:
+        if not self._services.settings.topic_tracking_enable:
             raise Forbidden("Topic tracking is disabled.")
-        return sorted(use.name for use in self._office.statuses.topics(name))
 
-    def _plan(self, name: str) -> ConnectorPlan:
-        plan = self._office.configs.plan(name)
-        if plan is None:
+    def _desired(self, name: str) -> DesiredConnector:
+        desired = self._services.configs.desired(name)
+        if desired is None:
             raise errors.connector_not_found(name)
-        return plan
+        return desired
 
-    def _task_state(self, plan: ConnectorPlan, task: TaskId) -> TaskState:
-        found = self._office.statuses.task(task)
+    def _task_state(self, desired: DesiredConnector, task: TaskId) -> TaskState:
+        found = self._services.statuses.task(task)
         return TaskState(
             id=task.task,
             state=found.state if found else State.UNASSIGNED,
-            worker_id=found.worker_id if found else self._office.worker_id,
+            worker_id=found.worker_id if found else self._services.worker_id,
             trace=(found.trace or None) if found else None,
-            version=self._class(plan)[1],
+            version=self._class(desired)[1],
         )
 
-    def _class(self, plan: ConnectorPlan) -> tuple[ConnectorType, str | None]:
+    def _class(self, desired: DesiredConnector) -> tuple[ConnectorType, str | None]:
         """Which way data goes, and the version of the connector's class."""
-        name = plan.config.get("connector.class", "")
+        name = desired.config.get("connector.class", "")
         if name not in self._classes:
             if len(self._classes) >= _CLASSES_MAX:
                 self._classes.clear()
             try:
-                found = self._office.plugins.connector(name)
-                self._classes[name] = type_of(found), self._office.plugins.version_of(found)
+                found = self._services.plugins.connector(name)
+                self._classes[name] = connector_type(found), self._services.plugins.version_of(found)
             except ConfigError:
                 self._classes[name] = "unknown", None
         return self._classes[name]

@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
@@ -18,12 +18,12 @@ from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.configuration.validation import validate
 from connect.runtime.errors import BadRequest, Failed, Forbidden, NotLeader, Timeout, WorkerError
 from connect.runtime.executor import Executor
-from connect.runtime.leading.lanes import begun
+from connect.runtime.leading.connector_host import call_within
 from connect.runtime.leading.leadership import Leadership
-from connect.runtime.leading.office import Office, Understood
 from connect.runtime.leading.offsets_api import Entry, OffsetsApi, parsed_sink_offsets, parsed_source_offsets
 from connect.runtime.leading.overview import Overview
-from connect.runtime.leading.reign import Reign
+from connect.runtime.leading.services import LeaderServices, ParsedConnector
+from connect.runtime.leading.term import LeaderTerm
 from connect.runtime.loggers import Loggers
 from connect.runtime.models import (
     ConnectorInfo,
@@ -31,12 +31,11 @@ from connect.runtime.models import (
     ConnectorStatus,
     State,
     Target,
-    TaskId,
     TaskState,
 )
 from connect.settings import ConnectSettings
-from connect.stores.config_writer import ConfigWriter, Deposed
-from connect.stores.configs import ConfigStore, ConnectorPlan
+from connect.stores.config_writer import ConfigWriter, LeadershipLost
+from connect.stores.configs import ConfigStore, DesiredConnector
 from connect.stores.statuses import StatusStore
 from core_broker.client.admin import Admin
 from core_broker.client.errors import ClientError
@@ -66,7 +65,7 @@ class Supervisor(Overview):
         """`worker_id` (host:port) is this worker's alone; `url` is where others reach its REST API."""
         self._settings = settings
         self._url = url
-        office = Office(
+        services = LeaderServices(
             settings=settings,
             plugins=plugins,
             providers=providers,
@@ -75,11 +74,11 @@ class Supervisor(Overview):
             statuses=StatusStore(settings),
             worker_id=worker_id,
         )
-        super().__init__(office)
-        self._offsets = OffsetsApi(office)
+        super().__init__(services)
+        self._offsets = OffsetsApi(services)
         self._leadership = Leadership(settings, worker_id=worker_id, on_gained=self._gained, on_lost=self._lost)
-        self._reigning = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reign")
-        self._reign: Reign | None = None
+        self._term: LeaderTerm | None = None
+        self._last_term: LeaderTerm | None = None
         self._changing = threading.Lock()
         self._stopping = threading.Event()
         self._is_started = False
@@ -92,7 +91,7 @@ class Supervisor(Overview):
 
         ConfigError when a topic is not fit for its purpose.
         """
-        for store in (self._office.configs, self._office.statuses):
+        for store in (self._services.configs, self._services.statuses):
             while not self._stopping.is_set():
                 try:
                     store.start()
@@ -102,68 +101,48 @@ class Supervisor(Overview):
                     self._stopping.wait(_RETRY_SECONDS)
         if not self._stopping.is_set():
             self._is_started = True
-            self._office.configs.on_logger_level = _change_level
+            self._services.configs.on_logger_level = _change_level
             self._leadership.start()
 
     def close(self) -> None:
         """Stop all connectors and tasks, and leave the group."""
         self._stopping.set()
         self._lost()
-        self._reigning.shutdown(wait=True)
+        if self._last_term is not None:
+            self._last_term.join()
         if self._is_started:
             self._leadership.stop()
-        self._office.executor.close()
+        self._services.executor.close()
         self._offsets.close()
-        self._office.statuses.stop()
-        self._office.configs.stop()
+        self._services.statuses.stop()
+        self._services.configs.stop()
 
     def _gained(self) -> None:
-        if self._stopping.is_set():
-            return
-        reign = Reign(self._office, url=self._url, on_deposed=self._leadership.resign)
-        self._reign = reign
-        self._reigning.submit(self._begin, reign)
+        if not self._stopping.is_set():
+            resign = self._leadership.resign
+            self._term = LeaderTerm(self._services, url=self._url, on_lead_lost=resign, predecessor=self._last_term)
+            self._last_term = self._term
 
     def _lost(self) -> None:
-        reign, self._reign = self._reign, None
-        if reign is not None:
-            reign.depose()
-            self._reigning.submit(self._end, reign)
-
-    def _begin(self, reign: Reign) -> None:
-        while not reign.is_over:
-            try:
-                reign.begin()
-                return
-            except Deposed:
-                self._leadership.resign()
-                return
-            except Exception:
-                log.exception("this worker cannot lead yet")
-                self._stopping.wait(_RETRY_SECONDS)
-
-    def _end(self, reign: Reign) -> None:
-        try:
-            reign.end()
-        except Exception:
-            log.exception("not everything could be stopped")
-        log.info("this worker leads no more", extra={"worker": self._office.worker_id})
+        term, self._term = self._term, None
+        if term is not None:
+            term.end()
 
     # --- the cluster ---
 
     @property
     def is_leader(self) -> bool:
         """Whether this worker decides."""
-        reign = self._reign
-        return reign is not None and reign.has_begun
+        term = self._term
+        return term is not None and term.has_begun
 
     @property
     def leader_url(self) -> str | None:
-        """Where the worker that decides answers; None while nobody knows."""
+        """The URL of the worker that leads; None while it is unknown."""
         if self.is_leader:
             return self._url
-        leader = self._office.configs.leader
-        return leader.url if leader is not None and leader.worker_id != self._office.worker_id else None
+        leader = self._services.configs.leader
+        return leader.url if leader is not None and leader.worker_id != self._services.worker_id else None
 
     def cluster_id(self) -> str:
         """The id of the Kafka cluster."""
@@ -180,7 +159,7 @@ class Supervisor(Overview):
         if not self._is_started:
             return starting
         try:
-            self._office.configs.refresh(5.0)
+            self._services.configs.refresh(5.0)
         except ConnectError as error:
             return "unhealthy", f"Worker cannot read its topics: {error}"
         if not self.is_leader and self.leader_url is None:
@@ -189,17 +168,17 @@ class Supervisor(Overview):
 
     def set_logger_level(self, namespace: str, level: str) -> None:
         """Change the level of loggers in every worker."""
-        reign = self._leading()
-        self._write(lambda: reign.writer.put_logger_level(namespace, level))
+        term = self._leading()
+        self._write(lambda: term.writer.put_logger_level(namespace, level))
 
     def writer(self) -> ConfigWriter:
-        """What writes the config topic; NotLeader where somebody else does."""
+        """What writes the config topic; NotLeader when another worker does."""
         return self._leading().writer
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
         """How far a connector is."""
-        plan = self._plan(name)
-        return self._carefully(lambda: self._offsets.show(name, self._understood(plan)))
+        desired = self._desired(name)
+        return self._carefully(lambda: self._offsets.show(name, self._parse(desired)))
 
     # --- what is changed ---
 
@@ -212,237 +191,198 @@ class Supervisor(Overview):
         initial_offsets: Sequence[Entry] | None = None,
     ) -> ConnectorInfo:
         """A new connector."""
-        reign = self._leading()
-        if self._office.configs.contains(name):
+        term = self._leading()
+        if self._services.configs.contains(name):
             raise errors.connector_exists(name)
         given = self._validated(name, config)
         if initial_offsets:
-            self._set_initial_offsets(reign, name, given, initial_offsets)
+            self._set_initial_offsets(term, name, given, initial_offsets)
         with self._changing:
-            if self._office.configs.contains(name):
+            if self._services.configs.contains(name):
                 raise errors.connector_exists(name)
             target = None if initial_state is Target.STARTED else initial_state
-            self._write(lambda: reign.writer.put_connector(name, given, target=target))
-        return self._brought(reign, name)
+            self._write(lambda: term.writer.put_connector(name, given, target=target))
+        return self._wake_new(term, name)
 
     def put(self, name: str, config: Mapping[str, str | None]) -> tuple[bool, ConnectorInfo]:
         """Configure a connector, and whether it is a new one."""
-        reign = self._leading()
+        term = self._leading()
         given = self._validated(name, config)
         with self._changing:
-            is_new = not self._office.configs.contains(name)
-            self._write(lambda: reign.writer.put_connector(name, given))
-        return is_new, self._brought(reign, name)
+            is_new = not self._services.configs.contains(name)
+            self._write(lambda: term.writer.put_connector(name, given))
+        return is_new, self._wake_new(term, name)
 
     def patch(self, name: str, changes: Mapping[str, str | None]) -> ConnectorInfo:
         """Change some keys of a connector's configuration; None removes one."""
-        reign = self._leading()
-        before = self._plan(name).config
+        term = self._leading()
+        before = self._desired(name).config
         merged = {key: text for key, text in {**before, **changes}.items() if text is not None}
         given = self._validated(name, merged)
         with self._changing:
-            if self._plan(name).config != before:
+            if self._desired(name).config != before:
                 raise errors.Conflict(errors.STALE)
-            self._write(lambda: reign.writer.put_connector(name, given))
-        return self._brought(reign, name)
+            self._write(lambda: term.writer.put_connector(name, given))
+        return self._wake_new(term, name)
 
     def delete(self, name: str) -> None:
         """Stop a connector, and forget it."""
-        reign = self._leading()
+        term = self._leading()
         with self._changing:
-            self._plan(name)
-            self._write(lambda: reign.writer.remove(name))
-        reign.bring(name)
+            self._desired(name)
+            self._write(lambda: term.writer.remove(name))
+        term.wake(name)
 
-    def pause(self, name: str) -> None:
-        """Let tasks carry nothing for a while, and keep what they hold."""
-        self._set_target(name, Target.PAUSED)
-
-    def resume(self, name: str) -> None:
-        """Let a connector go on that was paused or stopped."""
-        self._set_target(name, Target.STARTED)
-
-    def stop(self, name: str) -> None:
-        """End all tasks of a connector until it is resumed."""
-        self._set_target(name, Target.STOPPED)
-
-    def _set_target(self, name: str, target: Target) -> None:
-        reign = self._leading()
+    def set_target(self, name: str, target: Target) -> None:
+        """Let a connector run, pause (its tasks keep what they hold) or stop (it has no tasks then)."""
+        term = self._leading()
         with self._changing:
-            plan = self._office.configs.plan(name)
-            if plan is None:
+            desired = self._services.configs.desired(name)
+            if desired is None:
                 raise errors.unknown_connector(name)
-            without_tasks = target is Target.STOPPED and bool(plan.tasks)
-            if plan.target is not target or without_tasks:
-                self._write(lambda: reign.writer.put_target(name, target, without_tasks=without_tasks))
-        reign.bring(name)
+            without_tasks = target is Target.STOPPED and bool(desired.tasks)
+            if desired.target is not target or without_tasks:
+                self._write(lambda: term.writer.put_target(name, target, without_tasks=without_tasks))
+        term.wake(name)
 
     # --- restarts ---
 
     def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> ConnectorStatus | None:
         """Begin again with the connector, and its tasks where they are included; None when neither flag is set."""
-        reign = self._leading()
-        if not self._office.configs.contains(name):
+        term = self._leading()
+        if not self._services.configs.contains(name):
             raise errors.unknown_connector_to_restart(name)
         status = self.status(name)
         if not include_tasks and not only_failed:
-            reign.restart(name, connector=True, tasks=[])
+            term.restart(name, connector=True, tasks=[], is_shown=False)
             return None
-        is_chosen = not only_failed or status.connector.state is State.FAILED
-        chosen = [task.id for task in status.tasks if not only_failed or task.state is State.FAILED]
-        self._show_restarting(name, connector=is_chosen, tasks=chosen if include_tasks else [])
-        reign.restart(name, connector=is_chosen, tasks=chosen if include_tasks else [])
-        return _shown_restarting(status, connector=is_chosen, tasks=chosen if include_tasks else [])
+        restarts_connector = not only_failed or status.connector.state is State.FAILED
+        tasks = [task.id for task in status.tasks if include_tasks and (not only_failed or task.state is State.FAILED)]
+        term.restart(name, connector=restarts_connector, tasks=tasks, is_shown=True)
+        return _show_restarting(status, connector=restarts_connector, tasks=tasks)
 
     def restart_task(self, name: str, task: int) -> None:
         """Begin again with one task."""
-        reign = self._leading()
-        plan = self._office.configs.plan(name)
-        if plan is None:
+        term = self._leading()
+        desired = self._services.configs.desired(name)
+        if desired is None:
             raise errors.unknown_connector_to_restart(name)
-        if not 0 <= task < len(plan.tasks):
+        if not 0 <= task < len(desired.tasks):
             raise errors.unknown_task(name, task)
-        self._show_restarting(name, connector=False, tasks=[task])
-        reign.restart(name, connector=False, tasks=[task])
-
-    def _show_restarting(self, name: str, *, connector: bool, tasks: Sequence[int]) -> None:
-        statuses, worker_id = self._office.statuses, self._office.worker_id
-        if connector:
-            known = statuses.connector(name)
-            generation = known.generation if known else 0
-            statuses.put_connector(name, State.RESTARTING, worker_id=worker_id, generation=generation)
-        for number in tasks:
-            task_id = TaskId(name, number)
-            found = statuses.task(task_id)
-            generation = found.generation if found else 0
-            statuses.put_task(task_id, State.RESTARTING, worker_id=worker_id, generation=generation)
+        term.restart(name, connector=False, tasks=[task], is_shown=True)
 
     # --- topics and offsets ---
 
     def reset_topics(self, name: str) -> None:
         """Forget which topics a connector has used."""
-        if not self._settings.topic_tracking_enable:
-            raise Forbidden("Topic tracking is disabled.")
+        self._require_tracking()
         if not self._settings.topic_tracking_allow_reset:
             raise Forbidden("Topic tracking reset is disabled.")
-        for use in self._office.statuses.topics(name):
-            self._office.statuses.delete_topic(use.name, name)
+        for use in self._services.statuses.topics(name):
+            self._services.statuses.delete_topic(use.name, name)
 
     def alter_offsets(self, name: str, offsets: Sequence[Entry]) -> str:
         """Set or forget some offsets of a stopped connector; the message says what was done."""
-        return self._change_offsets(name, lambda understood: self._offsets.alter(name, understood, offsets))
+        return self._change_offsets(name, lambda parsed: self._offsets.alter(name, parsed, offsets))
 
     def reset_offsets(self, name: str) -> str:
         """Forget all offsets of a stopped connector; the message says what was done."""
-        return self._change_offsets(name, lambda understood: self._offsets.reset(name, understood))
+        return self._change_offsets(name, lambda parsed: self._offsets.reset(name, parsed))
 
-    def _change_offsets(self, name: str, change: Callable[[Understood], str]) -> str:
-        reign = self._leading()
-        understood = self._understood(self._stopped_plan(name))
+    def _change_offsets(self, name: str, change: Callable[[ParsedConnector], str]) -> str:
+        term = self._leading()
+        parsed = self._parse(self._require_stopped(name))
 
         def checked_change() -> str:
-            self._stopped_plan(name, is_settled=True)
-            return change(understood)
+            self._require_stopped(name, is_settled=True)
+            return change(parsed)
 
-        return self._in_turn(reign, name, checked_change)
+        return self._run_alone(term, name, checked_change)
 
-    def _in_turn(self, reign: Reign, name: str, work: Callable[[], T]) -> T:
-        """Do something in the connector's lane: what was to end has ended by then, and nothing begins meanwhile."""
-        answers: list[T] = []
-        refusals: list[WorkerError] = []
+    def _run_alone(self, term: LeaderTerm, name: str, work: Callable[[], T]) -> T:
+        """Do something while nothing is done for a connector: what was to end has ended by then."""
+        future: Future[T] = term.run_alone(name, work)
+        return self._carefully(lambda: future.result(self._settings.rest_request_timeout_ms / 1000))
 
-        def job() -> None:
-            try:
-                with reign.lanes.aside():
-                    answers.append(work())
-            except WorkerError as refusal:
-                refusals.append(refusal)
-
-        future = reign.submit(name, job)
-        self._carefully(lambda: future.result(self._settings.rest_request_timeout_ms / 1000))
-        for refusal in refusals:
-            raise refusal
-        return answers[0]
-
-    def _stopped_plan(self, name: str, *, is_settled: bool = False) -> ConnectorPlan:
-        """The plan of a connector that is to be stopped, or that is stopped when all is settled; else BadRequest."""
-        plan, status = self._plan(name), self._office.statuses.connector(name)
+    def _require_stopped(self, name: str, *, is_settled: bool = False) -> DesiredConnector:
+        """BadRequest unless a connector is to be stopped; `is_settled`: unless it has stopped."""
+        desired, status = self._desired(name), self._services.statuses.connector(name)
         has_stopped = status is not None and status.state is State.STOPPED
-        if plan.target is not Target.STOPPED or (is_settled and not has_stopped):
+        if desired.target is not Target.STOPPED or (is_settled and not has_stopped):
             raise BadRequest(
                 "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for "
                 f"the specified connector by issuing a 'PUT' request to the '/connectors/{name}/stop' endpoint"
             )
-        return plan
+        return desired
 
-    def _set_initial_offsets(self, reign: Reign, name: str, config: dict[str, str], offsets: Sequence[Entry]) -> None:
-        understood = self._office.understood(config)
-        (parsed_sink_offsets if understood.type == "sink" else parsed_source_offsets)(offsets)
+    def _set_initial_offsets(
+        self, term: LeaderTerm, name: str, config: dict[str, str], offsets: Sequence[Entry]
+    ) -> None:
+        parsed = self._services.parse(config)
+        (parsed_sink_offsets if parsed.type == "sink" else parsed_source_offsets)(offsets)
 
         def replace() -> None:
-            self._offsets.reset(name, understood)
-            self._offsets.alter(name, understood, offsets)
+            self._offsets.reset(name, parsed)
+            self._offsets.alter(name, parsed, offsets)
 
-        self._in_turn(reign, name, replace)
+        self._run_alone(term, name, replace)
 
     # --- pieces ---
 
-    def _leading(self) -> Reign:
-        """This worker's reign; while nobody leads yet, as after a start, it is waited for that."""
+    def _leading(self) -> LeaderTerm:
+        """This worker's term; NotLeader when another worker leads. An election that is going on is waited for."""
         deadline = time.monotonic() + _ELECTION_SECONDS
         while True:
-            reign, leader_url = self._reign, self.leader_url
-            if reign is not None and reign.has_begun:
-                return reign
+            term, leader_url = self._term, self.leader_url
+            if term is not None and term.has_begun:
+                return term
             if leader_url is not None or self._stopping.is_set() or time.monotonic() > deadline:
                 raise NotLeader(leader_url)
             self._stopping.wait(_ELECTION_PAUSE_SECONDS)
 
-    def _understood(self, plan: ConnectorPlan) -> Understood:
+    def _parse(self, desired: DesiredConnector) -> ParsedConnector:
         try:
-            return self._office.understood(plan.config)
+            return self._services.parse(desired.config)
         except ConfigError as error:
             raise BadRequest(str(error)) from error
 
     def _validated(self, name: str, config: Mapping[str, str | None]) -> dict[str, str]:
-        given = {"name": name, **config}
-        if given["name"] != name:
-            raise BadRequest(
-                f"Connector name configuration ({given['name']}) doesn't match connector name in the URL ({name})"
-            )
-        office = self._office
-        checked = begun(
-            lambda: validate(given, plugins=office.plugins, providers=office.providers, settings=office.settings)
-        )
+        given = with_name(config, name)
+        plugins, providers = self._services.plugins, self._services.providers
         try:
-            checked.result(self._settings.rest_request_timeout_ms / 1000).require()
+            # A connector's own checks may hang.
+            infos = call_within(
+                self._settings.rest_request_timeout_ms / 1000,
+                lambda: validate(given, plugins=plugins, providers=providers, settings=self._settings),
+            )
         except TimeoutError as error:
-            told = "Request timed out. The worker is currently ensuring that the connector configuration is valid"
-            raise Timeout(told) from error
+            message = "Request timed out. The worker is currently ensuring that the connector configuration is valid"
+            raise Timeout(message) from error
+        infos.require()
         return {key: text for key, text in given.items() if text is not None}
 
     def _write(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except Deposed as error:
+        except LeadershipLost as error:
             self._leadership.resign()
             raise NotLeader(self.leader_url) from error
         except ConnectError as error:
             raise Failed(f"Failed to write to the config topic: {error}") from error
 
-    def _brought(self, reign: Reign, name: str) -> ConnectorInfo:
-        if self._office.statuses.connector(name) is None:
-            self._office.statuses.put_connector(
+    def _wake_new(self, term: LeaderTerm, name: str) -> ConnectorInfo:
+        if self._services.statuses.connector(name) is None:
+            self._services.statuses.put_connector(
                 name,
                 State.UNASSIGNED,
-                worker_id=self._office.worker_id,
-                generation=self._office.configs.position,
+                worker_id=self._services.worker_id,
+                generation=self._services.configs.position,
             )
-        reign.bring(name)
+        term.wake(name)
         return self.info(name)
 
     def _carefully(self, work: Callable[[], T]) -> T:
-        """Tell what went wrong with the cluster as an answer."""
+        """Map errors of the cluster to answers."""
         try:
             return work()
         except TimeoutError as error:
@@ -458,7 +398,7 @@ def _change_level(namespace: str, level: str) -> None:
         log.warning("a level was not changed", extra={"logger": namespace, "level": level, "error": str(error)})
 
 
-def _shown_restarting(status: ConnectorStatus, *, connector: bool, tasks: Sequence[int]) -> ConnectorStatus:
+def _show_restarting(status: ConnectorStatus, *, connector: bool, tasks: Sequence[int]) -> ConnectorStatus:
     own = status.connector
     shown = ConnectorState(state=State.RESTARTING, worker_id=own.worker_id, version=own.version)
     return ConnectorStatus(
@@ -472,3 +412,11 @@ def _shown_restarting(status: ConnectorStatus, *, connector: bool, tasks: Sequen
         ],
         type=status.type,
     )
+
+
+def with_name(config: Mapping[str, str | None], name: str) -> dict[str, str | None]:
+    """A configuration with its connector's name in it; BadRequest when it has another one."""
+    included = config.get("name")
+    if included not in (None, name):
+        raise BadRequest(f"Connector name configuration ({included}) doesn't match connector name in the URL ({name})")
+    return {**config, "name": name}

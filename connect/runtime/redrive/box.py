@@ -21,7 +21,7 @@ from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.counters import TaskCounters
 from connect.runtime.errors import BadRequest
 from connect.runtime.failures.error_policy import ErrorPolicy, ToleranceExceeded
-from connect.runtime.failures.letter import PREFIX
+from connect.runtime.failures.failed_record import PREFIX
 from connect.runtime.failures.redrive_topic import redrive_count, redrive_topic, redriven_headers
 from connect.runtime.failures.source_letters import record_of
 from connect.runtime.redrive.letters import error_of, is_meant, read_letters, shown

@@ -2,9 +2,9 @@
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, Literal
 
-from connect.runtime.failures.letter import PREFIX
+from connect.runtime.failures.failed_record import PREFIX
 from connect.runtime.failures.redrive_topic import redrive_count
 from connect.runtime.redrive.pages import LetterError, LetterView, Selection
 from core_broker.client.admin import Admin
@@ -85,7 +85,7 @@ def _until(reader: Reader, place: Place, end: int) -> Iterator[IncomingRecord]:
 
 def shown(raw: IncomingRecord, *, redriven: bool) -> LetterView:
     """A letter as it is told."""
-    encoding = "utf-8"
+    encoding: Literal["utf-8", "base64"] = "utf-8"
     key, value = raw.key, raw.value
     try:
         texts = [None if data is None else data[:_SHOWN_BYTES_MAX].decode() for data in (key, value)]

@@ -12,8 +12,8 @@ from connect.runtime.configuration.client_overrides import (
     producer_properties,
 )
 from connect.runtime.configuration.connector_config import SinkConnectorConfig
+from connect.runtime.failures.redrive_topic import redrive_topic
 from connect.runtime.models import TaskId
-from connect.runtime.tasks.sink_topics import topic_choice
 from connect.settings import ConnectSettings
 
 
@@ -66,3 +66,8 @@ class SinkFacts(EngineFacts):
         client_id = given.pop("client.id", f"connector-{role}-{self._task_id}")
         client = self._settings.kafka(tuple(given.items()), client_id=client_id)
         return {key: str(value) for key, value in client.configuration().items()}
+
+
+def topic_choice(config: SinkConnectorConfig, connector: str) -> TopicChoice:
+    """Which topics a sink reads: those it names or matches, and the one by which dead letters come back."""
+    return TopicChoice(names=config.topics, pattern=config.topics_regex or None, redriven=redrive_topic(connector))

@@ -12,11 +12,13 @@ from connect.api.data import Value
 from connect.api.errors import ConnectError
 from connect.api.record import SourceRecord
 from connect.runtime.configuration.client_overrides import producer_properties
+from connect.runtime.configuration.connector_config import SourceConnectorConfig
 from connect.runtime.models import FENCED
 from connect.runtime.patience import connect_error, patiently
+from connect.runtime.tasks.setup import TaskSetup
 from connect.runtime.tasks.source_context import RequestedTransaction
 from connect.runtime.tasks.source_work import SourceWork, last_offsets
-from connect.runtime.tasks.work import Ground
+from connect.settings import ConnectSettings
 from connect.stores.offsets import offset_key, offset_value
 from core_broker.client.errors import ClientError, Fatal
 from core_broker.client.records import OutgoingRecord
@@ -44,38 +46,52 @@ def transactional_id(group_id: str, connector: str, task: int) -> str:
     return f"{group_id}-{connector}-{task}"
 
 
+def is_exactly_once(config: SourceConnectorConfig, settings: ConnectSettings) -> bool:
+    """Whether a source writes in transactions: when its configuration or the worker's asks for it."""
+    match settings.exactly_once_source_support:
+        case "enabled":
+            return True
+        case "requested":
+            return config.exactly_once_support == "required"
+        case _:
+            return False
+
+
 class ExactlyOnceSource(SourceWork):
     """Gathers what was polled, and commits it with its offsets where `transaction.boundary` says."""
 
-    _producer: TransactionalProducer | None = None
-
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, setup: TaskSetup) -> None:
         self._requested = RequestedTransaction()
-        is_requested = ground.config.given.get("transaction.boundary", "").strip() == "connector"
-        super().__init__(ground, transaction=self._requested if is_requested else None)
+        is_requested = setup.config.given.get("transaction.boundary", "").strip() == "connector"
+        super().__init__(setup, transaction=self._requested if is_requested else None)
         self._gathered: list[SourceRecord] = []
         """What is polled and not yet visible, with what transforms will drop."""
-
-    @override
-    def open(self) -> None:
-        settings = self.ground.world.settings
+        settings = setup.services.settings
         self._boundary = self.config.transaction_boundary
         interval_ms = self.config.transaction_boundary_interval_ms or settings.offset_flush_interval_ms
         self._interval = interval_ms / 1000
         self._next_commit = time.monotonic() + self._interval
-        self._begin_anew()
+        self._producer = self._make_producer()
 
-    def _begin_anew(self) -> None:
-        """Take the id over: what was under way with it is settled then, and its offsets are the last ones."""
-        settings, plan = self.ground.world.settings, self.ground.plan
-        if self._producer is not None:
-            self._producer.close()
-        properties = producer_properties(settings, self.config.given)
-        self._producer = TransactionalProducer(
-            self.ground.kafka(properties, role="producer"),
+    @override
+    def open(self) -> None:
+        self._take_over()
+
+    def _make_producer(self) -> TransactionalProducer:
+        settings, plan = self.setup.services.settings, self.setup.plan
+        return TransactionalProducer(
+            self.setup.kafka(producer_properties(settings, self.config.given), role="producer"),
             transactional_id=transactional_id(settings.group_id, plan.id.connector, plan.id.task),
             defaults=_DEFAULTS,
         )
+
+    def _begin_anew(self) -> None:
+        self._producer.close()
+        self._producer = self._make_producer()
+        self._take_over()
+
+    def _take_over(self) -> None:
+        """Take the id over: what was under way with it is settled then, and its offsets are the last ones."""
         try:
             self._producer.init()
         except ClientError as error:
@@ -135,8 +151,7 @@ class ExactlyOnceSource(SourceWork):
 
     @override
     def close(self) -> None:
-        if self._producer is not None:
-            self._producer.close()
+        self._producer.close()
         super().close()
 
     def _commit_again(self) -> None:
@@ -182,7 +197,6 @@ class ExactlyOnceSource(SourceWork):
 
     def _attempt(self, records: Sequence[OutgoingRecord], offsets: Sequence[OutgoingRecord]) -> Sequence[int]:
         producer = self._producer
-        assert producer is not None, "open comes first"
         written = [-1] * len(records) if self.tells_offsets else []
         producer.begin()
         for index, record in enumerate(records):
@@ -198,14 +212,14 @@ class ExactlyOnceSource(SourceWork):
             raise ConnectError(f"{FENCED}: {error}") from error
         if isinstance(error, AbortNeeded) and error.is_refusal:
             raise ConnectError(f"The transaction failed: {error}") from error
-        extra = {"task": str(self.ground.plan.id), "reason": str(error)}
+        extra = {"task": str(self.setup.plan.id), "reason": str(error)}
         log.warning("a transaction did not succeed: it is tried again", extra=extra)
         self.stopping.wait_or_raise(_PAUSE_SECONDS)
         self.stopping.check()  # whoever lost the task must not take its id over
         patiently(self._begin_anew, self.stopping, what="beginning transactions")
 
     def _offset_records(self, changes: Offsets) -> list[OutgoingRecord]:
-        connector, topic = self.ground.plan.id.connector, self.offsets.topic
+        connector, topic = self.setup.plan.id.connector, self.offsets.topic
         return [
             OutgoingRecord(topic=topic, key=offset_key(connector, partition), value=offset_value(offset))
             for partition, offset in changes
@@ -213,5 +227,5 @@ class ExactlyOnceSource(SourceWork):
 
     def _stored(self, changes: Offsets) -> Offsets:
         """The offsets of the same parts, as they are in the topic."""
-        connector = self.ground.plan.id.connector
+        connector = self.setup.plan.id.connector
         return [(partition, self.offsets.get(connector, partition) or {}) for partition, _ in changes]

@@ -7,8 +7,8 @@ from typing import Final, TypeVar
 from connect.api.data import Schema, Value
 from connect.api.record import Header, SinkRecord
 from connect.runtime.counters import TaskCounters
-from connect.runtime.failures.error_policy import ErrorPolicy, Failure, GaveUp, Stage
-from connect.runtime.failures.letter import Burial, Letter
+from connect.runtime.failures.error_policy import Decision, ErrorPolicy, Failure, RecordFailed, Stage
+from connect.runtime.failures.failed_record import DeadLetterWriter, FailedRecord
 from connect.runtime.failures.redrive_topic import first_place, first_topic
 from connect.runtime.tasks.conversion import Conversion, class_name_of
 from core_broker.client.records import IncomingRecord
@@ -27,7 +27,7 @@ class SinkPipeline:
         policy: ErrorPolicy,
         *,
         counters: TaskCounters,
-        dead_letters: Burial | None,
+        dead_letters: DeadLetterWriter | None,
         redriven: str = "",
     ) -> None:
         """`redriven` is the topic by which dead letters come back: its records belong to other topics."""
@@ -87,26 +87,24 @@ class SinkPipeline:
                 if changed is None:
                     return None
                 record = changed
-        except GaveUp as gave_up:
-            self.give_up(raw, gave_up.failure)
+        except RecordFailed as failed:
+            self._give_up(raw, failed.failure)
             return None
         return record
 
-    def give_up(self, raw: IncomingRecord, failure: Failure) -> None:
-        """A record cannot reach the sink: raises unless that is tolerated."""
-        letters = self._dead_letters
-        bury = None if letters is None else lambda it: letters.bury(letter_of(raw), it, self._counters)
-        self._policy.settle(failure, told=lambda: _told(raw), bury=bury)
-
-    def refused(self, raw: IncomingRecord, error: Exception) -> None:
-        """The sink itself cannot take a record."""
-        self.failed(raw, Failure(stage=Stage.TASK_PUT, class_name=SINK_TASK, error=error))
-
-    def failed(self, raw: IncomingRecord, failure: Failure) -> None:
-        """Somebody else has tried, and cannot."""
+    def reject(self, raw: IncomingRecord, failure: Failure) -> None:
+        """A record failed elsewhere: write its dead letter; ToleranceExceeded unless failures are tolerated."""
         self._counters.total_record_failures += 1
         self._counters.total_record_errors += 1
-        self.give_up(raw, failure)
+        self._give_up(raw, failure)
+
+    def _give_up(self, raw: IncomingRecord, failure: Failure) -> None:
+        record = _failed_record(raw)
+        decision = self._policy.give_up(failure, record)
+        if self._dead_letters is not None:
+            self._dead_letters.write(record, failure, self._counters)
+        if decision is Decision.STOP:
+            raise failure.exceeds_tolerance()
 
     def raw_again(self, record: SinkRecord) -> IncomingRecord:
         """A record as bytes once more, made by the converters: for records that are no longer at hand as read."""
@@ -135,10 +133,9 @@ class SinkPipeline:
         return tuple(headers)
 
 
-def letter_of(raw: IncomingRecord) -> Letter:
-    """A record as it was read, for the dead letters."""
+def _failed_record(raw: IncomingRecord) -> FailedRecord:
     topic, partition, offset = first_place(raw)
-    return Letter(
+    return FailedRecord(
         topic=topic,
         partition=partition,
         offset=offset,
@@ -173,7 +170,3 @@ def _sink_record(
         original_partition=raw.partition,
         original_offset=raw.offset,
     )
-
-
-def _told(raw: IncomingRecord) -> str:
-    return f"{{topic='{raw.topic}', partition={raw.partition}, offset={raw.offset}, timestamp={raw.timestamp_ms}}}"

@@ -2,24 +2,25 @@
 
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from typing_extensions import override
 
+from connect.api.backoff import Backoff
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.record import SinkRecord
 from connect.api.sink import Place, SinkTask
 from connect.runtime.configuration.client_overrides import consumer_properties, max_poll_records
 from connect.runtime.configuration.connector_config import SinkConnectorConfig
+from connect.runtime.failures.error_policy import Failure, Stage
 from connect.runtime.failures.redrive_topic import redrive_topic
 from connect.runtime.patience import patiently
 from connect.runtime.stopping import Stopped
-from connect.runtime.tasks.bisection import isolate
+from connect.runtime.tasks.engine_facts import topic_choice
+from connect.runtime.tasks.setup import OUTAGES, TaskSetup, Work
 from connect.runtime.tasks.sink_context import TaskSinkContext
-from connect.runtime.tasks.sink_pipeline import SinkPipeline
-from connect.runtime.tasks.sink_topics import REFRESH_SECONDS, SinkTopics
-from connect.runtime.tasks.work import OUTAGES, Ground, Work
+from connect.runtime.tasks.sink_pipeline import SINK_TASK, SinkPipeline
 from core_broker.client.admin import Admin
 from core_broker.client.errors import ClientError
 from core_broker.client.group_consumer import Commit, GroupConsumer
@@ -29,7 +30,9 @@ from core_broker.client.settings import Configuration
 log = logging.getLogger(__name__)
 
 _TURN_MS: Final = 200
-_RETRY_MS_MIN, _RETRY_MS_MAX = 200, 5_000
+_REFRESH_SECONDS: Final = 5.0
+"""How often new topics are looked for."""
+_RETRIES: Final = Backoff(0.2, 5.0)
 _DEFAULTS: Final[Configuration] = {
     "auto.offset.reset": "earliest",
     "allow.auto.create.topics": True,
@@ -45,34 +48,34 @@ _DEFAULTS: Final[Configuration] = {
 class SinkWork(Work):
     """The work of one sink task."""
 
-    def __init__(self, ground: Ground) -> None:
-        assert isinstance(ground.config, SinkConnectorConfig)
-        self._ground = ground
-        self._config = ground.config
-        self._counters = ground.counters
-        self._stopping = ground.stopping
-        properties = consumer_properties(ground.world.settings, ground.config.given)
-        self._settings = ground.kafka(properties, role="consumer")
-        self._group = self._settings.properties.get("group.id", f"connect-{ground.plan.id.connector}")
-        self._instance = f"connector-consumer-{ground.plan.id}"
-        self._consumer: GroupConsumer | None = None
+    def __init__(self, setup: TaskSetup) -> None:
+        assert isinstance(setup.config, SinkConnectorConfig)
+        self._setup = setup
+        self._config = setup.config
+        self._counters = setup.counters
+        self._stopping = setup.stopping
+        properties = consumer_properties(setup.services.settings, setup.config.given)
+        self._settings = setup.kafka(properties, role="consumer")
+        self._group = self._settings.properties.get("group.id", f"connect-{setup.plan.id.connector}")
+        self._instance = f"connector-consumer-{setup.plan.id}"
         self._pipeline = SinkPipeline(
-            ground.conversion,
-            ground.policy,
-            counters=ground.counters,
-            dead_letters=ground.dead_letters,
-            redriven=redrive_topic(ground.plan.id.connector),
+            setup.conversion,
+            setup.policy,
+            counters=setup.counters,
+            dead_letters=setup.dead_letters,
+            redriven=redrive_topic(setup.plan.id.connector),
         )
         self._context = TaskSinkContext(
-            ground.plan.id, stopping=ground.stopping, consumer=lambda: self._client, report=self.report
+            setup.plan.id, stopping=setup.stopping, consumer=lambda: self._client, report=self.report
         )
-        self._sink_topics = SinkTopics(self._config, ground.plan.id.connector)
-        self._task: SinkTask = ground.connector.task_class(ground.task_config, self._context)  # type: ignore[attr-defined]
-        self._batch_max = max_poll_records(ground.world.settings, ground.config.given)
-        self._interval = ground.world.settings.offset_flush_interval_ms / 1000
+        self._choice = topic_choice(self._config, setup.plan.id.connector)
+        self._task: SinkTask = setup.connector.task_class(setup.task_config, self._context)  # type: ignore[attr-defined]
+        self._batch_max = max_poll_records(setup.services.settings, setup.config.given)
+        self._interval = setup.services.settings.offset_flush_interval_ms / 1000
         self._next_commit = time.monotonic() + self._interval
         self._next_look = 0.0
         self._topics: list[str] = []
+        self._has_subscribed = False
         self._seen_topics: set[str] = set()
         self._positions: dict[Place, int] = {}
         """The next offset of each partition, of records that were put."""
@@ -86,20 +89,20 @@ class SinkWork(Work):
         self._trouble: Exception | None = None
         self._is_careful = False
         """Set when a flush failed: batches are then put and flushed one by one, to find whose fault it is."""
-
-    # --- life ---
-
-    @override
-    def start(self) -> None:
-        if self._ground.dead_letters is not None:
-            self._ground.dead_letters.start()
-        self._task.start()
-        self._consumer = GroupConsumer(
+        self._client = GroupConsumer(
             self._settings,
             group_id=self._group,
             defaults={**_DEFAULTS, "group.instance.id": self._instance},
             properties={},
         )
+
+    # --- life ---
+
+    @override
+    def start(self) -> None:
+        if self._setup.dead_letters is not None:
+            self._setup.dead_letters.ensure_topic()
+        self._task.start()
         self._subscribe()
 
     @override
@@ -128,8 +131,8 @@ class SinkWork(Work):
         if time.monotonic() >= self._next_commit:
             self._commit()
 
+    @override
     def resume(self) -> None:
-        """Read again after a rest."""
         self._client.resume()
 
     @override
@@ -139,16 +142,14 @@ class SinkWork(Work):
     @override
     def close(self) -> None:
         try:
-            if self._consumer is not None:
-                if self._positions and not self._stopping.is_cancelled:
-                    self._close_places(tuple(self._positions))
-                self._consumer.close()
-                if not self._stopping.is_cancelled:
-                    self._leave()
+            if self._positions and not self._stopping.is_cancelled:
+                self._close_places(tuple(self._positions))
+            self._client.close()
+            if self._has_subscribed and not self._stopping.is_cancelled:
+                self._leave()
         finally:
-            self._consumer = None
             self._task.stop()
-            self._ground.close()
+            self._setup.close()
 
     def _leave(self) -> None:
         """Members with a name of their own are missed only after a while: say that this one does not come back."""
@@ -158,11 +159,6 @@ class SinkWork(Work):
             log.info("the group was not told that a member has left", extra={"reason": str(error)})
 
     # --- reading ---
-
-    @property
-    def _client(self) -> GroupConsumer:
-        assert self._consumer is not None, "start comes first"
-        return self._consumer
 
     def _read(self, timeout_ms: int) -> list[IncomingRecord]:
         try:
@@ -183,19 +179,22 @@ class SinkWork(Work):
             self._client.seek(first)
 
     def _subscribe(self) -> None:
+        self._has_subscribed = True
         self._topics = patiently(self._wanted_topics, self._stopping, what="listing topics")
         self._client.subscribe(
-            self._topics or [_nothing(self._ground.plan.id.connector)], starts=self._given, revoked=self._taken
+            self._topics or [_nothing(self._setup.plan.id.connector)], starts=self._given, revoked=self._taken
         )
 
     def _wanted_topics(self) -> list[str]:
-        return self._sink_topics.chosen(self._client.topics() if self._sink_topics.needs_all else ())
+        # The topic by which dead letters come back is read once it is there.
+        needs_all = self._choice.pattern is not None or self._setup.dead_letters is not None
+        return self._choice.chosen(self._client.topics() if needs_all else ())
 
     def _refresh_topics(self) -> None:
         """Topics that a regular expression matches may come at any time."""
-        if not self._sink_topics.may_change or time.monotonic() < self._next_look:
+        if self._choice.pattern is None or time.monotonic() < self._next_look:
             return
-        self._next_look = time.monotonic() + REFRESH_SECONDS
+        self._next_look = time.monotonic() + _REFRESH_SECONDS
         try:
             if self._wanted_topics() != self._topics:
                 self._subscribe()
@@ -275,12 +274,13 @@ class SinkWork(Work):
 
     def _after_outage(self, records: list[SinkRecord], error: Exception, attempts: int) -> list[SinkRecord]:
         """Wait, still a member of the group, and give what of the records is still this task's."""
-        delay_ms = self._context.retry_after_ms or min(_RETRY_MS_MIN << min(attempts - 1, 10), _RETRY_MS_MAX)
+        asked_ms = self._context.retry_after_ms
+        delay = asked_ms / 1000 if asked_ms else _RETRIES.delay(attempts - 1)
         if attempts == 1:
-            extra = {"task": str(self._ground.plan.id), "error": str(error), "records": len(records)}
+            extra = {"task": str(self._setup.plan.id), "error": str(error), "records": len(records)}
             log.warning("the other side does not take records: they are put again until it does", extra=extra)
         self._client.pause()
-        deadline = time.monotonic() + delay_ms / 1000
+        deadline = time.monotonic() + delay
         while (left := deadline - time.monotonic()) > 0:
             if self._stopping.is_asked:
                 raise Stopped
@@ -293,39 +293,51 @@ class SinkWork(Work):
 
     def _refused(self, records: list[SinkRecord], error: Exception) -> None:
         """The sink cannot take a batch, and not because the other side is away: find whose fault it is, if allowed."""
-        is_about_records = self._ground.policy.tolerates and self._config.errors_put_bisect_enable
+        is_about_records = self._setup.policy.tolerates and self._config.errors_put_bisect_enable
         if not is_about_records or isinstance(error, ConfigError):
             raise ConnectError("Exiting WorkerSinkTask due to unrecoverable exception.") from error
 
-        def put(part: Sequence[SinkRecord]) -> None:
-            attempts = 0
-            while held := self._still_held(part):
-                try:
-                    self._task.put(held)
-                    self._task.flush(self._after(held))
-                    return
-                except OUTAGES as outage:
-                    attempts += 1
-                    self._after_outage(held, outage, attempts)
-
-        def bad(record: SinkRecord, refusal: Exception) -> None:
+        for record, refusal in self._isolate(records, error):
             if self._still_held([record]):
                 self.report(record, refusal)
-
-        isolate(records, error, put=put, bad=bad)
         self._client.resume()
+
+    def _isolate(self, records: Sequence[SinkRecord], error: Exception) -> Iterator[tuple[SinkRecord, Exception]]:
+        """Put all of a refused batch that can be put, in order; yields each record that cannot be, with the reason."""
+        if len(records) <= 1:
+            yield from ((record, error) for record in records)
+            return
+        middle = len(records) // 2
+        for half in (records[:middle], records[middle:]):
+            try:
+                self._put_durably(half)
+            except Stopped:
+                raise
+            except Exception as refusal:  # noqa: BLE001 - connectors are anybody's code
+                yield from self._isolate(half, refusal)
+
+    def _put_durably(self, records: Sequence[SinkRecord]) -> None:
+        attempts = 0
+        while held := self._still_held(records):
+            try:
+                self._task.put(held)
+                self._task.flush(self._after(held))
+                return
+            except OUTAGES as outage:
+                attempts += 1
+                self._after_outage(held, outage, attempts)
 
     def report(self, record: SinkRecord, error: Exception) -> None:
         """One record is bad: a dead letter, or the end of the task."""
         raw = next((raw for raw in self._batch if _is_same(raw, record)), None) or self._pipeline.raw_again(record)
-        self._pipeline.refused(raw, error)
+        self._pipeline.reject(raw, Failure(stage=Stage.TASK_PUT, class_name=SINK_TASK, error=error))
 
     def _track_topics(self, records: Sequence[SinkRecord]) -> None:
-        if not self._ground.world.settings.topic_tracking_enable:
+        if not self._setup.services.settings.topic_tracking_enable:
             return
         for topic in {record.original_topic for record in records} - self._seen_topics:
             self._seen_topics.add(topic)
-            self._ground.world.statuses.put_topic(topic, self._ground.plan.id)
+            self._setup.services.statuses.put_topic(topic, self._setup.plan.id)
 
     # --- committing ---
 
@@ -334,8 +346,8 @@ class SinkWork(Work):
         self._next_commit = time.monotonic() + self._interval
         lag = self._client.lag(self._positions)
         self._counters.sink_record_lag_max = -1 if lag is None else lag
-        if self._ground.dead_letters is not None:
-            self._ground.dead_letters.settle(self._counters)
+        if self._setup.dead_letters is not None:
+            self._setup.dead_letters.settle(self._counters)
         if self._stopping.is_cancelled or not self._positions:
             return
         try:
@@ -374,7 +386,7 @@ class SinkWork(Work):
     def _rewind_after(self, error: Exception, *, is_last: bool) -> None:
         """What was put may not be durable: read it again, unless this is the end."""
         self._counters.offset_commit_failures += 1
-        extra = {"task": str(self._ground.plan.id), "error": f"{type(error).__name__}: {error}"}
+        extra = {"task": str(self._setup.plan.id), "error": f"{type(error).__name__}: {error}"}
         log.warning("a sink could not make records durable: they are put again", extra=extra)
         if is_last:
             return
@@ -384,7 +396,7 @@ class SinkWork(Work):
         starts = {place: known[place].offset if place in known else began[place] for place in self._positions}
         self._client.seek(starts)
         self._positions = starts
-        self._stopping.wait(_RETRY_MS_MIN / 1000)
+        self._stopping.wait(_RETRIES.first_seconds)
 
     def _apply_rewinds(self) -> None:
         if self._context.rewinds:

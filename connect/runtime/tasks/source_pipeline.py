@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from connect.api.record import SourceRecord
 from connect.runtime.counters import TaskCounters
 from connect.runtime.failures.dead_letter import DeadLetters
-from connect.runtime.failures.error_policy import ErrorPolicy, Failure, GaveUp, Stage
-from connect.runtime.failures.source_letters import letter_of
+from connect.runtime.failures.error_policy import Decision, ErrorPolicy, Failure, RecordFailed, Stage
+from connect.runtime.failures.source_letters import failed_source_record
 from connect.runtime.tasks.conversion import Conversion, class_name_of
 from core_broker.client.records import Header, OutgoingRecord
 
@@ -86,16 +86,18 @@ class SourcePipeline:
             key = attempt(Stage.KEY_CONVERTER, given.key, to_key)
             to_value = partial(given.value.from_connect, record.topic, record.value_schema, record.value)
             value = attempt(Stage.VALUE_CONVERTER, given.value, to_value)
-        except GaveUp as gave_up:
-            self.give_up(origin, gave_up.failure)
+        except RecordFailed as failed:
+            self.reject(origin, failed.failure)
             return None
         return _outgoing(record, headers, key, value)
 
-    def give_up(self, origin: SourceRecord, failure: Failure) -> None:
-        """A record cannot reach its topic: raises unless that is tolerated."""
-        letters = self._dead_letters
-        bury = None if letters is None else lambda it: letters.bury(letter_of(origin), it, self._counters)
-        self._policy.settle(failure, told=lambda: repr(origin), bury=bury)
+    def reject(self, origin: SourceRecord, failure: Failure) -> None:
+        """A record failed for good: write its dead letter; ToleranceExceeded unless failures are tolerated."""
+        decision = self._policy.give_up(failure, origin)
+        if self._dead_letters is not None:
+            self._dead_letters.write(failed_source_record(origin), failure, self._counters)
+        if decision is Decision.STOP:
+            raise failure.exceeds_tolerance()
 
     def _headers(self, record: SourceRecord) -> list[Header]:
         convert = self._conversion.headers.from_connect_header

@@ -13,6 +13,7 @@ from connect.api.data import Value
 from connect.api.errors import ConnectError
 from connect.api.record import SourceRecord
 from connect.runtime.configuration.client_overrides import producer_properties
+from connect.runtime.tasks.setup import TaskSetup
 from connect.runtime.tasks.source_work import SourceWork, last_offsets
 from core_broker.client.batch_producer import Batch, BatchProducer
 from core_broker.client.errors import REFUSED_TOGETHER, ClientError
@@ -48,23 +49,16 @@ class _Polled:
 class AtLeastOnceSource(SourceWork):
     """Sends as records come, and writes offsets now and then."""
 
-    _producer: BatchProducer | None = None
-
-    @override
-    def open(self) -> None:
-        settings = self.ground.world.settings
+    def __init__(self, setup: TaskSetup) -> None:
+        super().__init__(setup)
+        settings = setup.services.settings
         self._interval = settings.offset_flush_interval_ms / 1000
         self._flush_seconds = settings.offset_flush_timeout_ms / 1000
         self._next_flush = time.monotonic() + self._interval
         self._under_way: deque[_Polled] = deque()
         self._unwritten: dict[str, tuple[Mapping[str, Value], Mapping[str, Value]]] = {}
         properties = producer_properties(settings, self.config.given)
-        self._producer = BatchProducer(self.ground.kafka(properties, role="producer"), defaults=_DEFAULTS)
-
-    @property
-    def _sender(self) -> BatchProducer:
-        assert self._producer is not None, "open comes first"
-        return self._producer
+        self._sender = BatchProducer(setup.kafka(properties, role="producer"), defaults=_DEFAULTS)
 
     @override
     def turn(self) -> None:
@@ -92,8 +86,7 @@ class AtLeastOnceSource(SourceWork):
 
     @override
     def close(self) -> None:
-        if self._producer is not None:
-            self._producer.close()
+        self._sender.close()
         super().close()
 
     def _send(self, records: Sequence[SourceRecord]) -> None:
@@ -150,10 +143,10 @@ class AtLeastOnceSource(SourceWork):
             return
         if self._unwritten:
             try:
-                self.offsets.put_all(self.ground.plan.id.connector, list(self._unwritten.values()))
+                self.offsets.put_all(self.setup.plan.id.connector, list(self._unwritten.values()))
             except ConnectError as error:
                 self.counters.offset_commit_failures += 1
-                extra = {"task": str(self.ground.plan.id), "reason": str(error)}
+                extra = {"task": str(self.setup.plan.id), "reason": str(error)}
                 log.warning("offsets were not written: they are with the next ones", extra=extra)
                 return
             self._unwritten.clear()

@@ -2,25 +2,24 @@
 
 import logging
 import time
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from typing_extensions import override
 
+from connect.api.backoff import Backoff
 from connect.api.data import Value
-from connect.api.errors import ConnectError
 from connect.api.record import SourceRecord
 from connect.api.source import SourceTask
 from connect.runtime.configuration.client_overrides import admin_properties
 from connect.runtime.configuration.connector_config import SourceConnectorConfig
-from connect.runtime.failures.error_policy import Failure, Stage
-from connect.runtime.failures.source_letters import unreadable_letter
+from connect.runtime.failures.error_policy import Decision, Failure, Stage
+from connect.runtime.failures.source_letters import unreadable_source_data
 from connect.runtime.patience import patiently
+from connect.runtime.tasks.setup import OUTAGES, TaskSetup, Work
 from connect.runtime.tasks.source_context import RequestedTransaction, TaskSourceContext
 from connect.runtime.tasks.source_pipeline import SourcePipeline
 from connect.runtime.tasks.topic_creation import TopicCreation, groups_of
-from connect.runtime.tasks.work import OUTAGES, Ground, Work
 from core_broker.client.admin import Admin
 from core_broker.client.records import OutgoingRecord
 
@@ -28,7 +27,7 @@ log = logging.getLogger(__name__)
 
 SOURCE_TASK: Final = "org.apache.kafka.connect.source.SourceTask"
 PRODUCER: Final = "org.apache.kafka.clients.producer.KafkaProducer"
-_RETRY_SECONDS_MIN, _RETRY_SECONDS_MAX = 0.1, 5.0
+_RETRIES: Final = Backoff(0.1, 5.0)
 _IDLE_SECONDS: Final = 0.02
 """A source that has nothing to give and does not wait by itself is not asked more often than this."""
 
@@ -36,24 +35,24 @@ _IDLE_SECONDS: Final = 0.02
 class SourceWork(Work):
     """The common half."""
 
-    def __init__(self, ground: Ground, *, transaction: RequestedTransaction | None = None) -> None:
-        assert isinstance(ground.config, SourceConnectorConfig)
-        self.ground = ground
-        self.config = ground.config
-        self.counters = ground.counters
-        self.stopping = ground.stopping
-        self.offsets = ground.world.offsets_in(ground.config.offsets_storage_topic)
+    def __init__(self, setup: TaskSetup, *, transaction: RequestedTransaction | None = None) -> None:
+        assert isinstance(setup.config, SourceConnectorConfig)
+        self.setup = setup
+        self.config = setup.config
+        self.counters = setup.counters
+        self.stopping = setup.stopping
+        self.offsets = setup.services.offsets_in(setup.config.offsets_storage_topic)
         self.pipeline = SourcePipeline(
-            ground.conversion, ground.policy, counters=ground.counters, dead_letters=ground.dead_letters
+            setup.conversion, setup.policy, counters=setup.counters, dead_letters=setup.dead_letters
         )
         context = TaskSourceContext(
-            ground.plan.id,
-            stopping=ground.stopping,
+            setup.plan.id,
+            stopping=setup.stopping,
             offsets=self.offsets,
             report=self._unreadable,
             transaction=transaction,
         )
-        self.task: SourceTask = ground.connector.task_class(ground.task_config, context)  # type: ignore[attr-defined]
+        self.task: SourceTask = setup.connector.task_class(setup.task_config, context)  # type: ignore[attr-defined]
         self.tells_records = type(self.task).commit_record is not SourceTask.commit_record
         """Whether the source wants to know of every single record."""
         self.tells_offsets = type(self.task).delivered is not SourceTask.delivered
@@ -64,17 +63,16 @@ class SourceWork(Work):
 
     @override
     def start(self) -> None:
-        if self.ground.dead_letters is not None:
-            self.ground.dead_letters.start()
-        settings = self.ground.world.settings
+        if self.setup.dead_letters is not None:
+            self.setup.dead_letters.ensure_topic()
+        settings = self.setup.services.settings
         if settings.topic_creation_enable and (groups := groups_of(self.config)):
-            admin = self.ground.kafka(admin_properties(settings, self.config.given), role="adminclient")
+            admin = self.setup.kafka(admin_properties(settings, self.config.given), role="adminclient")
             self._topics = TopicCreation(groups, Admin(admin))
         self.offsets.refresh()
         self.open()
         self.task.start()
 
-    @abstractmethod
     def open(self) -> None:
         """Make the producer ready, before the source looks at its offsets."""
 
@@ -85,11 +83,10 @@ class SourceWork(Work):
             records = self.task.poll()
         except OUTAGES as error:
             self._failed_polls += 1
-            pause = min(_RETRY_SECONDS_MIN * 2 ** min(self._failed_polls - 1, 10), _RETRY_SECONDS_MAX)
             if self._failed_polls == 1:
-                extra = {"task": str(self.ground.plan.id), "error": str(error)}
+                extra = {"task": str(self.setup.plan.id), "error": str(error)}
                 log.warning("the other side gives nothing: it is asked again until it does", extra=extra)
-            self.stopping.wait(pause)
+            self.stopping.wait(_RETRIES.delay(self._failed_polls - 1))
             return ()
         self._failed_polls = 0
         if not records and time.monotonic() - began < _IDLE_SECONDS:
@@ -110,15 +107,15 @@ class SourceWork(Work):
         if creation is not None:
             patiently(lambda: creation.ensure(topics), self.stopping, what="creating topics")
         self._seen_topics |= topics
-        if self.ground.world.settings.topic_tracking_enable:
+        if self.setup.services.settings.topic_tracking_enable:
             for topic in topics:
-                self.ground.world.statuses.put_topic(topic, self.ground.plan.id)
+                self.setup.services.statuses.put_topic(topic, self.setup.plan.id)
 
     def not_written(self, origin: SourceRecord, error: Exception) -> None:
         """Kafka does not take a record: raises unless that is tolerated."""
         self.counters.total_record_failures += 1
         self.counters.total_record_errors += 1
-        self.pipeline.give_up(origin, Failure(stage=Stage.KAFKA_PRODUCE, class_name=PRODUCER, error=error))
+        self.pipeline.reject(origin, Failure(stage=Stage.KAFKA_PRODUCE, class_name=PRODUCER, error=error))
 
     def _unreadable(
         self, data: bytes | str, error: Exception, partition: Mapping[str, Value], offset: Mapping[str, Value]
@@ -126,23 +123,25 @@ class SourceWork(Work):
         """The source has read what cannot become a record."""
         self.counters.total_record_failures += 1
         self.counters.total_record_errors += 1
-        letters = self.ground.dead_letters
         failure = Failure(stage=Stage.TASK_POLL, class_name=SOURCE_TASK, error=error)
-        letter = unreadable_letter(data, topic="", partition=partition, offset=offset)
-        bury = None if letters is None else lambda it: letters.bury(letter, it, self.counters)
-        self.ground.policy.settle(failure, told=lambda: f"{partition} {offset}", bury=bury)
+        decision = self.setup.policy.give_up(failure, f"{partition} {offset}")
+        if self.setup.dead_letters is not None:
+            record = unreadable_source_data(data, topic="", partition=partition, offset=offset)
+            self.setup.dead_letters.write(record, failure, self.counters)
+        if decision is Decision.STOP:
+            raise failure.exceeds_tolerance()
 
     def settle_letters(self) -> None:
         """Wait until dead letters are safe: offsets behind them may be written then."""
-        if self.ground.dead_letters is not None:
-            self.ground.dead_letters.settle(self.counters)
+        if self.setup.dead_letters is not None:
+            self.setup.dead_letters.settle(self.counters)
 
     @override
     def close(self) -> None:
         try:
             self.task.stop()
         finally:
-            self.ground.close()
+            self.setup.close()
 
 
 def last_offsets(records: Sequence[SourceRecord]) -> list[tuple[Mapping[str, Value], Mapping[str, Value]]]:
@@ -156,8 +155,3 @@ def last_offsets(records: Sequence[SourceRecord]) -> list[tuple[Mapping[str, Val
             key = tuple(sorted(record.source_partition.items()))
         last[key] = record
     return [(record.source_partition, record.source_offset) for record in last.values()]
-
-
-def producer_failed(error: Exception) -> ConnectError:
-    """What ends a task whose producer cannot go on."""
-    return ConnectError(f"Unrecoverable exception from producer send callback: {error}")

@@ -178,7 +178,7 @@ async def test_a_name_is_taken_once(api: Api) -> None:
         ("PUT", "/connectors/no/resume", "Unknown connector no"),
         ("PUT", "/connectors/no/stop", "Unknown connector no"),
         ("POST", "/connectors/no/restart", "Unknown connector: no"),
-        ("POST", "/connectors/no/restart?includeTasks=true", "Status for connector no not found"),
+        ("POST", "/connectors/no/restart?includeTasks=true", "Unknown connector: no"),
         ("POST", "/connectors/no/tasks/0/restart", "Unknown connector: no"),
         ("POST", "/connectors/one/tasks/7/restart", "Unknown task: one-7"),
         ("GET", "/connectors/nothing/dlq", "Connector nothing not found"),

@@ -2,8 +2,8 @@
 
 import pytest
 
+from connect.executors.celery.desired_tasks import Seen, Survey
 from connect.executors.celery.reconciliation import ROUND_S, Sent, due
-from connect.executors.celery.wishes import Seen, Survey
 from connect.runtime.models import Target, TaskId, TaskPlan
 
 TASK = TaskId("c", 0)

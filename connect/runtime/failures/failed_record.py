@@ -1,4 +1,4 @@
-"""What a dead letter looks like: the record as it was read, with the reason in its headers."""
+"""A record that failed, and the dead letter it becomes: as it was read, with the reason in its headers."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
@@ -17,7 +17,7 @@ PREFIX: Final = "__connect.errors."
 _STACK_TRACE_MAX: Final = 32_000
 
 
-class Letter(msgspec.Struct, frozen=True, kw_only=True):
+class FailedRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record as it was read, and where."""
 
     topic: str
@@ -28,44 +28,48 @@ class Letter(msgspec.Struct, frozen=True, kw_only=True):
     headers: Sequence[Header]
     timestamp_ms: int | None
 
+    def __str__(self) -> str:
+        place = f"topic='{self.topic}', partition={self.partition}, offset={self.offset}"
+        return f"{{{place}, timestamp={self.timestamp_ms}}}"
 
-class Burial(Protocol):
+
+class DeadLetterWriter(Protocol):
     """Where dead letters go."""
 
-    def bury(self, letter: Letter, failure: Failure, counters: TaskCounters) -> None:
-        """See to it that a letter is not lost."""
+    def write(self, record: FailedRecord, failure: Failure, counters: TaskCounters) -> None:
+        """Make sure that the record is not lost."""
 
 
-class LetterForm:
-    """Writes the letters of one task; sends nothing."""
+class DeadLetterFormat:
+    """Formats the dead letters of one task; sends nothing."""
 
     def __init__(self, config: ConnectorConfig, *, task: TaskId, conceal: Callable[[str], str] = str) -> None:
-        """`conceal` takes out of a text what nobody may read."""
+        """`conceal` removes secrets from a text."""
         self.topic = config.errors_deadletterqueue_topic_name.strip()
-        self._tells_why = config.errors_deadletterqueue_context_headers_enable
+        self._has_context = config.errors_deadletterqueue_context_headers_enable
         self._task = task
         self._conceal = conceal
 
-    def outgoing(self, letter: Letter, failure: Failure) -> OutgoingRecord:
-        """A letter as it is sent."""
-        headers = list(letter.headers)
-        if self._tells_why:
-            headers += self._context(letter, failure)
+    def format(self, record: FailedRecord, failure: Failure) -> OutgoingRecord:
+        """The dead letter of a record."""
+        headers = list(record.headers)
+        if self._has_context:
+            headers += self._context(record, failure)
         return OutgoingRecord(
             topic=self.topic,
-            key=letter.key,
-            value=letter.value,
+            key=record.key,
+            value=record.value,
             headers=headers,
-            timestamp_ms=letter.timestamp_ms,
+            timestamp_ms=record.timestamp_ms,
         )
 
-    def _context(self, letter: Letter, failure: Failure) -> list[Header]:
+    def _context(self, record: FailedRecord, failure: Failure) -> list[Header]:
         error = failure.error
         message = self._conceal(str(error))
-        told: dict[str, str | None] = {
-            "topic": letter.topic,
-            "partition": None if letter.partition is None else str(letter.partition),
-            "offset": None if letter.offset is None else str(letter.offset),
+        context: dict[str, str | None] = {
+            "topic": record.topic,
+            "partition": None if record.partition is None else str(record.partition),
+            "offset": None if record.offset is None else str(record.offset),
             "connector.name": self._task.connector,
             "task.id": str(self._task.task),
             "stage": failure.stage.value,
@@ -74,4 +78,6 @@ class LetterForm:
             "exception.message": message or None,
             "exception.stacktrace": self._conceal(stack_trace(error))[:_STACK_TRACE_MAX],
         }
-        return [(PREFIX + key, None if text is None else text.encode(errors="replace")) for key, text in told.items()]
+        return [
+            (PREFIX + key, None if text is None else text.encode(errors="replace")) for key, text in context.items()
+        ]

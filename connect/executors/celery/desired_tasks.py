@@ -6,10 +6,11 @@ from typing import Final, cast
 import msgspec
 
 from connect.executors.celery import lease_scripts
-from connect.executors.celery.leases import Leases, name_of, task_named, told_as_unreachable
+from connect.executors.celery.leases import Leases, mapped_errors, parse_redis_name, redis_name
 from connect.runtime.counters import TaskCounters
 from connect.runtime.models import TaskPlan
 from connect.settings import ConnectSettings
+from connect.stores.config_writer import LeadershipLost
 from connect.stores.states import Target, TaskId
 
 _TIMEOUT_S: Final = 3.0
@@ -23,7 +24,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int = 0
     owner: str = ""
     held_s: float = 0.0
-    """How long its owner has it for sure; 0 when nobody has it."""
+    """How long its owner has it for sure; 0 when it has none."""
     ended: int = -1
     """The generation that has ended by itself."""
     wanted: int = -1
@@ -44,12 +45,8 @@ class Survey(msgspec.Struct, frozen=True, kw_only=True):
     """How many messages wait for a Celery worker."""
 
 
-class Deposed(Exception):
-    """Another worker has taken over: what this one wants does not count any more."""
-
-
-class Wishes:
-    """What the leader writes and sees. `stamp` tells which leader; one of the past gets Deposed."""
+class DesiredTasks:
+    """What the leader writes and sees. `stamp` says which leader; one of the past gets LeadershipLost."""
 
     def __init__(self, settings: ConnectSettings) -> None:
         self._leases = Leases(settings, timeout_s=_TIMEOUT_S)
@@ -63,46 +60,46 @@ class Wishes:
 
     def lead(self) -> int:
         """Take over; gives the stamp."""
-        with told_as_unreachable():
+        with mapped_errors():
             return int(cast("bytes", self._lead(keys=[self._keys.guard, self._keys.leader])))
 
     def want(self, plan: TaskPlan, *, stamp: int) -> None:
         """This plan, and no other one of the task, shall run."""
         text = msgspec.json.encode(plan)
-        arguments = (stamp, name_of(plan.id), text, plan.generation, plan.target.value)
-        with told_as_unreachable():
-            _checked([self._want(keys=self._of(plan.id), args=arguments)])
+        arguments = (stamp, redis_name(plan.id), text, plan.generation, plan.target.value)
+        with mapped_errors():
+            _require_lead([self._want(keys=self._keys_of(plan.id), args=arguments)])
 
     def set_targets(self, ids: Collection[TaskId], target: Target, *, stamp: int) -> None:
         """Pause tasks, let them go on, or stop them."""
-        with told_as_unreachable(), self._redis.pipeline(transaction=False) as pipeline:
+        with mapped_errors(), self._redis.pipeline(transaction=False) as pipeline:
             for task_id in ids:
-                arguments = (stamp, name_of(task_id), target.value)
-                self._set_target(keys=self._of(task_id), args=arguments, client=pipeline)
-            _checked(pipeline.execute())
+                arguments = (stamp, redis_name(task_id), target.value)
+                self._set_target(keys=self._keys_of(task_id), args=arguments, client=pipeline)
+            _require_lead(pipeline.execute())
 
     def forget(self, ids: Collection[TaskId], *, stamp: int) -> list[TaskId]:
-        """Keep nothing of tasks that nobody owns; gives those that somebody does."""
-        with told_as_unreachable(), self._redis.pipeline(transaction=False) as pipeline:
+        """Remove tasks without an owner; gives those that have one."""
+        with mapped_errors(), self._redis.pipeline(transaction=False) as pipeline:
             for task_id in ids:
-                arguments = (stamp, name_of(task_id), self._leases.lease_us)
-                self._forget(keys=self._of(task_id), args=arguments, client=pipeline)
-            answers = _checked(pipeline.execute())
+                arguments = (stamp, redis_name(task_id), self._leases.lease_us)
+                self._forget(keys=self._keys_of(task_id), args=arguments, client=pipeline)
+            answers = _require_lead(pipeline.execute())
         return [task_id for task_id, answer in zip(ids, answers, strict=True) if answer == b"held"]
 
-    def _of(self, task_id: TaskId) -> list[str]:
+    def _keys_of(self, task_id: TaskId) -> list[str]:
         return [self._keys.guard, self._keys.leader, self._keys.tasks, self._keys.task(task_id)]
 
     def known(self) -> set[TaskId]:
         """All tasks that Redis knows."""
-        with told_as_unreachable():
+        with mapped_errors():
             names = cast("set[bytes]", self._redis.smembers(self._keys.tasks))
-        return {task_named(name.decode()) for name in names}
+        return {parse_redis_name(name.decode()) for name in names}
 
     def survey(self, ids: Sequence[TaskId]) -> Survey:
         """How these tasks fare."""
         self._leases.touch()
-        with told_as_unreachable(), self._redis.pipeline(transaction=False) as pipeline:
+        with mapped_errors(), self._redis.pipeline(transaction=False) as pipeline:
             pipeline.time()
             pipeline.hget(self._keys.guard, "until")
             pipeline.get(self._keys.leader)
@@ -119,13 +116,13 @@ class Wishes:
         )
 
     def poke(self) -> None:
-        """Wake up whoever waits for news."""
-        with told_as_unreachable():
+        """End a wait for news."""
+        with mapped_errors():
             self._redis.lpush(self._keys.events, "poke")
 
     def wait_for_news(self, seconds: float) -> None:
-        """Return when a task was released or somebody poked, or time is over."""
-        with told_as_unreachable():
+        """Return when a task was released, at a poke, or when time is over."""
+        with mapped_errors():
             if self._redis.blpop([self._keys.events], timeout=max(0.01, min(seconds, _TIMEOUT_S / 3))):
                 self._redis.delete(self._keys.events)
 
@@ -134,9 +131,9 @@ class Wishes:
         self._leases.close()
 
 
-def _checked(answers: Sequence[object]) -> Sequence[object]:
+def _require_lead(answers: Sequence[object]) -> Sequence[object]:
     if b"deposed" in answers:
-        raise Deposed
+        raise LeadershipLost("Another worker has taken over")
     return answers
 
 

@@ -1,6 +1,6 @@
 """Settings that were handed over are the same."""
 
-from connect.executors.handover import text_of
+from connect.executors.hosts.process import settings_text
 from connect.settings import ConnectSettings
 
 
@@ -17,8 +17,8 @@ def test_settings_that_are_handed_over_are_equal() -> None:
             "config.providers.file.param.allowed.paths": "/a",
         }
     )
-    assert ConnectSettings.parse(text_of(settings)) == settings
+    assert ConnectSettings.parse(settings_text(settings)) == settings
 
 
 def test_nothing_is_handed_over_when_nothing_was_set() -> None:
-    assert text_of(ConnectSettings(rest_advertised_port=None)) == {}
+    assert settings_text(ConnectSettings(rest_advertised_port=None)) == {}

@@ -1,4 +1,4 @@
-"""What a task of either kind begins with: its configuration with placeholders filled in, its class, its policy."""
+"""What every task begins with: its configuration with placeholders filled in, its class, converters and policy."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +17,7 @@ from connect.runtime.failures.error_policy import ErrorPolicy
 from connect.runtime.models import TaskPlan
 from connect.runtime.stopping import Stopping
 from connect.runtime.tasks.conversion import Conversion, conversion_of
-from connect.runtime.tasks.world import World
+from connect.runtime.tasks.services import TaskServices
 from core_broker.client.settings import ClientSettings
 
 OUTAGES: Final = (RetriableError, ConnectionError, TimeoutError)
@@ -36,6 +36,10 @@ class Work(Protocol):
     def rest(self) -> None:
         """Be paused for a moment."""
 
+    def resume(self) -> None:
+        """Go on after having been paused."""
+        return
+
     def finish(self) -> None:
         """Make durable what was carried, and commit it: the end in good order."""
 
@@ -44,11 +48,11 @@ class Work(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
-    """All that work stands on."""
+class TaskSetup:
+    """All that the work of one task needs."""
 
     plan: TaskPlan
-    world: World
+    services: TaskServices
     stopping: Stopping
     counters: TaskCounters
     connector: type[Connector]
@@ -63,7 +67,7 @@ class Ground:
     def kafka(self, properties: dict[str, str], *, role: str) -> ClientSettings:
         """How this task reaches the cluster; the role is part of the client's name."""
         client_id = properties.pop("client.id", f"connector-{role}-{self.plan.id}")
-        return self.world.settings.kafka(tuple(properties.items()), client_id=client_id)
+        return self.services.settings.kafka(tuple(properties.items()), client_id=client_id)
 
     def close(self) -> None:
         """Leave nothing open."""
@@ -72,31 +76,33 @@ class Ground:
             self.dead_letters.close()
 
 
-def ground_of(plan: TaskPlan, world: World, stopping: Stopping, counters: TaskCounters) -> Ground:
-    """Read the plan; ConfigError when it cannot work."""
-    given = world.providers.resolve(plan.connector_config)
-    connector = world.plugins.connector(given["connector.class"])
+def set_up(plan: TaskPlan, services: TaskServices, stopping: Stopping, counters: TaskCounters) -> TaskSetup:
+    """Read the configuration; ConfigError when it cannot work."""
+    given = services.providers.resolve(plan.connector_config)
+    connector = services.plugins.connector(given["connector.class"])
     kind = SinkConnectorConfig if issubclass(connector, SinkConnector) else SourceConnectorConfig
     config = kind.parse(given)
     policy = ErrorPolicy(config, task=str(plan.id), counters=counters, stopping=stopping)
-    return Ground(
+    return TaskSetup(
         plan=plan,
-        world=world,
+        services=services,
         stopping=stopping,
         counters=counters,
         connector=connector,
         config=config,
-        task_config=connector.config_class.parse(world.providers.resolve(plan.task_config)),
-        conversion=conversion_of(config, world.plugins, world.settings),
+        task_config=connector.config_class.parse(services.providers.resolve(plan.task_config)),
+        conversion=conversion_of(config, services.plugins, services.settings),
         policy=policy,
-        dead_letters=_dead_letters(config, plan, world, stopping),
+        dead_letters=_dead_letters(config, plan, services, stopping),
     )
 
 
-def _dead_letters(config: ConnectorConfig, plan: TaskPlan, world: World, stopping: Stopping) -> DeadLetters | None:
+def _dead_letters(
+    config: ConnectorConfig, plan: TaskPlan, services: TaskServices, stopping: Stopping
+) -> DeadLetters | None:
     if not config.errors_deadletterqueue_topic_name.strip():
         return None
-    settings, name = world.settings, f"connector-dlq-producer-{plan.id}"
+    settings, name = services.settings, f"connector-dlq-producer-{plan.id}"
     producer = producer_properties(settings, config.given)
     return DeadLetters(
         config,
@@ -104,5 +110,5 @@ def _dead_letters(config: ConnectorConfig, plan: TaskPlan, world: World, stoppin
         producer=settings.kafka(tuple(producer.items()), client_id=name),
         admin=settings.kafka(tuple(admin_properties(settings, config.given).items()), client_id=name),
         stopping=stopping,
-        conceal=partial(concealed, secrets=world.providers.secrets(plan.connector_config)),
+        conceal=partial(concealed, secrets=services.providers.secrets(plan.connector_config)),
     )

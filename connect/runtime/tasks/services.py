@@ -1,6 +1,7 @@
 """What the tasks of one process share."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from connect.runtime.configuration.config_providers import ConfigProviders
@@ -11,8 +12,8 @@ from connect.stores.statuses import StatusWriter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """Settings, plugins and the doors to the stores."""
+class TaskServices:
+    """Settings, plugins and the stores."""
 
     settings: ConnectSettings
     plugins: Plugins
@@ -40,14 +41,40 @@ class World:
         self.statuses.close()
 
 
-def open_world(settings: ConnectSettings) -> World:
-    """Everything that tasks of this process need, ready."""
+def open_services(settings: ConnectSettings) -> TaskServices:
+    """Connect to everything that tasks need; raises what the cluster refuses."""
     offsets = OffsetStore(settings)
     offsets.start()
-    return World(
+    return TaskServices(
         settings=settings,
         plugins=Plugins.load(),
         providers=ConfigProviders(settings),
         offsets=offsets,
         statuses=StatusWriter(settings),
     )
+
+
+class LazyServices:
+    """The services of this process, opened when its first task needs them."""
+
+    def __init__(
+        self, settings: ConnectSettings, *, connect: Callable[[ConnectSettings], TaskServices] = open_services
+    ) -> None:
+        self.settings = settings
+        self._connect = connect
+        self._lock = threading.Lock()
+        self._services: TaskServices | None = None
+
+    def open(self) -> TaskServices:
+        """The services; raises what keeps them from opening."""
+        with self._lock:
+            if self._services is None:
+                self._services = self._connect(self.settings)
+            return self._services
+
+    def close(self) -> None:
+        """Close them; no task may run any more."""
+        with self._lock:
+            if self._services is not None:
+                self._services.close()
+                self._services = None

@@ -1,7 +1,8 @@
-"""What everything in a worker that decides about connectors shares."""
+"""What everything that leads or shows connectors shares, and what a connector's configuration means."""
 
 from dataclasses import dataclass
 
+from connect.api.backoff import Backoff
 from connect.api.connector import Connector
 from connect.api.engine import EngineFacts
 from connect.api.sink import SinkConnector
@@ -11,16 +12,17 @@ from connect.runtime.configuration.connector_config import ConnectorConfig, Sink
 from connect.runtime.configuration.plugins import Plugins
 from connect.runtime.configuration.validation import definition_class
 from connect.runtime.executor import Executor, LastingExecutor
+from connect.runtime.leading.plan import RestartPolicy, Traits
 from connect.runtime.models import ConnectorType, TaskId
 from connect.runtime.tasks.engine_facts import SinkFacts
-from connect.runtime.tasks.running_task import is_exactly_once
+from connect.runtime.tasks.exactly_once_source import is_exactly_once
 from connect.settings import ConnectSettings
-from connect.stores.configs import ConfigStore
+from connect.stores.configs import Config, ConfigStore
 from connect.stores.statuses import StatusStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Office:
+class LeaderServices:
     """Settings, plugins, the stores and where tasks run."""
 
     settings: ConnectSettings
@@ -36,42 +38,51 @@ class Office:
         """The executor, where its tasks outlive the worker that leads."""
         return self.executor if isinstance(self.executor, LastingExecutor) else None
 
-    def understood(self, config: dict[str, str]) -> "Understood":
+    def parse(self, config: Config) -> "ParsedConnector":
         """A connector's configuration with its placeholders filled in; ConfigError when it cannot work."""
         resolved = self.providers.resolve(config)
         connector = self.plugins.connector(resolved.get("connector.class", ""))
         settled = definition_class(connector).parse(resolved)
-        return Understood(raw=config, resolved=resolved, connector=connector, settled=settled, settings=self.settings)
+        return ParsedConnector(
+            raw=config, resolved=resolved, connector=connector, settled=settled, settings=self.settings
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Understood:
+class ParsedConnector:
     """A connector's configuration, and what it means."""
 
-    raw: dict[str, str]
-    resolved: dict[str, str]
+    raw: Config
+    resolved: Config
     connector: type[Connector]
     settled: ConnectorConfig
+    """Options that every connector has."""
     settings: ConnectSettings
 
     @property
-    def is_exactly_once(self) -> bool:
-        """Whether its tasks write in transactions."""
+    def traits(self) -> Traits:
+        """How its tasks are handled."""
         settled = self.settled
-        return isinstance(settled, SourceConnectorConfig) and is_exactly_once(settled, self.settings)
+        backoff = Backoff(settled.errors_restart_delay_ms / 1000, settled.errors_restart_delay_max_ms / 1000)
+        return Traits(
+            is_exactly_once=isinstance(settled, SourceConnectorConfig) and is_exactly_once(settled, self.settings),
+            restarts=RestartPolicy(
+                limit=settled.errors_restart_max, backoff=backoff, reset_seconds=settled.errors_restart_reset_ms / 1000
+            ),
+        )
 
     def facts(self, name: str) -> EngineFacts:
-        """What a sink is told whose records an engine carries."""
+        """What a sink whose records an engine carries must know."""
         assert isinstance(self.settled, SinkConnectorConfig)
         return SinkFacts(TaskId(name, 0), self.settled, self.settings)
 
     @property
     def type(self) -> ConnectorType:
         """Which way it carries records."""
-        return type_of(self.connector)
+        return connector_type(self.connector)
 
 
-def type_of(connector: type[Connector]) -> ConnectorType:
+def connector_type(connector: type[Connector]) -> ConnectorType:
     """Which way a connector carries records."""
     if issubclass(connector, SinkConnector):
         return "sink"

@@ -1,0 +1,179 @@
+"""Carries out the actions of the plan for one connector. Steps may wait, and raise what keeps them from being done."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import assert_never
+
+from connect.api.engine import EngineSinkConnector
+from connect.api.errors import ConnectError
+from connect.runtime.failures.traces import stack_trace
+from connect.runtime.leading.connector_host import ConnectorHost, make_connector
+from connect.runtime.leading.fencing import fence
+from connect.runtime.leading.plan import (
+    AskForTasks,
+    Call,
+    CleanUp,
+    FenceTasks,
+    Forget,
+    ReadConfig,
+    Report,
+    ReportConnector,
+    ReportTask,
+    RestartLater,
+    SetTarget,
+    StartConnector,
+    StartTask,
+    Step,
+    StopConnector,
+    StopTasks,
+    Traits,
+    WriteTasks,
+)
+from connect.runtime.leading.services import LeaderServices
+from connect.runtime.models import State, TaskId, TaskPlan
+from connect.stores.config_writer import ConfigWriter
+from connect.stores.configs import Config
+
+log = logging.getLogger(__name__)
+
+
+class ConnectorFailed(Exception):
+    """The connector's own code failed; the cause is its error."""
+
+
+class Performer:
+    """Has the connector object."""
+
+    def __init__(
+        self,
+        name: str,
+        services: LeaderServices,
+        writer: ConfigWriter,
+        *,
+        on_new_tasks: Callable[[ConnectorHost], None],
+        on_failure: Callable[[ConnectorHost, Exception], None],
+    ) -> None:
+        self._name = name
+        self._services = services
+        self._writer = writer
+        self._on_new_tasks = on_new_tasks
+        self._on_failure = on_failure
+        self.host: ConnectorHost | None = None
+        """The connector object."""
+
+    def perform(self, step: Step) -> Traits | Sequence[Config] | None:
+        """Carry out a step; gives what ReadConfig or AskForTasks found."""
+        executor = self._services.executor
+        match step:
+            case ReadConfig() | StartConnector() | StopConnector() | AskForTasks() | CleanUp():
+                return self._call(step)
+            case WriteTasks(configs):
+                self._writer.put_tasks(self._name, configs)
+            case StopTasks(numbers):
+                executor.stop([TaskId(self._name, number) for number in numbers])
+            case FenceTasks():
+                self._fence(step)
+            case StartTask(task):
+                self._start_task(task)
+            case SetTarget(number, target):
+                executor.set_target(TaskId(self._name, number), target)
+            case _:
+                assert_never(step)
+        return None
+
+    def _call(self, step: Call) -> Traits | Sequence[Config] | None:
+        """Run code of the connector's author."""
+        match step:
+            case ReadConfig(desired):
+                try:
+                    return self._services.parse(desired.config).traits
+                except ConnectError:
+                    return None  # the connector, or its tasks, will say what is wrong
+            case StartConnector(desired):
+                self._start_connector(desired.config)
+            case StopConnector():
+                self.stop_connector()
+            case AskForTasks():
+                try:
+                    return self.host.task_configs() if self.host is not None else ()
+                except Exception as error:
+                    raise ConnectorFailed from error
+            case CleanUp(config):
+                self._clean_up(config)
+            case _:
+                assert_never(step)
+        return None
+
+    def give_up_call(self, step: Call) -> None:
+        """The code that was called hangs; from any thread."""
+        host = self.host
+        if host is not None and isinstance(step, StartConnector | StopConnector):
+            self.host = None
+            host.give_up()
+
+    def _start_connector(self, config: Config) -> None:
+        host = self.host = ConnectorHost(self._name, on_new_tasks=self._on_new_tasks, on_failure=self._on_failure)
+        try:
+            host.start(lambda: self._services.parse(config))
+        except Exception as error:
+            host.give_up()
+            if self.host is host:
+                self.host = None
+            raise ConnectorFailed from error
+
+    def stop_connector(self) -> None:
+        """Stop the connector object, if there is one."""
+        host, self.host = self.host, None
+        try:
+            if host is not None:
+                host.stop()
+        except Exception as error:  # noqa: BLE001 - it is gone all the same
+            log.warning("connector did not stop well", extra={"connector": self._name, "error": repr(error)})
+
+    def _clean_up(self, config: Config) -> None:
+        """Let a connector clean up in its engine; whether it can, changes nothing."""
+        try:
+            parsed = self._services.parse(config)
+            if issubclass(parsed.connector, EngineSinkConnector):
+                connector = make_connector(self._name, parsed.connector, parsed.resolved)
+                assert isinstance(connector, EngineSinkConnector)
+                connector.removed(parsed.facts(self._name))
+        except Exception as error:  # noqa: BLE001 - whatever an author's code raises, the connector is gone
+            log.warning("connector did not clean up", extra={"connector": self._name, "error": repr(error)})
+
+    def _fence(self, step: FenceTasks) -> None:
+        if step.earlier:
+            config = self._services.parse(step.config).resolved
+            fence(self._services.settings, config, connector=self._name, tasks=step.earlier)
+        if step.earlier != step.count:
+            self._writer.put_fencing(self._name, step.count)
+
+    def _start_task(self, task: TaskPlan) -> None:
+        try:
+            self._services.executor.start(task)
+        except Exception as error:
+            log.exception("a task could not be started", extra={"task": str(task.id)})
+            self.report(ReportTask(task.id.task, State.FAILED, task.generation, stack_trace(error)))
+
+    def report(self, report: Report) -> None:
+        """Write states; returns at once."""
+        statuses, name, worker_id = self._services.statuses, self._name, self._services.worker_id
+        match report:
+            case ReportConnector(state, trace):
+                known = statuses.connector(name)
+                generation = max(self._services.configs.position, known.generation if known else 0)
+                statuses.put_connector(name, state, worker_id=worker_id, generation=generation, trace=trace)
+            case ReportTask(number, state, generation, trace):
+                task = TaskId(name, number)
+                statuses.put_task(task, state, worker_id=worker_id, generation=generation, trace=trace)
+            case RestartLater(number, _, generation, trace):
+                task = TaskId(name, number)
+                log.info("task is started again", extra={"task": str(task), "failures": report.failures})
+                statuses.put_task(task, State.RESTARTING, worker_id=worker_id, generation=generation, trace=trace)
+            case Forget(tasks, topics):
+                for number in tasks:
+                    statuses.put_task(TaskId(name, number), State.DESTROYED, worker_id="", generation=0)
+                for topic in topics:
+                    statuses.delete_topic(topic, name)
+            case _:
+                assert_never(report)

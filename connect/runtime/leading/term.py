@@ -1,0 +1,411 @@
+"""What a worker does for as long as it leads: one loop plans, has its actions carried out, and observes.
+
+The loop decides under a lock, by `connect/runtime/leading/plan.py` alone. Steps that wait for others or run code of a
+connector's author get a thread while they last, one for each connector at most, so that none holds up another.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any, Final
+
+from connect.api.errors import ConnectError
+from connect.runtime.errors import NotLeader
+from connect.runtime.failures.traces import stack_trace
+from connect.runtime.leading import plan as planning
+from connect.runtime.leading.connector_host import ConnectorHost
+from connect.runtime.leading.performer import ConnectorFailed, Performer
+from connect.runtime.leading.plan import (
+    Action,
+    AskForTasks,
+    Busy,
+    Call,
+    CleanUp,
+    GiveUpCall,
+    Observed,
+    ReadConfig,
+    Report,
+    Rules,
+    StartConnector,
+    Step,
+    StopConnector,
+)
+from connect.runtime.leading.services import LeaderServices
+from connect.runtime.models import State, TaskId
+from connect.stores.config_records import Leader
+from connect.stores.config_writer import ConfigWriter, LeadershipLost
+from core_broker.client.errors import ClientError
+
+log = logging.getLogger(__name__)
+
+_BEGIN_RETRY_SECONDS: Final = 1.0
+_AT_ONCE: Final = 16
+"""How many connectors have a step carried out at the same time; steps that take long do not count."""
+_CROWDED_SECONDS: Final = 0.1
+_VERBS: Final[dict[type[Call], str]] = {
+    ReadConfig: "be read",
+    StartConnector: "start",
+    StopConnector: "stop",
+    AskForTasks: "plan its tasks",
+    CleanUp: "clean up",
+}
+
+Request = tuple[Callable[[], Any], Future[Any]]
+
+
+class _Entry:
+    """One connector."""
+
+    def __init__(self, performer: Performer) -> None:
+        self.performer = performer
+        self.observed = Observed()
+        self.job: _Job | None = None
+        self.requests: deque[Request] = deque()
+        """What users want done while nothing else is done for the connector."""
+
+
+class _Job:
+    """What a thread does for a connector."""
+
+    def __init__(self) -> None:
+        self.started_at = time.monotonic()
+        self.is_given_up = False
+
+
+class LeaderTerm:
+    """Begins when the group gives this worker the lead, and ends for good when it takes it away."""
+
+    def __init__(
+        self,
+        services: LeaderServices,
+        *,
+        url: str,
+        on_lead_lost: Callable[[], None],
+        predecessor: "LeaderTerm | None" = None,
+    ) -> None:
+        """`on_lead_lost` is called when another worker turns out to lead; the `predecessor` is waited for."""
+        self.writer = ConfigWriter(services.settings, services.configs)
+        self.has_begun = False
+        """Whether changes may be made."""
+        self._services = services
+        self._url = url
+        self._on_lead_lost = on_lead_lost
+        settings = services.settings
+        self._rules = Rules(
+            worker_id=services.worker_id,
+            tasks_outlive_leader=services.lasting is not None,
+            call_seconds=settings.rest_request_timeout_ms / 1000,
+            stop_seconds=settings.task_shutdown_graceful_timeout_ms / 1000 + 1,
+        )
+        self._changed = threading.Condition()
+        self._entries: dict[str, _Entry] = {}
+        self._dirty: set[str] = set()
+        self._looks: dict[str, float] = {}
+        """When connectors are planned again although nothing happens."""
+        self._is_over = False
+        self._thread = threading.Thread(target=self._run, args=(predecessor,), name="leader", daemon=True)
+        self._thread.start()
+
+    # --- from any thread ---
+
+    def end(self) -> None:
+        """From now on nothing is started or written; returns at once."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+    def join(self) -> None:
+        """Wait until nothing runs any more."""
+        self._thread.join()
+
+    def wake(self, name: str) -> None:
+        """The config topic says something new about a connector."""
+        with self._changed:
+            entry = self._entry(name)
+            entry.observed = planning.wake(entry.observed)
+            self._look_at(name)
+
+    def restart(self, name: str, *, connector: bool, tasks: Collection[int], is_shown: bool) -> None:
+        """Begin again with the connector object, or with tasks, or both; `is_shown`: they are RESTARTING at once."""
+        statuses, worker_id = self._services.statuses, self._services.worker_id
+        with self._changed:
+            entry = self._entry(name)
+            entry.observed = planning.restart(entry.observed, connector=connector, tasks=tasks)
+            if connector and is_shown:
+                known = statuses.connector(name)
+                generation = known.generation if known else 0
+                statuses.put_connector(name, State.RESTARTING, worker_id=worker_id, generation=generation)
+            for number in tasks if is_shown else ():
+                task, found = TaskId(name, number), statuses.task(TaskId(name, number))
+                generation = found.generation if found else 0
+                statuses.put_task(task, State.RESTARTING, worker_id=worker_id, generation=generation)
+            self._look_at(name)
+
+    def run_alone(self, name: str, work: Callable[[], Any]) -> "Future[Any]":
+        """Do something when nothing is left to do for a connector, and let nothing begin meanwhile."""
+        future: Future[Any] = Future()
+        with self._changed:
+            if self._is_over:
+                future.set_exception(NotLeader(None))
+            else:
+                self._entry(name).requests.append((work, future))
+                self._look_at(name)
+        return future
+
+    def _entry(self, name: str) -> _Entry:
+        if name not in self._entries:
+            callbacks: Any = {"on_new_tasks": self._new_tasks_wanted, "on_failure": self._connector_failed}
+            self._entries[name] = _Entry(Performer(name, self._services, self.writer, **callbacks))
+        return self._entries[name]
+
+    def _look_at(self, name: str) -> None:
+        self._dirty.add(name)
+        self._changed.notify_all()
+
+    def _status_changed(self, name: str, number: int | None) -> None:
+        if number is not None:
+            with self._changed:
+                self._look_at(name)
+
+    def _task_lost(self, task: TaskId, reason: str) -> None:
+        if self._services.lasting is None:  # others start it again by themselves
+            with self._changed:
+                entry = self._entry(task.connector)
+                entry.observed = planning.lose_task(entry.observed, task.task, reason)
+                self._look_at(task.connector)
+
+    def _new_tasks_wanted(self, host: ConnectorHost) -> None:
+        with self._changed:
+            entry = self._entry(host.name)
+            if entry.performer.host is host:
+                entry.observed = replace(entry.observed, has_new_tasks=True)
+                self._look_at(host.name)
+
+    def _connector_failed(self, host: ConnectorHost, error: Exception) -> None:
+        with self._changed:
+            entry = self._entry(host.name)
+            if entry.performer.host is host:
+                self._note_failure(host.name, entry, error)
+
+    def _note_failure(self, name: str, entry: _Entry, error: BaseException) -> None:
+        log.error("connector failed", extra={"connector": name}, exc_info=error)
+        observed = entry.observed
+        step = observed.busy.step if observed.busy is not None else None
+        offset = step.desired.config_offset if isinstance(step, StartConnector) else observed.running_offset
+        if offset is not None:
+            entry.observed = planning.fail_connector(observed, offset, stack_trace(error), time.monotonic())
+            self._look_at(name)
+
+    # --- the loop ---
+
+    def _run(self, predecessor: "LeaderTerm | None") -> None:
+        if predecessor is not None:
+            predecessor.join()
+        try:
+            if self._begin():
+                self._loop()
+        finally:
+            self._finish()
+
+    def _begin(self) -> bool:
+        """Take over: no earlier leader can write any more. False when the term is over before that."""
+        services = self._services
+        while not self._is_over:
+            try:
+                self.writer.start()
+                self.writer.put_leader(Leader(url=self._url, worker_id=services.worker_id))
+                services.statuses.refresh()
+                services.executor.on_lost = self._task_lost
+                if services.lasting is not None:
+                    services.lasting.take_over()
+            except LeadershipLost:
+                self._on_lead_lost()
+                return False
+            except Exception:
+                log.exception("this worker cannot lead yet")
+                with self._changed:
+                    self._changed.wait_for(lambda: self._is_over, _BEGIN_RETRY_SECONDS)
+            else:
+                services.statuses.listeners.append(self._status_changed)
+                names = services.configs.connectors()
+                with self._changed:
+                    self.has_begun = True
+                    self._dirty.update(names, services.statuses.connectors())
+                log.info("this worker leads", extra={"worker": services.worker_id, "connectors": len(names)})
+                return True
+        return False
+
+    def _loop(self) -> None:
+        with self._changed:
+            while not self._is_over:
+                now = time.monotonic()
+                due = {name for name, moment in self._looks.items() if moment <= now}
+                names, self._dirty = self._dirty | due, set()
+                for name in names:
+                    self._plan(name)
+                timeout = min(self._looks.values()) - time.monotonic() if self._looks else None
+                self._changed.wait_for(lambda: self._dirty or self._is_over, timeout and max(0.0, timeout))
+
+    def _plan(self, name: str) -> None:
+        """Look at one connector, and begin what is to be done."""
+        entry, now = self._entry(name), time.monotonic()
+        desired = self._services.configs.desired(name)
+        self._observe(name, entry)
+        if desired is not None:
+            entry.observed = replace(entry.observed, last_config=desired.config)
+        actions = planning.plan(desired, entry.observed, self._rules, now)
+        self._looks.pop(name, None)
+        if actions and isinstance(actions[0], GiveUpCall):
+            self._give_up_call(name, entry, actions[0])
+        elif actions and all(isinstance(action, Report) for action in actions):
+            self._carry_out(name, entry, _Job(), actions)
+        elif (actions or entry.requests) and entry.job is None:
+            if self._is_crowded(now):
+                self._looks[name] = now + _CROWDED_SECONDS
+                return
+            self._begin_job(name, entry, actions, now)
+        elif desired is None and entry.observed.is_empty and entry.job is None:
+            del self._entries[name]
+            return
+        look = planning.next_look(entry.observed, self._rules, now)
+        if look is not None:
+            self._looks[name] = look
+
+    def _observe(self, name: str, entry: _Entry) -> None:
+        """Read what the stores and the executor say."""
+        statuses, tasks = self._services.statuses, entry.observed.tasks
+        if any(run.lost is not None for run in tasks.values()):
+            owned = self._services.executor.owned()  # one that was started again since is not lost
+            tasks = {n: replace(run, lost=None) if run.task.id in owned else run for n, run in tasks.items()}
+        entry.observed = replace(
+            entry.observed,
+            tasks=tasks,
+            status=statuses.connector(name),
+            task_statuses=statuses.tasks(name),
+            topics=tuple(use.name for use in statuses.topics(name)),
+            position=self._services.configs.position,
+        )
+
+    def _is_crowded(self, now: float) -> bool:
+        jobs = [entry.job for entry in self._entries.values() if entry.job is not None]
+        return sum(now - job.started_at < planning.PATIENCE_SECONDS for job in jobs) >= _AT_ONCE
+
+    def _begin_job(self, name: str, entry: _Entry, actions: Sequence[Action], now: float) -> None:
+        job = entry.job = _Job()
+        step = next((action for action in actions if isinstance(action, Step)), None)
+        entry.observed = replace(entry.observed, busy=Busy(step=step, since=now))
+        if actions:
+            work = threading.Thread(target=self._carry_out, args=(name, entry, job, actions), daemon=True)
+        else:
+            work = threading.Thread(target=self._run_request, args=(name, entry, entry.requests.popleft()), daemon=True)
+        work.start()
+
+    def _give_up_call(self, name: str, entry: _Entry, action: GiveUpCall) -> None:
+        busy = entry.observed.busy
+        assert busy is not None
+        assert isinstance(busy.step, Call)
+        if entry.job is not None:
+            entry.job.is_given_up = True
+            entry.job = None
+        entry.performer.give_up_call(busy.step)
+        error = ConnectError(f"The connector {name} took longer than {action.seconds:g} s to {_VERBS[type(busy.step)]}")
+        log.warning("connector hangs", extra={"connector": name, "error": str(error)})
+        entry.observed = planning.give_up(entry.observed, stack_trace(error), time.monotonic())
+        self._look_at(name)
+
+    # --- on the thread of a job; reports alone are carried out by the loop itself ---
+
+    def _carry_out(self, name: str, entry: _Entry, job: _Job, actions: Sequence[Action]) -> None:
+        error: BaseException | None = None
+        try:
+            for action in actions:
+                if not self._carry_out_one(entry, job, action):
+                    break
+        except BaseException as failure:  # noqa: BLE001 - whatever it is, the loop must hear of it
+            error = failure
+        with self._changed:
+            if not job.is_given_up:
+                entry.job = None
+                self._settle(name, entry, error)
+                self._look_at(name)
+
+    def _carry_out_one(self, entry: _Entry, job: _Job, action: Action) -> bool:
+        """False when the rest is not to be carried out."""
+        with self._changed:
+            if self._is_over or job.is_given_up or isinstance(action, GiveUpCall):
+                return False
+            if isinstance(action, Report):
+                entry.performer.report(action)
+                entry.observed = planning.note(entry.observed, action)
+                return True
+            entry.observed = planning.begin(entry.observed, action, time.monotonic())
+        result = entry.performer.perform(action)
+        with self._changed:
+            if not job.is_given_up:
+                entry.observed = planning.complete(entry.observed, action, time.monotonic(), result)
+        return True
+
+    def _settle(self, name: str, entry: _Entry, error: BaseException | None) -> None:
+        """A job has ended."""
+        if error is None or isinstance(error, ConnectorFailed):
+            if error is not None:
+                self._note_failure(name, entry, error.__cause__ or error)
+            entry.observed = planning.finish(entry.observed)
+            return
+        if isinstance(error, LeadershipLost):
+            self._on_lead_lost()
+        entry.observed = planning.retry(entry.observed, time.monotonic())
+        is_expected = isinstance(error, ConnectError | ClientError)
+        extra = {"connector": name, "error": str(error), "attempt": entry.observed.failed_steps}
+        message = "connector has not reached its desired state, retrying"
+        log.warning(message, extra=extra, exc_info=None if is_expected else error)
+
+    def _run_request(self, name: str, entry: _Entry, request: Request) -> None:
+        work, future = request
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - the caller gets it
+            future.set_exception(error)
+        with self._changed:
+            entry.job = None
+            entry.observed = replace(entry.observed, busy=None)
+            self._look_at(name)
+
+    # --- the end ---
+
+    def _finish(self) -> None:
+        """Stop everything; tasks that outlive this worker are left to the next leader."""
+        self.end()
+        services = self._services
+        if self._status_changed in services.statuses.listeners:
+            services.statuses.listeners.remove(self._status_changed)
+        self.writer.close()
+        try:
+            self._stop_tasks()
+            with self._changed:
+                for entry in self._entries.values():
+                    threading.Thread(target=self._stop_connector, args=(entry,), daemon=True).start()
+                    for _, future in entry.requests:
+                        future.set_exception(NotLeader(None))
+                self._changed.wait_for(self._has_ended, self._rules.stop_seconds + 1)
+            # A step that had begun before the end may have started something.
+            self._stop_tasks()
+        except Exception:
+            log.exception("not everything could be stopped")
+        log.info("this worker leads no more", extra={"worker": services.worker_id})
+
+    def _stop_connector(self, entry: _Entry) -> None:
+        entry.performer.stop_connector()
+        with self._changed:
+            self._changed.notify_all()
+
+    def _has_ended(self) -> bool:
+        return all(entry.job is None and entry.performer.host is None for entry in self._entries.values())
+
+    def _stop_tasks(self) -> None:
+        if self._services.lasting is None:
+            self._services.executor.stop(self._services.executor.owned())
