@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from typing_extensions import override
 
 from core_broker.service.web.asgi import Application, Receive, Scope, Send
-from core_broker.service.web.errors import generic
+from core_broker.service.web.errors import status_error
 from core_broker.service.web.limits import BoundedRoute
 from rest_proxy.errors import ProxyError
 
@@ -74,5 +74,5 @@ async def _answer(route: BytesRoute, scope: Scope, receive: Receive, send: Send)
         response = await type(route).answer(Request(scope, receive))
     except Exception:
         log.exception("request failed", extra={"route": route.path})
-        response = generic(500)
+        response = status_error(500)
     await response(scope, receive, send)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
-from core_broker.service.web.errors import generic
-from core_broker.service.web.media_types import named, preferred
+from core_broker.service.web.errors import status_error
+from core_broker.service.web.media_types import negotiate, without_parameters
 from rest_proxy.formats.formats import Format
 
 JSON = b"application/json"
@@ -34,14 +34,14 @@ class MediaTypes:
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        chosen = preferred(headers.get(b"accept", b"*/*"), _offered(scope["raw_path"]))
+        chosen = negotiate(headers.get(b"accept", b"*/*"), _offered(scope["raw_path"]))
         if chosen is None:
-            await generic(406)(scope, receive, send)
+            await status_error(406)(scope, receive, send)
             return
         answering = typed(send, chosen)
-        sent = named(headers.get(b"content-type", b""))
+        sent = without_parameters(headers.get(b"content-type", b""))
         if sent and sent not in _BODIES and sent not in EMBEDDED:
-            await generic(415)(scope, receive, answering)
+            await status_error(415)(scope, receive, answering)
             return
         if sent and sent != JSON:
             # It is JSON all the same, and read as such only under that name.

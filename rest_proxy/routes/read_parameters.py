@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from fastapi import Depends, Header, Query, Request
 
-from core_broker.service.web.media_types import preferred
+from core_broker.service.web.media_types import negotiate
 from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.formats import Format
@@ -70,7 +70,7 @@ ValueFormat = Annotated[Format, Query(description="The format of values.", examp
 
 def negotiated(accept: str, *offered: bytes) -> bytes:
     """The media type of the answer; a page's come before those of streams. Raises 406."""
-    chosen = preferred(accept.encode("latin-1", "replace") or b"*/*", (*offered, *_STREAMS))
+    chosen = negotiate(accept.encode("latin-1", "replace") or b"*/*", (*offered, *_STREAMS))
     if chosen is None:
         raise ProxyError(406, "HTTP 406 Not Acceptable")
     return NDJSON if chosen == _NDJSON_TOO else chosen

@@ -10,10 +10,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from core_broker.client.consumer import Place
 from core_broker.client.group_consumer import BEGINNING, END, Commit
-from core_broker.service.web.connections import connection_of
+from core_broker.service.web.connections import get_connection
 from core_broker.service.web.errors import envelope
 from core_broker.service.web.limits import BoundedRoute
-from core_broker.service.web.media_types import preferred
+from core_broker.service.web.media_types import negotiate
 from core_broker.service.web.paths import IS_HEAD, Segment
 from rest_proxy.consume.instances import errors as instance_errors
 from rest_proxy.consume.instances.instance import Instance
@@ -272,7 +272,7 @@ def _add_records(routes: APIRouter, instances: Instances) -> None:
         What an answer holds counts as received when the client comes back; until then it is not committed.
         """
         accept = request.headers.get("accept", "*/*").encode()
-        media_type = preferred(accept, tuple(EMBEDDED)) or preferred(accept, V2) or V2[0]
+        media_type = negotiate(accept, tuple(EMBEDDED)) or negotiate(accept, V2) or V2[0]
         try:
             if IS_HEAD in request.scope:
                 raise ProxyError(405, "HEAD would take records without showing them: use GET")
@@ -294,7 +294,7 @@ class _Client:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._connection = connection_of(request.scope)
+        self._connection = get_connection(request.scope)
 
     async def is_gone(self) -> bool:
         """Whether it has left."""
@@ -311,8 +311,8 @@ async def _media_type(instances: Instances, group: str, name: str, accept: bytes
     """What the records are called; raises ProxyError unless the client accepts the instance's format."""
     own = await instances.format_of(group, name)
     offered = next(media_type for media_type, format_ in EMBEDDED.items() if format_ is own)
-    chosen = preferred(accept, (offered, *V2))
-    if chosen is None and preferred(accept, tuple(EMBEDDED)) is not None:
+    chosen = negotiate(accept, (offered, *V2))
+    if chosen is None and negotiate(accept, tuple(EMBEDDED)) is not None:
         raise instance_errors.format_mismatch(own)
     if chosen is None:
         raise ProxyError(406, "HTTP 406 Not Acceptable")

@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from core_broker.client.records import Delivery, OutgoingRecord
-from core_broker.service.web.errors import generic
-from core_broker.service.web.media_types import named, preferred
+from core_broker.service.web.errors import status_error
+from core_broker.service.web.media_types import negotiate, without_parameters
 from rest_proxy.errors import ProxyError, partition_not_found, topic_not_found
 from rest_proxy.formats.encoding import Encoders
 from rest_proxy.formats.formats import Format
@@ -82,7 +82,7 @@ class V2Produce:
         except HTTPException as error:  # The body is too long, or does not come.
             return _refusal(refused_body(error), media_type)
         except ClientDisconnect:
-            return generic(400)  # Nobody reads it.
+            return status_error(400)  # Nobody reads it.
 
     async def _produce(
         self, request: Request, body: bytes, *, format_: Format, guarantees: Guarantees, media_type: str
@@ -150,7 +150,7 @@ def _format(headers: dict[bytes, bytes]) -> Format:
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
         raise ProxyError(415, "Bodies are read as they are, without a content-encoding")
     content_type = headers.get(b"content-type", b"")
-    format_ = EMBEDDED.get(content_type) or _other_format(named(content_type))
+    format_ = EMBEDDED.get(content_type) or _other_format(without_parameters(content_type))
     if format_ is None:
         raise ProxyError(415, "HTTP 415 Unsupported Media Type")
     return format_
@@ -165,7 +165,7 @@ def _other_format(media_type: bytes) -> Format | None:
 
 @lru_cache(maxsize=64)
 def _answered_as(accept: bytes) -> str | None:
-    chosen = preferred(accept, _ANSWERS)
+    chosen = negotiate(accept, _ANSWERS)
     return None if chosen is None else chosen.decode()
 
 

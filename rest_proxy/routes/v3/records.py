@@ -13,8 +13,8 @@ from starlette.requests import ClientDisconnect
 from typing_extensions import override
 
 from core_broker.service.web.asgi import Receive, Scope, Send
-from core_broker.service.web.errors import envelope, generic
-from core_broker.service.web.media_types import named, preferred
+from core_broker.service.web.errors import envelope, status_error
+from core_broker.service.web.media_types import negotiate, without_parameters
 from rest_proxy.admin.cluster import KafkaCluster, unknown_topic_or_partition
 from rest_proxy.errors import ProxyError
 from rest_proxy.models.errors import errors
@@ -76,7 +76,7 @@ class V3Records:
         except HTTPException as error:  # The body is too long, or does not come.
             return _refusal(refused_body(error))
         except ClientDisconnect:
-            return generic(400)  # Nobody reads it.
+            return status_error(400)  # Nobody reads it.
 
     async def _produce(self, request: Request) -> Response:
         destination = await self._destination(request)
@@ -240,7 +240,7 @@ def _check_types(headers: dict[bytes, bytes]) -> None:
 
 @lru_cache(maxsize=64)
 def _is_json(content_type: bytes) -> bool:
-    return named(content_type) in (b"", JSON, b"application/octet-stream")
+    return without_parameters(content_type) in (b"", JSON, b"application/octet-stream")
 
 
 @lru_cache(maxsize=64)
@@ -254,7 +254,7 @@ def _has_known_charset(content_type: bytes) -> bool:
 
 @lru_cache(maxsize=64)
 def _takes_json(accept: bytes) -> bool:
-    return preferred(accept, (JSON,)) is not None
+    return negotiate(accept, (JSON,)) is not None
 
 
 def _guarantees(request: Request) -> Guarantees:
