@@ -139,7 +139,7 @@ class Reading:
             body = told.rendering.listed(page.records)
         else:
             body = await self._readers.lease().run(told.rendering.listed, page.records)
-        self._metrics.consumed(told.format, "page", len(page.records))
+        self._metrics.add_consumed(told.format, "page", len(page.records))
         return page, body
 
     async def stream(self, asked: Asked, *, media_type: bytes) -> Response:
@@ -147,7 +147,7 @@ class Reading:
         stream = await self._streams.opened(self._stream_request(asked))
         told = asked.telling
         frames = (JsonLines if media_type == NDJSON else ServerSentEvents)(told.rendering, stream.positions)
-        count = partial(self._metrics.consumed, told.format, "stream")
+        count = partial(self._metrics.add_consumed, told.format, "stream")
         chunks = self._streams.chunks(stream, frames, decoders=told.decoders, count=count)
         return LiveResponse(stream, chunks, media_type=media_type.decode())
 

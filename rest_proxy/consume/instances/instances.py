@@ -265,7 +265,7 @@ class Instances:
             body, count = await poll.answer(
                 client, is_plain=self._settings.api_v2_plain_records, is_stopping=lambda: self._is_stopping
             )
-        self._metrics.consumed(live.instance.config.format, "instance", count)
+        self._metrics.add_consumed(live.instance.config.format, "instance", count)
         return body
 
     # --- tending ---

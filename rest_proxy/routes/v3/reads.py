@@ -15,7 +15,7 @@ from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.formats import Format
 from rest_proxy.models.errors import errors
-from rest_proxy.models.records_read import EVENTS, NDJSON_V3, RecordList
+from rest_proxy.models.reads import EVENTS, NDJSON_V3, RecordList
 from rest_proxy.models.v3.resources import Links
 from rest_proxy.routes.media_types import JSON
 from rest_proxy.routes.parameters import PartitionId, TopicName

@@ -1,9 +1,9 @@
-"""Pages of other origins."""
+"""CORS."""
 
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from rest_proxy.routes.cross_origin import shared
+from rest_proxy.routes.cross_origin import allow_origins
 from rest_proxy.settings import ProxySettings
 
 SHOP = "https://shop.example"
@@ -17,7 +17,7 @@ def client(**settings: str) -> TestClient:
         return ["orders"]
 
     return TestClient(
-        shared(app, ProxySettings.parse({key.replace("_", "."): value for key, value in settings.items()}))
+        allow_origins(app, ProxySettings.parse({key.replace("_", "."): value for key, value in settings.items()}))
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.formats import NO_CHOICE, SchemaChoice
-from rest_proxy.produce.v2.request import NULL, parse
+from rest_proxy.produce.v2.requests import NULL, parse
 
 
 def test_keys_and_values_stay_the_text_that_they_were() -> None:

@@ -11,7 +11,7 @@ from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.formats import Format
 from rest_proxy.models.errors import errors
-from rest_proxy.models.records_read import EVENTS, NDJSON_V2, V2_PAGE, V2ReadRecord
+from rest_proxy.models.reads import EVENTS, NDJSON_V2, V2_PAGE, V2ReadRecord
 from rest_proxy.routes.media_types import EMBEDDED, V2
 from rest_proxy.routes.parameters import PartitionId, TopicName
 from rest_proxy.routes.read_parameters import (
