@@ -68,7 +68,7 @@ KeyFormat = Annotated[Format, Query(description="The format of keys.", examples=
 ValueFormat = Annotated[Format, Query(description="The format of values.", examples=["json"])]
 
 
-def negotiated(accept: str, *offered: bytes) -> bytes:
+def negotiate_read(accept: str, *offered: bytes) -> bytes:
     """The media type of the answer; a page's come before those of streams. Raises 406."""
     chosen = negotiate(accept.encode("latin-1", "replace") or b"*/*", (*offered, *_STREAMS))
     if chosen is None:

@@ -21,9 +21,9 @@ from rest_proxy.routes.read_parameters import (
     IsolationLevel,
     StreamLimits,
     V2Limits,
-    negotiated,
+    negotiate_read,
 )
-from rest_proxy.routes.reading import Asked, Origin, Reading
+from rest_proxy.routes.reading import Origin, Reading, ReadRequest
 
 _DEFAULT_RECORDS = 10_000
 _ORIGINS = ("offset", "timestamp", "from")
@@ -71,20 +71,20 @@ def _add_partition(routes: APIRouter, reading: Reading) -> None:
 
         A page is answered as soon as there is a record, or empty when the time is over; its `Link` header pages on.
         """
-        media_type = negotiated(accept, *EMBEDDED, *V2)
+        media_type = negotiate_read(accept, *EMBEDDED, *V2)
         is_page = media_type in EMBEDDED or media_type in V2
-        asked = Asked(
+        read = ReadRequest(
             topic=topic,
             partition=partition,
             origin=origin,
             limits=limits,
             isolation=isolation_level,
-            telling=reading.v2(EMBEDDED.get(media_type, Format.BINARY) if is_page else stream_format),
+            record_format=reading.v2(EMBEDDED.get(media_type, Format.BINARY) if is_page else stream_format),
         )
         if not is_page:
-            return await reading.stream(asked, media_type=media_type)
+            return await reading.stream(read, media_type=media_type)
         _check_page(origin)
-        page, body = await reading.page(request, asked, default_records=_DEFAULT_RECORDS)
+        page, body = await reading.page(request, read, default_records=_DEFAULT_RECORDS)
         return Response(body, media_type=media_type.decode(), headers={"link": _next(request, page)})
 
 
@@ -110,16 +110,16 @@ def _add_topic(routes: APIRouter, reading: Reading) -> None:
 
         Partitions that the topic gets later are read from their beginning.
         """
-        media_type = negotiated(accept)
-        asked = Asked(
+        media_type = negotiate_read(accept)
+        read = ReadRequest(
             topic=topic,
             partition=None,
             origin=origin,
             limits=limits,
             isolation=isolation_level,
-            telling=reading.v2(stream_format),
+            record_format=reading.v2(stream_format),
         )
-        return await reading.stream(asked, media_type=media_type)
+        return await reading.stream(read, media_type=media_type)
 
 
 def _check_page(origin: Origin) -> None:

@@ -28,9 +28,9 @@ from rest_proxy.routes.read_parameters import (
     StreamLimits,
     V3Limits,
     ValueFormat,
-    negotiated,
+    negotiate_read,
 )
-from rest_proxy.routes.reading import Asked, Reading
+from rest_proxy.routes.reading import Reading, ReadRequest
 from rest_proxy.routes.v3.answers import InCluster, in_cluster
 
 _TOPIC = "/v3/clusters/{cluster_id}/topics/{topic_name}"
@@ -78,21 +78,21 @@ def _add_partition(routes: APIRouter, reading: Reading, within: InCluster) -> No
         A page is answered as soon as there is a record, or empty when the time is over; `metadata.next` pages on. A
         stream (Accept: application/x-ndjson or text/event-stream) brings each record as it is written.
         """
-        media_type = negotiated(accept, JSON)
-        asked = Asked(
+        media_type = negotiate_read(accept, JSON)
+        read = ReadRequest(
             topic=topic_name,
             partition=partition_id,
             origin=origin,
             limits=limits,
             isolation=isolation_level,
-            telling=reading.v3(key_format, value_format),
+            record_format=reading.v3(key_format, value_format),
         )
-        with _told_as_v3():
+        with _v3_error_codes():
             if media_type != JSON:
-                return await reading.stream(asked, media_type=media_type)
+                return await reading.stream(read, media_type=media_type)
             if origin.position is not None:
                 raise ProxyError(400, "Parameter position: it is for streams; a page begins at offset or timestamp")
-            page, data = await reading.page(request, asked, default_records=_DEFAULT_RECORDS)
+            page, data = await reading.page(request, read, default_records=_DEFAULT_RECORDS)
         path = links.url("topics", topic_name, "partitions", partition_id, "records")
         return Response(_listed(request, path, page, data), media_type=JSON.decode())
 
@@ -121,21 +121,21 @@ def _add_topic(routes: APIRouter, reading: Reading, within: InCluster) -> None:
 
         Partitions that the topic gets later are read from their beginning.
         """
-        media_type = negotiated(accept)
-        asked = Asked(
+        media_type = negotiate_read(accept)
+        read = ReadRequest(
             topic=topic_name,
             partition=None,
             origin=origin,
             limits=limits,
             isolation=isolation_level,
-            telling=reading.v3(key_format, value_format),
+            record_format=reading.v3(key_format, value_format),
         )
-        with _told_as_v3():
-            return await reading.stream(asked, media_type=media_type)
+        with _v3_error_codes():
+            return await reading.stream(read, media_type=media_type)
 
 
 @contextmanager
-def _told_as_v3() -> Iterator[None]:
+def _v3_error_codes() -> Iterator[None]:
     try:
         yield
     except ProxyError as error:
