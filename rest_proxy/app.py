@@ -20,7 +20,7 @@ from core_broker.service.web.counts import RequestCounts
 from core_broker.service.web.limits import BodyLimits
 from core_broker.service.web.paths import RawPaths
 from core_broker.service.web.server import endpoints, serving
-from rest_proxy.admin.cluster import KafkaCluster, watching
+from rest_proxy.admin.cluster import KafkaCluster, fail_if_unreachable
 from rest_proxy.consume.instances.instances import Instances
 from rest_proxy.consume.readers import Readers
 from rest_proxy.consume.streams import Streams
@@ -116,8 +116,8 @@ class Parts:
 async def _start(settings: ProxySettings, stack: AsyncExitStack) -> Parts:
     """Create the parts; those that must be closed enter the stack."""
     metrics = ProxyMetrics()
-    for_admin = settings.kafka(settings.admin_properties)
-    reachability = Reachability(for_admin)
+    admin_settings = settings.kafka(settings.admin_properties)
+    reachability = Reachability(admin_settings)
     registry = stack.enter_context(RegistryClient(settings.registry()))
     producers = Producers(settings, reachability)
     stack.push_async_callback(producers.close)
@@ -127,13 +127,14 @@ async def _start(settings: ProxySettings, stack: AsyncExitStack) -> Parts:
     streams = Streams(readers, limit=settings.streams_max, heartbeat_ms=settings.stream_heartbeat_ms)
     instances = Instances(settings, reachability=reachability, decoders=decoders, metrics=metrics)
     await stack.enter_async_context(instances.running())
+    admin = Admin(admin_settings, watch=fail_if_unreachable(reachability))
     parts = Parts(
         metrics=metrics,
         reachability=reachability,
         registry=registry,
         producers=producers,
         record_streams=RecordStreams(settings.requests_max_bytes),
-        cluster=KafkaCluster(Admin(for_admin, watch=watching(reachability)), reachability, address=settings.address),
+        cluster=KafkaCluster(admin, reachability, address=settings.address),
         reading=Reading(settings, readers=readers, streams=streams, decoders=decoders, metrics=metrics),
         streams=streams,
         instances=instances,

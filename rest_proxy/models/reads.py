@@ -1,12 +1,12 @@
-"""Records as they are read without a consumer instance: pages and streams, for the OpenAPI document."""
+"""Records in pages and streams, read without a consumer instance; for the OpenAPI document."""
 
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 _TIME = "Milliseconds since 1970."
-_TIME_TYPE = "Whether the producer (CreateTime) or the broker (LogAppendTime) set the time."
-_ERROR = "Only of a record that cannot be read as asked for: why."
+_TIME_TYPE = "Whether the producer (CreateTime) or the broker (LogAppendTime) set the timestamp."
+_ERROR = "Only if the record cannot be decoded in the requested format: the error code."
 _RECORD_V3: dict[str, Any] = {
     "partition_id": 0,
     "offset": 17,
@@ -31,22 +31,22 @@ _PAGE = "http://localhost:8082/v3/clusters/c-1/topics/orders/partitions/0/record
 class ReadHeader(BaseModel):
     """A header of a record in API v3."""
 
-    name: str = Field(description="Its name; several may have the same.")
-    value: str | None = Field(description="Its bytes in base64.")
+    name: str = Field(description="The name; it need not be unique.")
+    value: str | None = Field(description="The bytes in base64.")
 
 
 class ReadPart(BaseModel):
     """A key or value in API v3."""
 
     type: str = Field(
-        description="How the data is written: BINARY (base64), JSON, STRING, AVRO, JSONSCHEMA or PROTOBUF. What cannot"
-        " be read in the format that was asked for is BINARY, with an error.",
+        description="The format of the data: BINARY (base64), JSON, STRING, AVRO, JSONSCHEMA or PROTOBUF. Data that"
+        " cannot be decoded in the requested format is BINARY, with an error.",
         examples=["JSON"],
     )
     data: Any = Field(description="The data, in that format.")
-    schema_id: int | None = Field(default=None, description="The schema that the data is written by, if any.")
+    schema_id: int | None = Field(default=None, description="The id of the schema, if the data has one.")
     error_code: int | None = Field(default=None, description=_ERROR)
-    message: str | None = Field(default=None, description="The same in words.")
+    message: str | None = Field(default=None, description="The error message.")
 
 
 class ReadRecord(BaseModel):
@@ -54,20 +54,20 @@ class ReadRecord(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_RECORD_V3]})
 
-    partition_id: int = Field(description="The partition it is in.")
-    offset: int = Field(description="Its offset there.")
+    partition_id: int = Field(description="The partition of the record.")
+    offset: int = Field(description="The offset of the record.")
     timestamp: int | None = Field(description=_TIME)
     timestamp_type: str | None = Field(description=_TIME_TYPE)
-    headers: list[ReadHeader] = Field(description="Its headers, in their order.")
-    key: ReadPart | None = Field(description="null: the record has none.")
-    value: ReadPart | None = Field(description="null: the record has none, and deletes its key in a compacted topic.")
+    headers: list[ReadHeader] = Field(description="The headers, in order.")
+    key: ReadPart | None = Field(description="The key; null if the record has none.")
+    value: ReadPart | None = Field(description="The value; null for a tombstone, which deletes the key on compaction.")
 
 
 class ReadMetadata(BaseModel):
-    """Where a page is found, and what comes after it."""
+    """Links of a page."""
 
-    self: str = Field(description="The address of this page.")
-    next: str = Field(description="The next page: what was written after this one, as soon as there is something.")
+    self: str = Field(description="The URL of this page.")
+    next: str = Field(description="The URL of the next page; it may not have records yet.")
 
 
 class RecordList(BaseModel):
@@ -88,19 +88,19 @@ class RecordList(BaseModel):
         }
     )
 
-    kind: str = Field(default="KafkaRecordList", description="What this is.")
-    metadata: ReadMetadata = Field(description="Where this is.")
+    kind: str = Field(default="KafkaRecordList", description="The kind of this object.")
+    metadata: ReadMetadata = Field(description="Links.")
     data: list[ReadRecord] = Field(description="The records.")
-    beginning_offset: int = Field(description="The first offset that the partition holds.")
-    next_offset: int = Field(description="The offset that the next page begins with.")
-    end_offset: int = Field(description="The offset after the last one that was known of.")
+    beginning_offset: int = Field(description="The first offset of the partition.")
+    next_offset: int = Field(description="The first offset of the next page.")
+    end_offset: int = Field(description="The offset of the next record to be written.")
 
 
 class V2ReadHeader(BaseModel):
     """A header of a record in API v2."""
 
-    name: str = Field(description="Its name; several may have the same.")
-    value: str | None = Field(description="Its bytes in base64.")
+    name: str = Field(description="The name; it need not be unique.")
+    value: str | None = Field(description="The bytes in base64.")
 
 
 class V2ReadRecord(BaseModel):
@@ -108,25 +108,25 @@ class V2ReadRecord(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_RECORD_V2]})
 
-    topic: str = Field(description="The topic it is in.")
-    key: Any = Field(description="The key, in the format of the answer.")
-    value: Any = Field(description="The value, in the format of the answer.")
-    partition: int = Field(description="The partition it is in.")
-    offset: int = Field(description="Its offset there.")
+    topic: str = Field(description="The topic of the record.")
+    key: Any = Field(description="The key, in the format of the response.")
+    value: Any = Field(description="The value, in the format of the response.")
+    partition: int = Field(description="The partition of the record.")
+    offset: int = Field(description="The offset of the record.")
     timestamp: int | None = Field(default=None, description=_TIME)
-    headers: list[V2ReadHeader] | None = Field(default=None, description="Left out where there are none.")
+    headers: list[V2ReadHeader] | None = Field(default=None, description="The headers; left out if there are none.")
     error_code: int | None = Field(default=None, description=_ERROR)
-    message: str | None = Field(default=None, description="The same in words.")
-    key_raw: str | None = Field(default=None, description="A key that cannot be read: its bytes in base64.")
-    value_raw: str | None = Field(default=None, description="A value that cannot be read: its bytes in base64.")
+    message: str | None = Field(default=None, description="The error message.")
+    key_raw: str | None = Field(default=None, description="The bytes of a key that cannot be decoded, in base64.")
+    value_raw: str | None = Field(default=None, description="The bytes of a value that cannot be decoded, in base64.")
 
 
 NDJSON_V3 = {"schema": {"$ref": "#/components/schemas/ReadRecord"}, "example": _RECORD_V3}
 NDJSON_V2 = {"schema": {"$ref": "#/components/schemas/V2ReadRecord"}, "example": _RECORD_V2}
 EVENTS = {
     "schema": {
-        "description": "Events: their data is a record, their id the position behind it. The last one, if the proxy"
-        " ends the stream, is called `end`, and its data tells the reason and the position."
+        "description": "Events whose data is a record, and whose id is the position after it. If the proxy ends the"
+        " stream, the last event is called `end`, and its data has the reason and the position."
     },
     "example": 'retry: 1000\nid: 0:17\n\nid: 0:18\ndata: {"partition_id":0,"offset":17}\n\n: heartbeat\n\n',
 }

@@ -64,7 +64,7 @@ def parse(asked: V2CreateInstance, settings: ProxySettings) -> InstanceConfig:
         auto_commit_enable=_parse_boolean("auto.commit.enable", _first_set(asked.auto_commit_enable, True)),
         fetch_min_bytes=min_bytes,
         request_timeout_ms=timeout,
-        properties=_parse_properties(asked.further()),
+        properties=_parse_properties(asked.library_properties()),
     )
 
 
@@ -105,11 +105,11 @@ def _parse_boolean(key: str, value: str | int | bool) -> bool:
     return text == "true"
 
 
-def _parse_properties(further: Mapping[str, str | int | bool]) -> dict[str, str]:
-    for key, value in further.items():
+def _parse_properties(properties: Mapping[str, str | int | bool]) -> dict[str, str]:
+    for key, value in properties.items():
         if not _NAME.fullmatch(str(value)):
             raise _invalid(key, str(value)[:80], "must have 1 to 255 characters, none of them a control character")
-    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in further.items()}
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in properties.items()}
 
 
 def _invalid(key: str, value: object, reason: str) -> ProxyError:

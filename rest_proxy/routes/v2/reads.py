@@ -1,4 +1,4 @@
-"""API v2: records of a partition as pages (as Redpanda has them) and streams, and those of a topic as a stream."""
+"""Reads in API v2: a partition as pages (as in Redpanda) or as a stream, a topic as a stream."""
 
 from typing import Annotated
 from urllib.parse import urlencode
@@ -32,12 +32,13 @@ _PAGES = {media_type.decode(): V2_PAGE for media_type in (*EMBEDDED, *V2)}
 _ERRORS = errors(404, 406, 429)
 
 StreamFormat = Annotated[
-    Format, Query(alias="format", description="Streams: the format of keys and values; pages have it in Accept.")
+    Format,
+    Query(alias="format", description="Streams: the format of keys and values; pages use Accept."),
 ]
 
 
 def router(reading: Reading) -> APIRouter:
-    """Reads over HTTP."""
+    """The routes."""
     routes = APIRouter(tags=["v2 records"], route_class=BoundedRoute)
     _add_partition(routes, reading)
     _add_topic(routes, reading)
@@ -45,7 +46,7 @@ def router(reading: Reading) -> APIRouter:
 
 
 def _add_partition(routes: APIRouter, reading: Reading) -> None:
-    meaning = "A page, its records in the format of its media type; or a stream, where Accept asks for one."
+    meaning = "A page, with records in the format of its media type; or a stream, if Accept asks for one."
 
     @routes.get(
         "/topics/{topic}/partitions/{partition}/records",
@@ -67,9 +68,9 @@ def _add_partition(routes: APIRouter, reading: Reading) -> None:
         isolation_level: IsolationLevel = None,
         accept: Accept = "*/*",
     ) -> Response:
-        """Records of a partition, from an offset or a time on (a stream: else those that are written from now on).
+        """Records of a partition, from an offset or a time on; streams begin at the end by default.
 
-        A page is answered as soon as there is a record, or empty when the time is over; its `Link` header pages on.
+        A page is returned as soon as there is a record, or empty when the time is up; its `Link` header has the next.
         """
         media_type = negotiate_read(accept, *EMBEDDED, *V2)
         is_page = media_type in EMBEDDED or media_type in V2
@@ -85,11 +86,11 @@ def _add_partition(routes: APIRouter, reading: Reading) -> None:
             return await reading.stream(read, media_type=media_type)
         _check_page(origin)
         page, body = await reading.page(request, read, default_records=_DEFAULT_RECORDS)
-        return Response(body, media_type=media_type.decode(), headers={"link": _next(request, page)})
+        return Response(body, media_type=media_type.decode(), headers={"link": _next_link(request, page)})
 
 
 def _add_topic(routes: APIRouter, reading: Reading) -> None:
-    meaning = "A stream that goes on. The records of one partition come in their order."
+    meaning = "A stream that does not end. The records of each partition are in order."
 
     @routes.get(
         "/topics/{topic}/records",
@@ -106,9 +107,9 @@ def _add_topic(routes: APIRouter, reading: Reading) -> None:
         isolation_level: IsolationLevel = None,
         accept: Accept = "*/*",
     ) -> Response:
-        """Records of all partitions of a topic as a stream, from a time on, or else those that are written from now on.
+        """Records of all partitions of a topic as a stream, from a time on, or from now on.
 
-        Partitions that the topic gets later are read from their beginning.
+        Partitions that are added later are read from their beginning.
         """
         media_type = negotiate_read(accept)
         read = ReadRequest(
@@ -123,13 +124,13 @@ def _add_topic(routes: APIRouter, reading: Reading) -> None:
 
 
 def _check_page(origin: Origin) -> None:
-    """Pages say where they begin, as Redpanda asks for."""
+    """A page must say where it begins, as in Redpanda."""
     if origin.position is not None:
-        raise ProxyError(400, "Parameter position: it is for streams; a page begins at offset or timestamp")
+        raise ProxyError(400, "Parameter position is for streams only; a page begins at offset or timestamp")
     if origin.offset is None and origin.timestamp is None and origin.beginning_or_end is None:
         raise ProxyError(40002, "Missing mandatory parameter 'offset'")
 
 
-def _next(request: Request, page: Page) -> str:
+def _next_link(request: Request, page: Page) -> str:
     kept = [(key, value) for key, value in request.query_params.multi_items() if key not in _ORIGINS]
     return f'<{request.url.path}?{urlencode([("offset", page.next_offset), *kept])}>; rel="next"'
