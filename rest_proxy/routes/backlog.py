@@ -27,9 +27,8 @@ class Backlog:
             await self._app(scope, receive, send)
         elif self.bytes > self._max_bytes and scope["path"].rstrip("/").endswith("/records"):
             limit = f"{self._max_bytes} (consumer.untaken.max.bytes)"
-            refusal = envelope(429, 429, f"Clients have not read {self.bytes} bytes of responses, more than {limit}")
-            refusal.headers["retry-after"] = "1"
-            await refusal(scope, receive, send)
+            message = f"Clients have not read {self.bytes} bytes of responses, more than {limit}"
+            await envelope(429, 429, message, retry_after_seconds=1)(scope, receive, send)
         else:
             await self._app(scope, receive, self._splitting(send))
 

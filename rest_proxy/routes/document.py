@@ -144,7 +144,9 @@ def _complete_body(path: str, operation: Document) -> None:
 def _complete_responses(path: str, operation: Document) -> None:
     responses: Document = operation["responses"]
     responses.pop(_PLACEHOLDER_STATUS, None)
-    if _is_from_framework(responses.get("422", {})):
+    # The framework's own 422 is never sent: invalid requests are answered with 400.
+    declared = responses.get("422", {}).get("content", {}).values()
+    if any(media.get("schema", {}).get("$ref", "").endswith(f"/{_FRAMEWORK_ONLY[0]}") for media in declared):
         del responses["422"]
     if operation["tags"] == ["operation"]:
         return
@@ -174,11 +176,6 @@ def _complete_media(content: Document) -> None:
         media.setdefault("schema", known)
     for stream in sorted(_STREAMS & set(content)):  # Last, since generated clients use the first one.
         content[stream] = content.pop(stream)
-
-
-def _is_from_framework(response: Document) -> bool:
-    schemas = [media.get("schema", {}) for media in response.get("content", {}).values()]
-    return any(schema.get("$ref", "").endswith(f"/{_FRAMEWORK_ONLY[0]}") for schema in schemas)
 
 
 def _use_v2_media_type(content: Document) -> None:

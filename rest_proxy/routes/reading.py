@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 
 from fastapi import Request, Response
@@ -19,13 +18,11 @@ from rest_proxy.consume.streams import Stream, StreamRequest, Streams
 from rest_proxy.errors import ProxyError, topic_not_found
 from rest_proxy.formats.decoding import Decoder
 from rest_proxy.formats.formats import Format
+from rest_proxy.formats.timestamps import MAX_TIMESTAMP_MS, parse_timestamp
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.routes.parameters import is_topic_name
 from rest_proxy.settings import ProxySettings
 
-_MAX_TIMESTAMP_MS = 253_402_300_799_999
-"""The end of the year 9999: the last one that ISO 8601 can express."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_RECORDS = 100_000
 """Most records in one page, whatever the request asks for."""
 _FEW = 50
@@ -57,7 +54,15 @@ class Origin:
         if len(names) > 1:
             raise ProxyError(400, f"Parameters {' and '.join(names)}: only one of them may say where to begin")
         if self.timestamp is not None:
-            return Start(timestamp_ms=_parse_timestamp(self.timestamp))
+            milliseconds = parse_timestamp(self.timestamp)
+            if milliseconds is None or not 0 <= milliseconds <= MAX_TIMESTAMP_MS:
+                shown = self.timestamp.encode(errors="replace").decode()[:80]
+                raise ProxyError(
+                    400,
+                    f"Parameter timestamp {shown!r} must be in milliseconds since 1970 or ISO 8601,"
+                    " as in 2026-01-31T12:00:00Z",
+                )
+            return Start(timestamp_ms=milliseconds)
         return Start(offset=self.offset, is_end=(self.beginning_or_end or default) == "end")
 
 
@@ -215,23 +220,3 @@ def check_topic_name(name: str) -> str:
     if not is_topic_name(name):
         raise topic_not_found(name.encode(errors="replace").decode()[:249])
     return name
-
-
-def _parse_timestamp(text: str) -> int:
-    milliseconds = int(text) if text.isascii() and text.isdecimal() and len(text) <= 20 else _parse_iso(text)
-    if milliseconds is None or not 0 <= milliseconds <= _MAX_TIMESTAMP_MS:
-        shown = text.encode(errors="replace").decode()[:80]
-        raise ProxyError(
-            400,
-            f"Parameter timestamp {shown!r} must be in milliseconds since 1970 or ISO 8601, as in 2026-01-31T12:00:00Z",
-        )
-    return milliseconds
-
-
-def _parse_iso(text: str) -> int | None:
-    try:
-        moment = datetime.fromisoformat(text)
-        since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
-    except (ValueError, OverflowError):
-        return None
-    return since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000

@@ -80,6 +80,4 @@ class LateApplication:
         if self.application is not None:
             await self.application(scope, receive, send)
         elif scope["type"] == "http":
-            answer = envelope(503, 503, self._message)
-            answer.headers["retry-after"] = "1"
-            await answer(scope, receive, send)
+            await envelope(503, 503, self._message, retry_after_seconds=1)(scope, receive, send)

@@ -39,10 +39,9 @@ def add_error_handlers(
 
     async def answer_service_error(_: Request, error: Exception) -> Response:
         failure: ServiceError = error  # type: ignore[assignment]  # registered for error_type only, which has these
-        answer = envelope(failure.status, code_aliases.get(failure.code, failure.code), failure.message)
-        if seconds := getattr(failure, "retry_after_seconds", None):
-            answer.headers["retry-after"] = str(seconds)
-        return answer
+        code = code_aliases.get(failure.code, failure.code)
+        retry_after = getattr(failure, "retry_after_seconds", None)
+        return envelope(failure.status, code, failure.message, retry_after_seconds=retry_after)
 
     async def answer_http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -68,10 +67,11 @@ def add_error_handlers(
     app.add_exception_handler(Exception, answer_bug)
 
 
-def envelope(status: int, code: int, message: str) -> Response:
+def envelope(status: int, code: int, message: str, *, retry_after_seconds: int | None = None) -> Response:
     """An error response as clients of Kafka's HTTP services expect it."""
     body = msgspec.json.encode({"error_code": code, "message": message})
-    return Response(body, status_code=status, media_type="application/json")
+    headers = {"retry-after": str(retry_after_seconds)} if retry_after_seconds else None
+    return Response(body, status_code=status, media_type="application/json", headers=headers)
 
 
 def status_error(status: int) -> Response:

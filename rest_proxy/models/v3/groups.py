@@ -105,8 +105,8 @@ class GroupData(_OfGroup):
     is_simple: bool = Field(description="Whether it has only commits and never had members.")
     partition_assignor: str = Field(description="The assignor; empty while there are no members.")
     state: str = Field(
-        description="UNKNOWN, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD or EMPTY; UNKNOWN also for groups "
-        "of the new protocol that is assigning or reconciling."
+        description="UNKNOWN, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD or EMPTY; UNKNOWN also for "
+        "groups of the new protocol that are assigning or reconciling."
     )
     type: str = Field(description="CLASSIC, CONSUMER (KIP-848) or UNKNOWN.")
     is_mixed_consumer_group: bool = Field(

@@ -1,6 +1,5 @@
 """What a record of API v2 may have besides key and value: headers, a timestamp, a partition."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 import msgspec
@@ -8,14 +7,12 @@ import msgspec
 from core_broker.client.records import Header
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.binary import from_base64
+from rest_proxy.formats.timestamps import MAX_TIMESTAMP_MS, parse_timestamp
 
 INVALID_DATA = 42205
 """The code for data that does not match its format."""
 _MAX_PARTITION = 2**31 - 1
 _MAX_HEADERS = 10_000
-_MAX_TIMESTAMP_MS = 253_402_300_799_999
-"""The end of the year 9999: the last one that ISO 8601 can express."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class _Header(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -42,9 +39,14 @@ def headers(text: msgspec.Raw) -> list[Header]:
 
 def timestamp_ms(given: int | str) -> int:
     """The timestamp of a record, in milliseconds or ISO 8601; raises ProxyError for this record."""
-    milliseconds = given if isinstance(given, int) else _parse_timestamp(given)
+    milliseconds = given if isinstance(given, int) else parse_timestamp(given)
+    if milliseconds is None:
+        raise ProxyError(
+            INVALID_DATA,
+            f"Record timestamp {str(given)[:80]!r} must be in milliseconds or ISO 8601, as in 2026-01-31T12:00:00Z",
+        )
     # The client library takes 0 for "now", which is not what a client that sends 0 means.
-    if not 0 < milliseconds <= _MAX_TIMESTAMP_MS:
+    if not 0 < milliseconds <= MAX_TIMESTAMP_MS:
         raise ProxyError(
             INVALID_DATA, f"Record timestamp {str(given)[:80]} must be after 1970 and before the year 10000"
         )
@@ -68,18 +70,3 @@ def _name_and_value(header: _Header) -> Header:
         return name, from_base64(header.value)
     except ValueError as error:
         raise ProxyError(INVALID_DATA, f"The record header {name[:80]} is not in base64: {error}") from None
-
-
-def _parse_timestamp(text: str) -> int:
-    if len(text) <= 20 and text.isdecimal() and text.isascii():
-        return int(text)
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise ProxyError(
-            INVALID_DATA,
-            f"Record timestamp {text[:80]!r} must be in milliseconds or ISO 8601, as in 2026-01-31T12:00:00Z",
-        ) from None
-    # In integers: a float of seconds, times 1000, may be off by a millisecond.
-    since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH
-    return since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000

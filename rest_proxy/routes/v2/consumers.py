@@ -292,7 +292,9 @@ def _add_records(routes: APIRouter, instances: Instances) -> None:
                 client=_Client(request),
             )
         except ProxyError as error:
-            return _error_response(error, media_type.decode())
+            response = envelope(error.status, error.code, error.message, retry_after_seconds=error.retry_after_seconds)
+            response.headers["content-type"] = media_type.decode()
+            return response
         return Response(body, media_type=media_type.decode())
 
 
@@ -361,11 +363,3 @@ def _json_response(model: BaseModel) -> Response:
 
 def _no_content() -> Response:
     return Response(status_code=204)
-
-
-def _error_response(error: ProxyError, media_type: str) -> Response:
-    response = envelope(error.status, error.code, error.message)
-    response.headers["content-type"] = media_type
-    if error.retry_after_seconds:
-        response.headers["retry-after"] = str(error.retry_after_seconds)
-    return response

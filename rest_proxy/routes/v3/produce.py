@@ -227,10 +227,7 @@ def _single_chunk(body: bytes) -> NextChunk:
 
 
 def _error_response(error: ProxyError) -> Response:
-    response = envelope(error.status, error.code, error.message)
-    if error.retry_after_seconds:
-        response.headers["retry-after"] = str(error.retry_after_seconds)
-    return response
+    return envelope(error.status, error.code, error.message, retry_after_seconds=error.retry_after_seconds)
 
 
 # A client sends the same headers with each request: parsing them is cached.
