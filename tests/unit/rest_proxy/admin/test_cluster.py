@@ -19,7 +19,7 @@ def test_no_other_id_is_found(cluster: KafkaCluster) -> None:
     assert raised.value.code == 404
 
 
-def test_cluster_that_is_not_there_is_told_with_its_address(cluster: KafkaCluster, nowhere: KafkaCluster) -> None:
+def test_an_unreachable_cluster_is_reported_with_its_address(cluster: KafkaCluster, nowhere: KafkaCluster) -> None:
     with pytest.raises(ProxyError) as raised:
         nowhere.check(cluster.describe().cluster_id)
     assert raised.value.status == 503

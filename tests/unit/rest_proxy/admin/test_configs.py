@@ -15,7 +15,7 @@ def test_config_without_a_value_cannot_be_set() -> None:
     assert raised.value.code == 40002
 
 
-def test_unknown_config_is_told_with_its_owner(cluster: KafkaCluster, topic: str) -> None:
+def test_an_unknown_config_is_reported_with_its_owner(cluster: KafkaCluster, topic: str) -> None:
     cluster.describe()
     expected = f"Config foobar cannot be found for TOPIC {topic} in cluster {cluster.id}."
     with pytest.raises(ProxyError) as raised:

@@ -67,7 +67,7 @@ async def test_a_reader_that_stays_idle_is_closed() -> None:
     async with nowhere(idle_seconds=0.01) as readers:
         await kept(readers, HERE)
         async with asyncio.timeout(10):
-            while readers.idle:  # noqa: ASYNC110 - nobody tells
+            while readers.idle:  # noqa: ASYNC110 - there is no event to wait for
                 await asyncio.sleep(0.01)
 
 
@@ -87,7 +87,7 @@ async def test_leaving_does_not_wait_for_the_thread_that_still_reads(readers: Re
             await lease.run(may_end.wait, 10)
     assert readers.in_use == 0
     assert lease.reader is not None
-    assert lease.reader.assigned() == []  # It is open still: somebody uses it.
+    assert lease.reader.assigned() == []  # It is still open: it is in use.
     may_end.set()
 
 

@@ -16,7 +16,7 @@ from schema_registry.client.settings import RegistryClientSettings
 
 @pytest.fixture
 def registry() -> Iterator[RegistryClient]:
-    """A registry that nobody asks."""
+    """A registry that is never called."""
     with RegistryClient(RegistryClientSettings.parse({"url": "http://127.0.0.1:9"})) as client:
         yield client
 

@@ -52,6 +52,6 @@ def test_methods_may_be_fewer() -> None:
     assert status == 400
 
 
-def test_nobody_may_unless_the_operator_says_so() -> None:
+def test_other_origins_are_refused_by_default() -> None:
     assert preflight(SHOP) == (405, None)
     assert "access-control-allow-origin" not in client().get("/topics", headers={"Origin": SHOP}).headers

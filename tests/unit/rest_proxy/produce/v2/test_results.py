@@ -46,7 +46,7 @@ def test_a_failure_without_records_is_the_usual_envelope() -> None:
         (42203, 3, "reason"),
     ],
 )
-def test_what_was_not_found_is_named(code: int, partition: int | None, message: str) -> None:
+def test_a_missing_topic_or_partition_is_named(code: int, partition: int | None, message: str) -> None:
     outcome = name_missing(ProxyError(code, "reason"), "t", partition)
     assert isinstance(outcome, ProxyError)
     assert (outcome.code, outcome.message) == (code, message)
