@@ -23,8 +23,8 @@ from connect.settings import ConnectSettings
 from core_broker.client.errors import ClientError
 from core_broker.service import lifecycle
 from core_broker.service.metrics import Family
+from core_broker.service.web.app import LateApplication
 from core_broker.service.web.asgi import Application
-from core_broker.service.web.late import LateApplication
 from core_broker.service.web.server import endpoints, serving
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""Composition: clients of the cluster and of the registry, routes and the HTTP server become one running proxy."""
+"""Composition root: wires the clients of the cluster and the registry, the routes and the HTTP server together."""
 
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from core_broker.service.web.counts import RequestCounts
 from core_broker.service.web.limits import BodyLimits
 from core_broker.service.web.paths import RawPaths
 from core_broker.service.web.server import endpoints, serving
-from rest_proxy.admin.cluster import KafkaCluster, watching
+from rest_proxy.admin.cluster import KafkaCluster, fail_if_unreachable
 from rest_proxy.consume.instances.instances import Instances
 from rest_proxy.consume.readers import Readers
 from rest_proxy.consume.streams import Streams
@@ -31,19 +31,20 @@ from rest_proxy.formats.encoding import Encoders
 from rest_proxy.formats.formats import Format
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.produce.producers import Producers
-from rest_proxy.produce.v3.records import RecordSender
+from rest_proxy.produce.v2.sender import RecordSender as V2RecordSender
+from rest_proxy.produce.v3.sender import RecordSender as V3RecordSender
 from rest_proxy.produce.v3.stream import RecordStreams
 from rest_proxy.routes import document
 from rest_proxy.routes.backlog import Backlog
 from rest_proxy.routes.bytes_routes import Shortcut
-from rest_proxy.routes.cross_origin import shared
+from rest_proxy.routes.cross_origin import allow_origins
 from rest_proxy.routes.media_types import MediaTypes
 from rest_proxy.routes.reading import Reading
 from rest_proxy.routes.v2 import consumers as v2_consumers
 from rest_proxy.routes.v2 import produce as v2_produce
-from rest_proxy.routes.v2 import records as v2_records
+from rest_proxy.routes.v2 import reads as v2_reads
 from rest_proxy.routes.v2 import topics as v2_topics
-from rest_proxy.routes.v3 import acls, brokers, clusters, configs, groups, partitions, reads, records, topics
+from rest_proxy.routes.v3 import acls, brokers, clusters, configs, groups, partitions, produce, reads, topics
 from rest_proxy.settings import ProxySettings
 from schema_registry.client.registry_client import RegistryClient
 
@@ -56,13 +57,13 @@ API v2 writes records, reads them through consumer instances, and shows topics. 
 `/v3/clusters/{cluster_id}`, and writes records one by one, as streams and in batches. Both read records without an
 instance, as pages or as live streams (NDJSON and server-sent events).
 
-Every failure is told as `{"error_code": 40401, "message": "Topic orders not found."}`: the first three digits of the
-code are the HTTP status. Names in paths are percent-encoded. `Retry-After` says when a request may be tried again.
+Every error has the body `{"error_code": 40401, "message": "Topic orders not found."}`: the first three digits of the
+code are the HTTP status. Names in paths are percent-encoded. `Retry-After` says when a request may be retried.
 """
 
 
 def run(settings: ProxySettings) -> int:
-    """Run a proxy until it is told to stop; the exit code is the process's."""
+    """Run a proxy until it is stopped; returns the exit code of the process."""
     try:
         return lifecycle.run(running(settings), name="rest-proxy", loop_factory=uvloop.new_event_loop)
     except (ClientError, ProxyError, OSError, ValueError) as error:
@@ -72,20 +73,20 @@ def run(settings: ProxySettings) -> int:
 
 @asynccontextmanager
 async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
-    """A proxy for as long as the block lasts; gives its endpoints."""
+    """Run a proxy while the block runs; yields its endpoints."""
     async with AsyncExitStack() as stack:
         parts = await _start(settings, stack)
-        routers = [*_v2(settings, parts), *_v3(settings, parts)]
+        routers = [*_v2_routers(settings, parts), *_v3_routers(settings, parts)]
         async with serving(application(routers, settings, parts.metrics, parts.is_healthy), settings) as urls:
             try:
                 yield endpoints(urls)
             finally:
-                parts.tell_end()  # while there are still connections to tell it to
+                parts.stop()  # before the server closes the connections, so that their last message still gets out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What the routes of both APIs work with."""
+    """The services that the routes of both APIs use."""
 
     metrics: ProxyMetrics
     reachability: Reachability
@@ -98,25 +99,25 @@ class Parts:
     instances: Instances
 
     def is_healthy(self) -> bool:
-        """Whether the cluster answers, without which there is nothing to do."""
+        """Whether the cluster answers; without it the proxy can do nothing."""
         try:
             self.reachability.check()
         except ClientError:
             return False
         return True
 
-    def tell_end(self) -> None:
-        """Let those who wait or stream know that the proxy stops."""
+    def stop(self) -> None:
+        """End the polls and streams of clients with a message that the proxy stops."""
         self.instances.stop()
         self.record_streams.stop()
         self.streams.stop()
 
 
 async def _start(settings: ProxySettings, stack: AsyncExitStack) -> Parts:
-    """Make every part; what must be closed enters the stack."""
+    """Create the parts; those that must be closed enter the stack."""
     metrics = ProxyMetrics()
-    for_admin = settings.kafka(settings.admin_properties)
-    reachability = Reachability(for_admin)
+    admin_settings = settings.kafka(settings.admin_properties)
+    reachability = Reachability(admin_settings)
     registry = stack.enter_context(RegistryClient(settings.registry()))
     producers = Producers(settings, reachability)
     stack.push_async_callback(producers.close)
@@ -126,49 +127,50 @@ async def _start(settings: ProxySettings, stack: AsyncExitStack) -> Parts:
     streams = Streams(readers, limit=settings.streams_max, heartbeat_ms=settings.stream_heartbeat_ms)
     instances = Instances(settings, reachability=reachability, decoders=decoders, metrics=metrics)
     await stack.enter_async_context(instances.running())
+    admin = Admin(admin_settings, watch=fail_if_unreachable(reachability))
     parts = Parts(
         metrics=metrics,
         reachability=reachability,
         registry=registry,
         producers=producers,
         record_streams=RecordStreams(settings.requests_max_bytes),
-        cluster=KafkaCluster(Admin(for_admin, watch=watching(reachability)), reachability, address=settings.address),
+        cluster=KafkaCluster(admin, reachability, address=settings.address),
         reading=Reading(settings, readers=readers, streams=streams, decoders=decoders, metrics=metrics),
         streams=streams,
         instances=instances,
     )
-    _watch(parts, readers)
+    _add_gauges(parts, readers)
     return parts
 
 
-def _watch(parts: Parts, readers: Readers) -> None:
-    """Let `/metrics` tell what is open and in flight."""
-    watch, producers = parts.metrics.watch, parts.producers
-    watch("records_in_flight", "Records on their way to the cluster.", lambda: producers.records_in_flight)
-    watch("bytes_in_flight", "Bytes on their way to the cluster.", lambda: producers.bytes_in_flight)
-    watch("record_streams", "Streams that wait for more records to write.", lambda: parts.record_streams.waiting)
-    watch("streams", "Live streams that are read.", lambda: parts.streams.count)
-    watch("readers", "Pages that are read.", lambda: readers.in_use)
-    watch("readers_idle", "Readers kept for who reads on where they stopped.", lambda: readers.idle)
-    watch("consumer_instances", "Consumer instances that are open.", lambda: parts.instances.count)
+def _add_gauges(parts: Parts, readers: Readers) -> None:
+    """Let `/metrics` show what is open and in flight."""
+    add, producers = parts.metrics.add_gauge, parts.producers
+    add("records_in_flight", "Records sent to the cluster, not acknowledged yet.", lambda: producers.records_in_flight)
+    add("bytes_in_flight", "Bytes sent to the cluster, not acknowledged yet.", lambda: producers.bytes_in_flight)
+    add("record_streams", "Produce streams that wait for more records.", lambda: parts.record_streams.waiting)
+    add("streams", "Live streams that are being read.", lambda: parts.streams.count)
+    add("readers", "Pages that are being read.", lambda: readers.in_use)
+    add("readers_idle", "Readers kept for clients that ask for the next page.", lambda: readers.idle)
+    add("consumer_instances", "Consumer instances that are open.", lambda: parts.instances.count)
 
 
-def _v2(settings: ProxySettings, parts: Parts) -> Iterable[APIRouter]:
+def _v2_routers(settings: ProxySettings, parts: Parts) -> Iterable[APIRouter]:
     if settings.api_v2_enable:
-        encoders = Encoders(parts.registry, rules.V2)
-        yield v2_produce.router(settings, producers=parts.producers, encoders=encoders, metrics=parts.metrics)
+        sender = V2RecordSender(parts.producers, Encoders(parts.registry, rules.V2), parts.metrics)
+        yield v2_produce.router(settings, sender)
         yield v2_consumers.router(settings, instances=parts.instances)
-        yield v2_records.router(parts.reading)
+        yield v2_reads.router(parts.reading)
         yield v2_topics.router(parts.cluster)
 
 
-def _v3(settings: ProxySettings, parts: Parts) -> Iterable[APIRouter]:
+def _v3_routers(settings: ProxySettings, parts: Parts) -> Iterable[APIRouter]:
     if settings.api_v3_enable:
-        sender = RecordSender(parts.producers, Encoders(parts.registry, rules.V3), parts.metrics)
-        yield records.router(settings, sender=sender, cluster=parts.cluster, streams=parts.record_streams)
+        sender = V3RecordSender(parts.producers, Encoders(parts.registry, rules.V3), parts.metrics)
+        yield produce.router(settings, sender=sender, cluster=parts.cluster, streams=parts.record_streams)
         yield reads.router(parts.reading, parts.cluster, settings.advertised_listeners)
-        for administered in (clusters, brokers, topics, partitions, configs, groups, acls):
-            yield administered.router(parts.cluster, settings.advertised_listeners)
+        for resource in (clusters, brokers, topics, partitions, configs, groups, acls):
+            yield resource.router(parts.cluster, settings.advertised_listeners)
 
 
 def application(
@@ -177,7 +179,7 @@ def application(
     metrics: ProxyMetrics,
     is_healthy: Callable[[], bool] = lambda: True,
 ) -> Application:
-    """The whole HTTP application; to be made inside the event loop that serves it."""
+    """The whole HTTP application; must be created inside the event loop that serves it."""
     counts = RequestCounts("caudal_rest_proxy")
 
     def collect() -> Iterable[Family]:
@@ -194,9 +196,9 @@ def application(
     for router in routers:
         app.include_router(router)
     document.describe(app)
-    unbounded = partial(records.is_stream, max_bytes=settings.request_max_bytes)
+    is_unbounded = partial(produce.is_stream, max_bytes=settings.request_max_bytes)
     backlog = Backlog(MediaTypes(Shortcut(app, routers)), settings.consumer_untaken_max_bytes)
-    metrics.watch("untaken_bytes", "Of large answers that clients have not taken yet.", lambda: backlog.bytes)
+    metrics.add_gauge("untaken_bytes", "Bytes of large responses not read by clients yet.", lambda: backlog.bytes)
     paths = RawPaths(backlog, merges_slashes=True)
-    limited = BodyLimits(paths, settings, is_unbounded=unbounded)
-    return counts.around(shared(limited, settings))
+    limited = BodyLimits(paths, settings, is_unbounded=is_unbounded)
+    return counts.around(allow_origins(limited, settings))

@@ -1,4 +1,4 @@
-"""What the proxy counts beside its requests."""
+"""The proxy's metrics, besides those of its HTTP requests."""
 
 import threading
 from collections import Counter
@@ -8,7 +8,7 @@ from core_broker.service.metrics import Family
 
 
 class ProxyMetrics:
-    """Counts of records in this process, by format and outcome; safe to add to from any thread."""
+    """Counts records by format and outcome; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -16,37 +16,37 @@ class ProxyMetrics:
         self._consumed: Counter[tuple[str, str]] = Counter()
         self._gauges: list[tuple[str, str, Callable[[], int]]] = []
 
-    def watch(self, name: str, meaning: str, ask: Callable[[], int]) -> None:
-        """Tell a number that goes up and down, `caudal_rest_proxy_{name}`, by asking for it."""
-        self._gauges.append((name, meaning, ask))
+    def add_gauge(self, name: str, meaning: str, read: Callable[[], int]) -> None:
+        """Export the gauge `caudal_rest_proxy_{name}`, whose value is read for each scrape."""
+        self._gauges.append((name, meaning, read))
 
-    def produced(self, format: str, *, delivered: int, failed: int) -> None:  # noqa: A002 - the API's word
-        """Records of a request met their fate."""
+    def add_produced(self, format: str, *, delivered: int, failed: int) -> None:  # noqa: A002 - the API's word
+        """Count the records of a produce request."""
         with self._lock:
             self._produced[format, "delivered"] += delivered
             self._produced[format, "failed"] += failed
 
-    def consumed(self, format: str, how: str, count: int) -> None:  # noqa: A002 - the API's word
-        """Records were answered; `how` is instance, page or stream."""
+    def add_consumed(self, format: str, how: str, count: int) -> None:  # noqa: A002 - the API's word
+        """Count records in responses; `how` is instance, page or stream."""
         with self._lock:
             self._consumed[format, how] += count
 
     def families(self) -> Iterable[Family]:
         """The counts, for `/metrics`."""
-        for name, meaning, ask in self._gauges:
-            yield Family(name=f"caudal_rest_proxy_{name}", help=meaning, samples=[((), ask())])
+        for name, meaning, read in self._gauges:
+            yield Family(name=f"caudal_rest_proxy_{name}", help=meaning, samples=[((), read())])
         with self._lock:
             produced, consumed = dict(self._produced), dict(self._consumed)
         yield Family(
             name="caudal_rest_proxy_records_produced_total",
-            help="Records that were sent, by format and outcome.",
+            help="Records produced, by format and outcome.",
             kind="counter",
             labels=("format", "outcome"),
             samples=list(produced.items()),
         )
         yield Family(
             name="caudal_rest_proxy_records_consumed_total",
-            help="Records that were answered, by format and way of reading.",
+            help="Records consumed, by format and way of reading.",
             kind="counter",
             labels=("format", "how"),
             samples=list(consumed.items()),

@@ -1,4 +1,4 @@
-"""What an operator may change about a REST proxy, in the names that Confluent uses where it has one."""
+"""The settings of a REST proxy, with Confluent's names where it has the same setting."""
 
 from collections.abc import Iterable
 
@@ -23,11 +23,11 @@ from core_broker.service.web.settings import WebSettings
 from schema_registry.client.settings import InvalidSettings, RegistryClientSettings
 
 _IMPATIENT = {"schema.registry.max.retries": "1", "schema.registry.request.timeout.ms": "2000"}
-"""Somebody waits at the other end: a registry that does not answer is told soon, not tried for long."""
+"""A client waits for the response: fail soon if the registry does not answer, instead of retrying for long."""
 
 
 class ProxySettings(WebSettings):
-    """What an operator may change about a REST proxy."""
+    """The settings of a REST proxy."""
 
     IGNORED = {
         "confluent.*": "it is about Confluent's licence and telemetry",
@@ -35,13 +35,13 @@ class ProxySettings(WebSettings):
         "debug": "use logging.level",
         "host.name": "use advertised.listeners",
         "metrics.jmx.prefix": "metrics are served at /metrics",
-        "producer.threads": "one thread hands all records over",
+        "producer.threads": "one thread sends all records",
         "simpleconsumer.*": "it is about consumers of API v1",
         "zookeeper.connect": "use bootstrap.servers",
     }
     REFUSED = {
         "api.endpoints.*": "endpoints cannot be switched off one by one: put a proxy that does so in front",
-        "authentication.*": "authentication is not there yet: put a proxy that checks credentials in front",
+        "authentication.*": "authentication is not supported yet: put a proxy that checks credentials in front",
         "kafka.rest.resource.extension.class": "Java classes cannot be loaded",
         "rate.limit.*": "use produce.in.flight.max.records, consumer.instances.max and streams.max",
         "ssl.keystore.*": "use ssl.certificate.location and ssl.key.location, with PEM files",
@@ -52,26 +52,26 @@ class ProxySettings(WebSettings):
     """Where HTTP is served: `http://host:port` or `https://host:port`, several separated by commas. An empty host
     means every address, port 0 any free port."""
     advertised_listeners: tuple[str, ...] = setting(LIST, default=())
-    """Where clients find this proxy, for the addresses in its answers; not set: where the request was sent to."""
+    """Where clients reach this proxy, for the URLs in its responses. Not set: the host of the request."""
     id: str = setting(STRING, default="")
-    """Name of this proxy among several, part of the names that it makes up for consumer instances."""
+    """Name of this proxy among several; becomes part of the names that it generates for consumer instances."""
     access_control_allow_origin: tuple[str, ...] = setting(LIST, default=())
-    """Origins whose pages may use this proxy from a browser (CORS), such as `https://shop.example`, or `*` for all;
-    not set: none but its own."""
+    """Origins whose pages may use this proxy from a browser (CORS), such as `https://shop.example`, or `*` for all. Not
+    set: only its own."""
     access_control_allow_methods: tuple[str, ...] = setting(LIST, default=("GET", "POST", "PUT", "PATCH", "DELETE"))
-    """What such pages may do."""
+    """Methods that such pages may use."""
     access_control_allow_headers: tuple[str, ...] = setting(LIST, default=("*",))
     """Headers that such pages may send; `*` for all."""
     request_max_bytes: int = setting(LONG, default=16 * 1024 * 1024, check=at_least(1024))
-    """Largest body that is read; a longer one is answered with 413 before memory is taken. A stream of records (API v3)
-    may be of any length: there it is the largest record."""
+    """Largest body of a request; a larger one is refused with 413 before memory is allocated for it. A stream of
+    records (API v3) may be of any length: there it limits each record."""
 
     bootstrap_servers: tuple[str, ...] = setting(LIST, default=("localhost:9092",), check=not_empty())
     """Where to find the Kafka cluster: `host:port`, several separated by commas."""
     kafka_timeout_ms: int = setting(INT, default=10_000, check=at_least(100))
     """How long one call to the cluster may take, once a broker is connected."""
     client_properties: Properties = gathered("client.", default=())
-    """Any property of librdkafka for all that speaks to the cluster: `client.security.protocol`, ..."""
+    """Any property of librdkafka for all clients of the cluster: `client.security.protocol`, ..."""
     producer_properties: Properties = gathered("producer.", default=())
     """Any property of librdkafka for producers: `producer.compression.type`, `producer.linger.ms`, ..."""
     consumer_properties: Properties = gathered("consumer.", default=())
@@ -80,57 +80,56 @@ class ProxySettings(WebSettings):
     """Any property of librdkafka for administration."""
 
     schema_registry_properties: Properties = gathered("schema.registry.", default=())
-    """How to reach the schema registry: `schema.registry.url` (`http://localhost:8081` when it is not set), and the
-    other properties of Confluent's clients, such as `schema.registry.basic.auth.user.info`."""
+    """How to reach the schema registry: `schema.registry.url` (`http://localhost:8081` by default), and the other
+    properties of Confluent's clients, such as `schema.registry.basic.auth.user.info`."""
 
     produce_request_max_records: int = setting(INT, default=10_000, check=between(1, 1_000_000))
-    """Most records in one request (413 beyond); the streaming mode of API v3 has no such limit."""
+    """Most records in one request, 413 beyond; streams of API v3 have no such limit."""
     produce_batch_max_entries: int = setting(INT, default=10, check=between(1, 100_000))
-    """Most entries in one `records:batch` of API v3."""
+    """Most entries in one `records:batch` request of API v3."""
     produce_in_flight_max_records: int = setting(INT, default=200_000, check=at_least(1))
-    """Most records that are on their way to the cluster; requests beyond are answered with 429."""
+    """Most records in flight to the cluster; requests beyond are refused with 429."""
     produce_in_flight_max_bytes: int = setting(LONG, default=256 * 1024 * 1024, check=at_least(1024))
-    """Most bytes of records that are on their way to the cluster; requests beyond are answered with 429."""
+    """Most bytes of records in flight to the cluster; requests beyond are refused with 429."""
     streaming_connection_max_duration_ms: int = setting(LONG, default=24 * 60 * 60 * 1000, check=at_least(1))
-    """How long one request of API v3 may send records, one after the other; those that come later get 408."""
+    """How long one stream of API v3 may send records; later ones are refused with 408."""
     streaming_connection_max_duration_grace_period_ms: int = setting(LONG, default=500, check=at_least(0))
-    """How much longer such a request stays open, so that its client learns why it ends."""
+    """How much longer such a stream stays open, so that its client learns why it ends."""
     streaming_connection_idle_timeout_ms: int = setting(INT, default=300_000, check=at_least(1))
-    """How long such a request may bring nothing before it is ended with 408."""
+    """How long such a stream may send nothing before it is ended with 408."""
 
     fetch_min_bytes: int = setting(INT, default=1, check=between(-1, 10_000_000))
-    """How much a consumer instance waits for before it answers a poll; -1 to wait until the time is over."""
+    """How many bytes a poll of a consumer instance waits for; -1 to wait until its time is up."""
     consumer_request_timeout_ms: int = setting(INT, default=1000, check=between(0, 2**31 - 1))
-    """How long a poll waits for records when the request does not say."""
+    """How long a poll waits for records unless the request has its own time-out."""
     consumer_request_max_bytes: int = setting(LONG, default=16 * 1024 * 1024, check=at_least(1))
-    """Most bytes of keys and values in one answer, whatever the request asks for; the rest comes with the next one."""
+    """Most bytes of keys and values in one response, whatever the request asks for; the rest comes with the next."""
     consumer_untaken_max_bytes: int = setting(LONG, default=256 * 1024 * 1024, check=at_least(1))
-    """Most bytes of large answers that clients have not taken yet; reads beyond are answered with 429."""
+    """Most bytes of large responses that clients have not read yet; reads beyond are refused with 429."""
     consumer_instance_timeout_ms: int = setting(INT, default=300_000, check=at_least(1))
-    """How long a consumer instance lives without a request."""
+    """How long a consumer instance lives without requests."""
     consumer_instances_max: int = setting(INT, default=200, check=between(1, 10_000))
     """Most consumer instances at once; each costs a few threads and connections. 429 beyond."""
     state_dir: str = setting(STRING, default="caudal-rest-proxy")
-    """Folder in which consumer instances are written down, so that they survive a restart; empty to keep them in memory
-    alone, where a restart forgets them."""
+    """Folder in which consumer instances are saved, so that they survive a restart; empty to keep them in memory only,
+    where a restart loses them."""
     streams_max: int = setting(INT, default=100, check=between(1, 10_000))
     """Most live streams at once. 429 beyond."""
     stream_heartbeat_ms: int = setting(INT, default=15_000, check=at_least(100))
-    """How often a live stream without records says that it lives."""
+    """How often a live stream without records sends a heartbeat."""
     readers_max: int = setting(INT, default=32, check=between(1, 1000))
-    """Most reads without an instance at once, and connections kept for them. 429 beyond."""
+    """Most reads without an instance at once, including idle connections kept for them. 429 beyond."""
 
     api_v2_enable: bool = setting(BOOLEAN, default=True)
     """Whether API v2 is served."""
     api_v3_enable: bool = setting(BOOLEAN, default=True)
     """Whether API v3 is served."""
     api_v2_plain_records: bool = setting(BOOLEAN, default=False)
-    """Answer records of API v2 with Confluent's fields alone, without headers and timestamps, for clients that refuse
-    fields they do not know."""
+    """Leave headers and timestamps out of records in API v2, for clients that accept only Confluent's fields."""
 
     @property
     def address(self) -> str:
-        """Where the cluster is looked for."""
+        """The bootstrap address of the cluster."""
         return ",".join(self.bootstrap_servers)
 
     def kafka(self, properties: Properties = ()) -> ClientSettings:
@@ -139,7 +138,7 @@ class ProxySettings(WebSettings):
             bootstrap_servers=self.address,
             client_id="caudal-rest-proxy",
             timeout_ms=self.kafka_timeout_ms,
-            # librdkafka writes to stderr past our log; what matters of it, the proxy logs itself.
+            # librdkafka writes to stderr instead of our log; the proxy logs what matters itself.
             properties={"log_level": "2", **dict(self.client_properties), **dict(properties)},
         )
 
@@ -150,7 +149,7 @@ class ProxySettings(WebSettings):
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """What is handed on to the registry's client must be known to it."""
+        """Properties for the registry's client must be known to it."""
         yield from super().problems()
         try:
             self.registry()

@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from core_broker.service import lifecycle
 from core_broker.service.clock import SystemClock
 from core_broker.service.metrics import Family
-from core_broker.service.web.app import create_app, guarded
+from core_broker.service.web.app import create_app, with_limits
 from core_broker.service.web.asgi import Application
 from core_broker.service.web.counts import RequestCounts
 from core_broker.service.web.server import endpoints, serving
@@ -80,13 +80,13 @@ def application(database: Database, settings: RegistrySettings) -> Application:
         error_type=RegistryError,
         collect=collect,
         is_healthy=lambda: _answers(database),
-        told_as={40901: settings.schema_incompatible_error_code},
+        code_aliases={40901: settings.schema_incompatible_error_code},
         missing_body_status=422,
     )
     for router in _routers(registry, database, settings):
         app.include_router(router)
     ready = ReadyAnswers(
-        guarded(RegistryPaths(MediaTypes(app)), settings, counts),
+        with_limits(RegistryPaths(MediaTypes(app)), settings, counts),
         max_bytes=settings.answer_cache_bytes,
         ttl_seconds=settings.answer_cache_ttl_ms / 1000,
     )

@@ -18,7 +18,7 @@ from connect.runtime.loggers import Loggers
 from connect.runtime.redrive.box import DeadLetterBox
 from connect.settings import ConnectSettings
 from core_broker.service.metrics import Collect, Family
-from core_broker.service.web.app import create_app, guarded
+from core_broker.service.web.app import create_app, with_limits
 from core_broker.service.web.asgi import Application
 from core_broker.service.web.counts import RequestCounts
 from core_broker.service.web.paths import RawPaths
@@ -66,7 +66,7 @@ def application(
     if dead_letters is not None:
         app.include_router(letter_routes.router(dead_letters, route_class=route_class))
     document.describe(app)
-    return guarded(RawPaths(app), settings, counts)
+    return with_limits(RawPaths(app), settings, counts)
 
 
 def _remove(app: FastAPI, path: str) -> None:

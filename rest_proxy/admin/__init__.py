@@ -1,1 +1,1 @@
-"""What the cluster is asked and told: topics, configs, groups, access rules."""
+"""Administration of the cluster: topics, configs, partitions, groups, lag, ACLs."""

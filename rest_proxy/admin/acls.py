@@ -1,4 +1,4 @@
-"""ACLs: which may be made, and how they are told."""
+"""ACLs: checks of requests, and the data of responses."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -15,14 +15,14 @@ _NOT_IN_RULES = {
     "operation": (Operation.ANY, Operation.UNKNOWN),
     "permission": (Permission.ANY, Permission.UNKNOWN),
 }
-_WORDS = tuple(_NOT_IN_RULES)
+_FIELDS = tuple(_NOT_IN_RULES)
 
 
-# --- asked ---
+# --- requests ---
 
 
 def rule(body: CreateAclBody) -> Acl:
-    """A rule to be added; 400 when it is none."""
+    """The ACL to create; 400 if a field has a value that only filters may have."""
     for field, refused in _NOT_IN_RULES.items():
         if (value := getattr(body, field)) in refused:
             raise ProxyError(400, f"{field} cannot be {value}")
@@ -30,24 +30,24 @@ def rule(body: CreateAclBody) -> Acl:
 
 
 def check_search(wanted: AclFilter) -> None:
-    """400 for a filter that cannot be meant."""
-    for field in _WORDS:
+    """400 for a filter with an unknown value."""
+    for field in _FIELDS:
         if getattr(wanted, field) == "UNKNOWN":
             raise ProxyError(400, f"{field} cannot be UNKNOWN")
 
 
 def check_deletion(wanted: AclFilter) -> None:
-    """The same for rules to be removed: what is not said is UNKNOWN, so that nobody removes all by forgetting it."""
-    for field in _WORDS:
+    """400 for a deletion that leaves out a field (the default is UNKNOWN): a forgotten one must not delete all ACLs."""
+    for field in _FIELDS:
         if getattr(wanted, field) == "UNKNOWN":
             raise ProxyError(400, f"{field} cannot be unspecified or UNKNOWN")
 
 
-# --- told ---
+# --- responses ---
 
 
 def acl_data(acls: Iterable[Acl], links: Links) -> list[AclData]:
-    """Rules as they are answered."""
+    """ACLs in the form of the response."""
     return [
         AclData(metadata=ResourceMetadata(self=address(acl, links)), cluster_id=links.cluster_id, **asdict(acl))
         for acl in acls
@@ -55,11 +55,11 @@ def acl_data(acls: Iterable[Acl], links: Links) -> list[AclData]:
 
 
 def metadata(wanted: AclFilter, links: Links) -> CollectionMetadata:
-    """Where what a filter finds is found again."""
+    """The metadata of a search result."""
     return CollectionMetadata(self=address(wanted, links))
 
 
 def address(about: Acl | AclFilter, links: Links) -> str:
-    """Where a rule, or what a filter finds, is found: rules have no names, so that all their fields are in it."""
+    """The URL of an ACL, or of a search: ACLs have no ids, so the URL contains all fields."""
     query = {field: "" if value is None else str(value) for field, value in asdict(about).items()}
     return f"{links.url('acls')}?{urlencode(query, safe='*')}"

@@ -1,4 +1,4 @@
-"""The cluster behind the proxy, as those who administer it over HTTP meet it."""
+"""The cluster behind the proxy, for the routes that administer it."""
 
 import threading
 import time
@@ -12,15 +12,15 @@ from core_broker.client.reachability import Reachability
 from rest_proxy.errors import ProxyError, from_cluster
 
 TEXT_BYTES_MAX = 32_767
-"""Longest text that the protocol can carry."""
-_KNOWN_SECONDS = 30.0
-"""How long the cluster's id is believed without asking again: it changes only when another cluster takes its place."""
+"""The longest string in the Kafka protocol."""
+_ID_SECONDS = 30.0
+"""How long the cluster's id is cached: it changes only if another cluster takes its place."""
 
 
 class KafkaCluster:
-    """Calls to the cluster that fail at once while no broker answers, with errors in API v3's words.
+    """Calls to the cluster that fail at once while no broker answers, with the error codes of API v3.
 
-    Safe for any number of threads; every call blocks.
+    Thread-safe; every call blocks.
     """
 
     def __init__(self, admin: Admin, reachability: Reachability, *, address: str) -> None:
@@ -29,16 +29,16 @@ class KafkaCluster:
         self._address = address
         self._lock = threading.Lock()
         self._id = ""
-        self._asked_at = float("-inf")
+        self._described_at = float("-inf")
 
     @property
     def id(self) -> str:
-        """Its id, as it was told last."""
+        """Its id, as it was last described."""
         return self._id
 
     @contextmanager
-    def asked(self) -> Iterator[Admin]:
-        """The way to ask it, and to change it; what goes wrong in the block becomes a ProxyError."""
+    def admin(self) -> Iterator[Admin]:
+        """The admin client; errors of the cluster in the block become ProxyError."""
         try:
             self._reachability.check()
             yield self._admin
@@ -47,40 +47,40 @@ class KafkaCluster:
         except ClientError as error:
             raise from_cluster(error, address=self._address) from error
 
-    def described(self) -> Cluster:
+    def describe(self) -> Cluster:
         """Its id, brokers and controller."""
-        with self.asked() as admin:
+        with self.admin() as admin:
             found = admin.cluster()
         with self._lock:
-            self._id, self._asked_at = found.cluster_id, time.monotonic()
+            self._id, self._described_at = found.cluster_id, time.monotonic()
         return found
 
     def check(self, cluster_id: str) -> None:
-        """Raise unless this is its id; asks the cluster only now and then, or when the id is not the known one."""
+        """Raise unless this is its id; calls the cluster if the cached id is old or differs."""
         with self._lock:
-            is_known = cluster_id == self._id and time.monotonic() - self._asked_at < _KNOWN_SECONDS
-        if not is_known and self.described().cluster_id != cluster_id:
+            is_known = cluster_id == self._id and time.monotonic() - self._described_at < _ID_SECONDS
+        if not is_known and self.describe().cluster_id != cluster_id:
             raise ProxyError(404, f"Cluster {cluster_id} cannot be found.")
 
 
-def watching(reachability: Reachability) -> Callable[[], None]:
-    """Called by those who wait: raises when no broker answers, whatever was known before."""
+def fail_if_unreachable(reachability: Reachability) -> Callable[[], None]:
+    """A function for calls that wait: it raises when no broker answers, and does not rely on an earlier check."""
 
-    def watch() -> None:
+    def check() -> None:
         reachability.doubt()
         reachability.check()
 
-    return watch
+    return check
 
 
 def check_text(what: str, text: str) -> None:
-    """Raise ProxyError for text that the library cuts, at a NUL, or breaks its connection over: it is too long."""
+    """Raise ProxyError for text that the client library truncates (at NUL) or loses its connection over (too long)."""
     if "\0" in text or len(text.encode()) > TEXT_BYTES_MAX:
         raise ProxyError(40002, f"{what} {text[:80]!r} must have no NUL and at most {TEXT_BYTES_MAX} bytes.")
 
 
 def unknown_topic_or_partition() -> ProxyError:
-    """What Kafka says of a topic or partition that does not exist."""
+    """Kafka's error for a topic or partition that does not exist."""
     return ProxyError(40403, "This server does not host this topic-partition.")
 
 

@@ -1,4 +1,4 @@
-"""Consumer groups and their members, in Confluent's words."""
+"""Consumer groups and their members, with Confluent's names for states and fields."""
 
 from core_broker.client.admin import Admin
 from core_broker.client.errors import NotFound
@@ -16,28 +16,28 @@ _STATES = {
     "empty": "EMPTY",
 }
 _KINDS = {"classic": "CLASSIC", "consumer": "CONSUMER"}
-_SHOWN_MAX = 200
+_NAME_MAX = 200
 
 
-# --- asked ---
+# --- requests ---
 
 
-def listed(admin: Admin) -> list[Group]:
+def list_all(admin: Admin) -> list[Group]:
     """Every group, by name; those that this proxy may not see are left out."""
     return admin.described_groups([summary.group_id for summary in admin.groups()])
 
 
-def found(admin: Admin, group_id: str) -> Group:
+def get(admin: Admin, group_id: str) -> Group:
     """A group, or 404."""
-    missing = ProxyError(404, f"Consumer Group {_shown(group_id)} could not be found.")
-    # The library cuts a name at NUL, and breaks its connection over one that the protocol cannot carry.
+    missing = ProxyError(404, f"Consumer Group {_shorten(group_id)} could not be found.")
+    # The client library truncates a name at NUL, and loses its connection over one that is too long for the protocol.
     if "\0" in group_id or len(group_id.encode()) > TEXT_BYTES_MAX:
         raise missing
     try:
         group = admin.group(group_id)
     except NotFound:
         raise missing from None
-    if group.is_simple and group.state == "dead":  # So the cluster describes a group that is not there.
+    if group.is_simple and group.state == "dead":  # This is how Kafka describes a group that does not exist.
         raise missing
     return group
 
@@ -47,25 +47,25 @@ def member(group: Group, consumer_id: str) -> Member:
     for one in group.members:
         if one.member_id == consumer_id:
             return one
-    raise ProxyError(404, f"Consumer {_shown(consumer_id)} does not exist.")
+    raise ProxyError(404, f"Consumer {_shorten(consumer_id)} does not exist.")
 
 
 def check_assigned(reader: Member, topic: str, partition: int) -> None:
     """404 unless the member reads the partition."""
     if (topic, partition) not in reader.partitions:
-        place = f"partition {partition} of topic {_shown(topic)}"
-        raise ProxyError(404, f"Consumer {reader.member_id} does not read {place}.")
+        what = f"partition {partition} of topic {_shorten(topic)}"
+        raise ProxyError(404, f"Consumer {reader.member_id} does not read {what}.")
 
 
-def _shown(name: str) -> str:
-    return name if len(name) <= _SHOWN_MAX else f"{name[:_SHOWN_MAX]}..."
+def _shorten(name: str) -> str:
+    return name if len(name) <= _NAME_MAX else f"{name[:_NAME_MAX]}..."
 
 
-# --- told ---
+# --- responses ---
 
 
 def group_data(group: Group, links: Links) -> GroupData:
-    """A group as it is answered."""
+    """A group in the form of the response."""
     path = ("consumer-groups", group.group_id)
     return GroupData(
         metadata=links.resource(path, ("consumer-group", group.group_id)),
@@ -75,7 +75,7 @@ def group_data(group: Group, links: Links) -> GroupData:
         partition_assignor=group.assignor,
         state=_STATES.get(group.state, "UNKNOWN"),
         type=_KINDS.get(group.kind, "UNKNOWN"),
-        is_mixed_consumer_group=False,  # The library does not tell which protocol a member speaks.
+        is_mixed_consumer_group=False,  # The client library does not say which protocol a member uses.
         coordinator=links.related("brokers", group.coordinator.id if group.coordinator else -1),
         consumers=links.related(*path, "consumers"),
         lag_summary=links.related(*path, "lag-summary"),
@@ -83,7 +83,7 @@ def group_data(group: Group, links: Links) -> GroupData:
 
 
 def consumer_data(group: Group, one: Member, links: Links) -> ConsumerData:
-    """A member as it is answered."""
+    """A member in the form of the response."""
     path = ("consumer-groups", group.group_id, "consumers", one.member_id)
     return ConsumerData(
         metadata=links.resource(path, ("consumer-group", group.group_id, "consumer", one.member_id)),
@@ -96,9 +96,9 @@ def consumer_data(group: Group, one: Member, links: Links) -> ConsumerData:
     )
 
 
-def assignment_data(group: Group, reader: Member, place: tuple[str, int], links: Links) -> AssignmentData:
-    """A partition that a member reads, as it is answered."""
-    topic, partition = place
+def assignment_data(group: Group, reader: Member, topic_partition: tuple[str, int], links: Links) -> AssignmentData:
+    """A partition that a member reads, in the form of the response."""
+    topic, partition = topic_partition
     consumer = ("consumer-groups", group.group_id, "consumers", reader.member_id)
     name = ("consumer-group", group.group_id, "consumer", reader.member_id, "assignment", topic, "partition", partition)
     return AssignmentData(

@@ -1,4 +1,4 @@
-"""How far consumer groups are behind: what they have committed against where the partitions end."""
+"""The lag of consumer groups: the distance between their commits and the ends of the partitions."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,12 +11,12 @@ from rest_proxy.errors import ProxyError
 from rest_proxy.models.v3.groups import LagData, LagSummaryData
 from rest_proxy.models.v3.resources import Links, ResourceMetadata
 
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionLag:
-    """How far a group is behind in a partition, and who reads it there."""
+    """The lag of a group in a partition, and the member that reads it."""
 
     topic: str
     partition: int
@@ -26,20 +26,20 @@ class PartitionLag:
 
     @property
     def lag(self) -> int:
-        """How many offsets lie between; a partition that lost its end, or was made anew, is not ahead of itself."""
+        """The number of offsets in between; 0 if a truncated or recreated partition ends before the commit."""
         return max(0, self.end - self.committed)
 
 
-# --- asked ---
+# --- requests ---
 
 
 def lags(admin: Admin, group: Group) -> list[PartitionLag]:
-    """Every partition that the group has committed in, greatest lag first; 404 when there is none.
+    """Every partition in which the group has committed, greatest lag first; 404 if there is none.
 
-    Two calls, however many partitions there are.
+    It takes two calls, however many partitions there are.
     """
-    committed: Mapping[Place, int] = {}
-    with suppress(NotFound):  # It was removed since it was found.
+    committed: Mapping[TopicPartition, int] = {}
+    with suppress(NotFound):  # It may have been deleted since it was described.
         committed = admin.group_offsets(group.group_id)
     if not committed:
         raise ProxyError(404, "Consumer group offsets could not be found.")
@@ -49,13 +49,15 @@ def lags(admin: Admin, group: Group) -> list[PartitionLag]:
     return measured
 
 
-def measure(group: Group, committed: Mapping[Place, int], ends: Mapping[Place, int]) -> list[PartitionLag]:
+def measure(
+    group: Group, committed: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+) -> list[PartitionLag]:
     """The lag of each partition that has an end, greatest first."""
-    readers = {place: member for member in group.members for place in member.partitions}
+    readers = {key: member for member in group.members for key in member.partitions}
     measured = [
-        PartitionLag(topic=place[0], partition=place[1], committed=offset, end=ends[place], reader=readers.get(place))
-        for place, offset in committed.items()
-        if place in ends
+        PartitionLag(topic=key[0], partition=key[1], committed=offset, end=ends[key], reader=readers.get(key))
+        for key, offset in committed.items()
+        if key in ends
     ]
     return sorted(measured, key=lambda one: (-one.lag, one.topic, one.partition))
 
@@ -68,11 +70,11 @@ def of_partition(measured: Sequence[PartitionLag], topic: str, partition: int) -
     raise ProxyError(404, f"The group has committed nothing in partition {partition} of this topic.")
 
 
-# --- told ---
+# --- responses ---
 
 
 def lag_data(group: Group, one: PartitionLag, links: Links) -> LagData:
-    """The lag in a partition as it is answered."""
+    """The lag in a partition, in the form of the response."""
     path = ("consumer-groups", group.group_id, "lags", one.topic, "partitions", one.partition)
     name = ("consumer-group", group.group_id, "lag", one.topic, "partition", one.partition)
     return LagData(
@@ -91,7 +93,7 @@ def lag_data(group: Group, one: PartitionLag, links: Links) -> LagData:
 
 
 def summary_data(group: Group, measured: Sequence[PartitionLag], links: Links) -> LagSummaryData:
-    """The lag of a group in all, as it is answered; the first partition is the one that is farthest behind."""
+    """The total lag of a group, in the form of the response; the first partition must be the one with the most."""
     path = ("consumer-groups", group.group_id)
     worst = lag_data(group, measured[0], links)
     name = f"{links.name('consumer-group', group.group_id)}/lag-summary"

@@ -1,4 +1,4 @@
-"""Readers of partitions: threads to read in, and connections that wait for who reads on where they stopped."""
+"""A pool of partition readers: threads to read on, and idle readers kept for clients that ask for the next page."""
 
 import asyncio
 import logging
@@ -22,12 +22,12 @@ P = ParamSpec("P")
 
 _ADMIN_TIMEOUT_MS = 1000
 _SPARE_THREADS = 4
-"""For what readers leave behind: connections to be closed."""
+"""For closing the connections of readers that are done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spot:
-    """Where to read, and what is seen of transactions there."""
+class ResumePoint:
+    """Where a reader stopped, and with which isolation level it reads: the next page needs both to match."""
 
     topic: str
     partition: int
@@ -36,7 +36,7 @@ class Spot:
 
 
 class Lease:
-    """One reader in the hands of one request. What blocks runs on a thread; leaving never waits for it."""
+    """One reader, used by one request. Blocking calls run on a thread; closing never waits for them."""
 
     def __init__(self, threads: ThreadPoolExecutor, address: str) -> None:
         self._threads = threads
@@ -45,17 +45,17 @@ class Lease:
         self.reader: Reader | None = None
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run what blocks on a thread; the cluster's errors become ours."""
+        """Run a blocking call on a thread; errors of the cluster become ProxyError."""
         loop = asyncio.get_running_loop()
         job = loop.run_in_executor(self._threads, lambda: function(*args, **kwargs))
-        self._job = job  # type: ignore[assignment]  # of whatever type
+        self._job = job  # type: ignore[assignment]  # a future of any type
         try:
             return await asyncio.shield(job)
         except ClientError as error:
             raise from_cluster(error, address=self._address) from error
 
     def close(self) -> None:
-        """Close the reader, as soon as the thread that may still use it is done; never waits."""
+        """Close the reader as soon as the thread that may still use it is done; never waits."""
         if self._job is not None and not self._job.done():
             self._job.add_done_callback(lambda _: self._close())
         else:
@@ -63,14 +63,14 @@ class Lease:
 
     def _close(self) -> None:
         if self._job is not None and not self._job.cancelled():
-            self._job.exception()  # Nobody else asks for it any more.
+            self._job.exception()  # Retrieve it: asyncio would log it otherwise.
         if self.reader is not None:
-            with suppress(RuntimeError):  # The threads are gone: so is the process, in a moment.
+            with suppress(RuntimeError):  # The threads were shut down: the process is about to end.
                 self._threads.submit(self.reader.close)
 
 
 class Readers:
-    """All readers of this proxy: at most `readers.max` for pages, and one for each stream. For one event loop."""
+    """All readers of this proxy: at most `readers.max` for pages, and one per stream. For use in one event loop."""
 
     def __init__(self, settings: ProxySettings, reachability: Reachability, *, idle_seconds: float = 30.0) -> None:
         self._settings = settings
@@ -79,18 +79,18 @@ class Readers:
         self._reachability = reachability
         self._idle_seconds = idle_seconds
         self._limit = settings.readers_max
-        self._idle: dict[Reader, tuple[Spot, asyncio.TimerHandle]] = {}
+        self._idle: dict[Reader, tuple[ResumePoint, asyncio.TimerHandle]] = {}
         self._threads = ThreadPoolExecutor(
             settings.readers_max + settings.streams_max + _SPARE_THREADS, thread_name_prefix="reader"
         )
         self.in_use = 0
         """Readers that serve a page at the moment."""
         self.is_stopping = False
-        """Whether whoever waits for records shall end now."""
+        """Whether pages and streams that wait for records should end now."""
 
     @property
     def idle(self) -> int:
-        """Readers that wait for who reads on where they stopped."""
+        """Readers kept for clients that ask for the next page."""
         return len(self._idle)
 
     async def __aenter__(self) -> Self:
@@ -102,17 +102,17 @@ class Readers:
         await asyncio.to_thread(self._threads.shutdown)
 
     def lease(self) -> Lease:
-        """Threads for a reader that is yet to be made."""
+        """A lease without a reader yet."""
         return Lease(self._threads, self._settings.address)
 
-    def make(self, isolation_level: str) -> Reader:
-        """A new reader; blocks."""
+    def create(self, isolation_level: str) -> Reader:
+        """Create a reader; blocks."""
         return Reader(self._client_settings, isolation_level=isolation_level)
 
-    def partitions_now(self, topic: str) -> list[int] | None:
-        """The partitions of a topic at this moment, none when it is no more; None when nobody tells. Blocks.
+    def current_partitions(self, topic: str) -> list[int] | None:
+        """The partitions of a topic, an empty list if it was deleted; None if the cluster does not answer. Blocks.
 
-        A reader that waits for records is not told that their topic was deleted, and its connection is taken up.
+        A waiting reader does not notice that its topic was deleted, and its connection is busy: hence the admin client.
         """
         try:
             [found] = self._admin.topics([topic])
@@ -128,15 +128,15 @@ class Readers:
             await self.lease().run(self._reachability.check)
 
     @asynccontextmanager
-    async def borrowed(self, spot: Spot | None) -> AsyncIterator[Lease]:
-        """A lease with the reader that stopped at a spot, or with none; 429 when too many are in use.
+    async def borrow(self, point: ResumePoint | None) -> AsyncIterator[Lease]:
+        """Lend the idle reader that stopped at this point, or a lease without a reader; 429 if too many are in use.
 
-        A reader that is left without an error, with `give_back` called for it, is kept for a while.
+        The reader is closed at the end of the block, unless `give_back` was called for it: then it is kept for a while.
         """
         if self.in_use >= self._limit:
-            raise too_many(f"{self._limit} reads are served at the moment (readers.max); try again later")
+            raise too_many(f"{self._limit} reads are in progress (readers.max); try again later")
         lease = self.lease()
-        lease.reader = self._taken(spot) if spot is not None else None
+        lease.reader = self._take_idle(point) if point is not None else None
         if lease.reader is None and self.in_use + len(self._idle) >= self._limit:
             self._drop(next(iter(self._idle)))
         self.in_use += 1
@@ -147,15 +147,15 @@ class Readers:
             if lease.reader not in self._idle:
                 lease.close()
 
-    def give_back(self, lease: Lease, spot: Spot) -> None:
-        """Keep a reader for who reads on at a spot."""
+    def give_back(self, lease: Lease, point: ResumePoint) -> None:
+        """Keep a reader for the client that reads on at this point."""
         assert lease.reader is not None
         timer = asyncio.get_running_loop().call_later(self._idle_seconds, self._drop, lease.reader)
-        self._idle[lease.reader] = (spot, timer)
+        self._idle[lease.reader] = (point, timer)
 
-    def _taken(self, spot: Spot) -> Reader | None:
-        for reader, (where, timer) in self._idle.items():
-            if where == spot:
+    def _take_idle(self, point: ResumePoint) -> Reader | None:
+        for reader, (stopped_at, timer) in self._idle.items():
+            if stopped_at == point:
                 timer.cancel()
                 del self._idle[reader]
                 return reader

@@ -1,4 +1,4 @@
-"""Pages of a partition: from an offset or a time on, without a consumer instance."""
+"""Pages of a partition, from an offset or a timestamp on, without a consumer instance."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from core_broker.client.errors import NotFound
 from core_broker.client.reader import OffsetOutOfRange, Reader
 from core_broker.client.records import IncomingRecord
-from rest_proxy.consume.readers import Lease, Readers, Spot
+from rest_proxy.consume.readers import Lease, Readers, ResumePoint
 from rest_proxy.errors import ProxyError, partition_not_found, topic_not_found
 
 OUT_OF_RANGE = 40002
 _SLICE_MS = 250
-"""How long one read may block: a client that went is noticed, and a proxy that stops does stop, after that."""
+"""How long one read may block: between reads we notice that the client has left or that the proxy stops."""
 _LINGER_MS = 100
-"""How long a page that has something waits for more that is known to be there."""
+"""How long a page that has records waits for more that are known to exist."""
 _PATIENCE_SECONDS = 5.0
-"""How long records that are known to be there are waited for, whatever the request says."""
+"""How long a page waits for records that are known to exist, even if the request's time-out is shorter."""
 _PEEK_MS = 1000
 _CHUNK_RECORDS = 1000
 _CHUNK_BYTES = 4 * 1024 * 1024
@@ -24,7 +24,7 @@ _CHUNK_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """Where reading begins; one of them, or else the beginning."""
+    """Where reading begins: at most one of the fields is set; the beginning if none is."""
 
     offset: int | None = None
     timestamp_ms: int | None = None
@@ -33,7 +33,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """What a page is to hold."""
+    """What a page should contain."""
 
     topic: str
     partition: int
@@ -46,7 +46,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Records of a partition, and where to go on."""
+    """Records of a partition, and the offset of the next page."""
 
     records: list[IncomingRecord]
     next_offset: int
@@ -55,49 +55,51 @@ class Page:
 
 
 class Pages:
-    """Reads pages, each with the reader that stopped where it begins, if there is one."""
+    """Reads pages, if possible with the reader that has just read the page before."""
 
     def __init__(self, readers: Readers) -> None:
         self._readers = readers
 
     async def page(self, request: PageRequest, *, is_gone: Callable[[], Awaitable[bool]]) -> Page:
-        """The records that are there, or else come in time; `is_gone` tells whether the client still waits."""
+        """The available records, or those that arrive in time; `is_gone` says whether the client has left."""
         await self._readers.check()
 
         async def is_over() -> bool:
             return self._readers.is_stopping or await is_gone()
 
-        async with self._readers.borrowed(_spot(request, request.start.offset)) as lease:
+        async with self._readers.borrow(_resume_point(request, request.start.offset)) as lease:
             if lease.reader is None:
                 await lease.run(self._open, lease, request)
             reader = lease.reader
             assert reader is not None
-            records = await _filled(lease, reader, request, is_over)
-            if not records and await lease.run(self._readers.partitions_now, request.topic) == []:
+            records = await _fill(lease, reader, request, is_over)
+            if not records and await lease.run(self._readers.current_partitions, request.topic) == []:
                 raise topic_not_found(request.topic)
-            page = _finished(reader, request, records)
-            spot = _spot(request, page.next_offset)
-            assert spot is not None
-            self._readers.give_back(lease, spot)
+            low, high = reader.known_bounds((request.topic, request.partition))
+            position = reader.positions[request.topic, request.partition]
+            page = Page(records=records, next_offset=position, beginning_offset=low, end_offset=max(high, position))
+            point = _resume_point(request, page.next_offset)
+            assert point is not None
+            self._readers.give_back(lease, point)
         return page
 
     def _open(self, lease: Lease, request: PageRequest) -> None:
-        lease.reader = self._readers.make(request.isolation_level)
+        lease.reader = self._readers.create(request.isolation_level)
         open_partition(lease.reader, request.topic, request.partition, request.start)
 
 
 def open_partition(reader: Reader, topic: str, partition: int, start: Start) -> None:
-    """Let a reader begin; raises ProxyError for a partition that is not there, or does not hold the offset."""
+    """Start a reader; raises ProxyError if the partition does not exist or does not hold the offset."""
     if partition not in partitions_of(reader, topic):
         raise partition_not_found(topic, partition)
     place = (topic, partition)
     low, high = reader.bounds(topic, partition)
-    position = resolved(reader, {partition: (low, high)}, topic, start)[partition]
+    position = resolve_start(reader, {partition: (low, high)}, topic, start)[partition]
     if position < low:
         raise out_of_range(reader, OffsetOutOfRange(place, position))
     reader.start({place: position})
     if position > high:
-        # It may lie between the last record that is committed and the end: the partition itself must tell.
+        # With read_committed, `high` is the last stable offset; only a fetch shows whether the log goes on behind it.
         try:
             reader.peek(timeout_ms=_PEEK_MS)
         except OffsetOutOfRange as error:
@@ -112,8 +114,8 @@ def partitions_of(reader: Reader, topic: str) -> list[int]:
         raise topic_not_found(topic) from None
 
 
-def resolved(reader: Reader, bounds: Mapping[int, tuple[int, int]], topic: str, start: Start) -> dict[int, int]:
-    """The first offset to be read of each partition; a time that nothing was written at, or after, is the end."""
+def resolve_start(reader: Reader, bounds: Mapping[int, tuple[int, int]], topic: str, start: Start) -> dict[int, int]:
+    """The first offset to read of each partition; the end, if no record has the timestamp or a later one."""
     if start.offset is not None:
         return dict.fromkeys(bounds, start.offset)
     if start.timestamp_ms is None:
@@ -126,7 +128,7 @@ def resolved(reader: Reader, bounds: Mapping[int, tuple[int, int]], topic: str, 
 
 
 def out_of_range(reader: Reader, error: OffsetOutOfRange) -> ProxyError:
-    """An offset that a partition does not hold, with those that it does."""
+    """The error for an offset that the partition does not hold, with the range that it does."""
     topic, partition = error.place
     low, high = reader.bounds(topic, partition)
     return ProxyError(
@@ -136,10 +138,10 @@ def out_of_range(reader: Reader, error: OffsetOutOfRange) -> ProxyError:
     )
 
 
-async def _filled(
+async def _fill(
     lease: Lease, reader: Reader, request: PageRequest, is_over: Callable[[], Awaitable[bool]]
 ) -> list[IncomingRecord]:
-    """Records until the page is full, the end is reached, or time is over."""
+    """Read records until the page is full, the end is reached, or time is up."""
     place = (request.topic, request.partition)
     records: list[IncomingRecord] = []
     began, size, at_end = time.monotonic(), 0, reader.is_at_end(place)
@@ -150,6 +152,7 @@ async def _filled(
             break
         if waited > max(_PATIENCE_SECONDS, request.timeout_ms / 1000):
             break
+        # At the end only new records can come: wait for them as long as the request allows, but not once we have some.
         wait_ms = _LINGER_MS if records else min(_SLICE_MS, left_ms) if at_end else _SLICE_MS
         count = min(_CHUNK_RECORDS, request.max_records - len(records))
         more = await lease.run(
@@ -170,16 +173,9 @@ def _read(reader: Reader, count: int, wait_ms: int, bytes_max: int, *, is_first:
         raise out_of_range(reader, error) from error
 
 
-def _finished(reader: Reader, request: PageRequest, records: list[IncomingRecord]) -> Page:
-    place = (request.topic, request.partition)
-    low, high = reader.known_bounds(place)
-    position = reader.positions[place]
-    return Page(records=records, next_offset=position, beginning_offset=low, end_offset=max(high, position))
-
-
-def _spot(request: PageRequest, offset: int | None) -> Spot | None:
+def _resume_point(request: PageRequest, offset: int | None) -> ResumePoint | None:
     if offset is None:
         return None
-    return Spot(
+    return ResumePoint(
         topic=request.topic, partition=request.partition, offset=offset, isolation_level=request.isolation_level
     )

@@ -1,4 +1,4 @@
-"""Records as answers tell them: lists, and lines of a stream. A record that cannot be read is told in its place."""
+"""Renders records as JSON: lists, and lines of a stream. A record that cannot be decoded keeps its place."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,19 +11,19 @@ from rest_proxy.formats.decoding import Decoder
 from rest_proxy.formats.formats import Format
 
 UNREADABLE = 42207
-"""The code of a record that cannot be told in the format that was asked for."""
-UNWRITABLE = (TypeError, ValueError, OverflowError, RecursionError)
-"""What msgspec raises for data that JSON cannot tell."""
+"""The code for a record that cannot be decoded in the requested format."""
+UNENCODABLE = (TypeError, ValueError, OverflowError, RecursionError)
+"""What msgspec raises for data that JSON cannot express."""
 _FRAME = 5
-"""Bytes before data that is written by a schema: a zero, and the schema's id."""
+"""Bytes in front of data with a schema: a zero, and the id of the schema."""
 _encoder = msgspec.json.Encoder()
 
-Told = msgspec.Struct
-"""A record in the words of one API."""
+RenderedRecord = msgspec.Struct
+"""A record in the form of one API."""
 
 
-class Part(msgspec.Struct, omit_defaults=True, gc=False):
-    """A key or value in API v3. One that cannot be read is told as BINARY, with the reason."""
+class RenderedPart(msgspec.Struct, omit_defaults=True, gc=False):
+    """A key or value in API v3. One that cannot be decoded is BINARY, with the reason."""
 
     type: str
     data: object
@@ -33,7 +33,7 @@ class Part(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class NamedHeader(msgspec.Struct, gc=False):
-    """A header, in the words of API v3 and of Karapace's API v2."""
+    """A header, in the form of API v3 and of Karapace's API v2."""
 
     name: str
     value: bytes | None
@@ -47,12 +47,12 @@ class RecordV3(msgspec.Struct):
     timestamp: int | None
     timestamp_type: str | None
     headers: Sequence[NamedHeader]
-    key: Part | None
-    value: Part | None
+    key: RenderedPart | None
+    value: RenderedPart | None
 
 
 class RecordV2(msgspec.Struct, omit_defaults=True):
-    """A record in API v2; what is beyond Confluent's five fields is left out where there is nothing to say."""
+    """A record in API v2; fields beyond Confluent's five are left out if they are not set."""
 
     topic: str
     key: object
@@ -67,131 +67,132 @@ class RecordV2(msgspec.Struct, omit_defaults=True):
     value_raw: bytes | UnsetType = UNSET
 
 
-class Rendering:
-    """Writes records in the words of one API, with keys and values in chosen formats; safe for any thread."""
+class RecordRenderer:
+    """Renders records in the form of one API, with keys and values in the requested formats; thread-safe."""
 
-    def __init__(self, tell: Callable[[IncomingRecord], Told], refuse: Callable[[IncomingRecord, str], Told]) -> None:
-        self._tell = tell
-        self._refuse = refuse
+    def __init__(
+        self,
+        render: Callable[[IncomingRecord], RenderedRecord],
+        render_unencodable: Callable[[IncomingRecord, str], RenderedRecord],
+    ) -> None:
+        self._render = render
+        self._render_unencodable = render_unencodable
 
-    def listed(self, records: Sequence[IncomingRecord]) -> bytes:
-        """Records as one list in JSON."""
-        told = [self._tell(record) for record in records]
+    def render_list(self, records: Sequence[IncomingRecord]) -> bytes:
+        """Records as one JSON array."""
+        rendered = [self._render(record) for record in records]
         try:
-            return _encoder.encode(told)
-        except UNWRITABLE:
-            return _encoder.encode([msgspec.Raw(self._line(record)) for record in records])
+            return _encoder.encode(rendered)
+        except UNENCODABLE:
+            return _encoder.encode([msgspec.Raw(self._encode(record)) for record in records])
 
-    def lines(self, records: Sequence[IncomingRecord]) -> bytes:
-        """Records as JSON, one a line; each line ends with a newline, and has none inside."""
-        told = [self._tell(record) for record in records]
+    def render_lines(self, records: Sequence[IncomingRecord]) -> bytes:
+        """Records as JSON, one per line; each line ends with a newline and has none inside."""
+        rendered = [self._render(record) for record in records]
         try:
-            text = _encoder.encode_lines(told)
-        except UNWRITABLE:
-            return b"".join(_one_line(self._line(record)) for record in records)
+            text = _encoder.encode_lines(rendered)
+        except UNENCODABLE:
+            return b"".join(_one_line(self._encode(record)) for record in records)
         if text.count(b"\n") == len(records) and b"\r" not in text:
             return text
-        # JSON that is kept as it is written may be spread over lines.
-        return b"".join(_one_line(_encoder.encode(record)) for record in told)
+        # JSON that is embedded as it was written may contain line breaks.
+        return b"".join(_one_line(_encoder.encode(record)) for record in rendered)
 
-    def _line(self, record: IncomingRecord) -> bytes:
+    def _encode(self, record: IncomingRecord) -> bytes:
         try:
-            return _encoder.encode(self._tell(record))
-        except UNWRITABLE as error:
-            return _encoder.encode(self._refuse(record, str(error)))
+            return _encoder.encode(self._render(record))
+        except UNENCODABLE as error:
+            return _encoder.encode(self._render_unencodable(record, str(error)))
 
 
-def v3(key: Decoder, value: Decoder, *, key_format: Format, value_format: Format) -> Rendering:
-    """Records as API v3 tells them."""
-    tell_key, tell_value = _part(key, key.key, key_format), _part(value, value.value, value_format)
+def v3_renderer(key: Decoder, value: Decoder, *, key_format: Format, value_format: Format) -> RecordRenderer:
+    """A renderer for API v3."""
+    render_key = _part_renderer(key, key.key, key_format)
+    render_value = _part_renderer(value, value.value, value_format)
 
-    def tell(record: IncomingRecord) -> RecordV3:
+    def render(record: IncomingRecord) -> RecordV3:
         return RecordV3(
             record.partition,
             record.offset,
             record.timestamp_ms if record.timestamp_type else None,
             record.timestamp_type or None,
             [NamedHeader(*header) for header in record.headers] if record.headers else (),
-            tell_key(record, record.key) if record.key is not None else None,
-            tell_value(record, record.value) if record.value is not None else None,
+            render_key(record, record.key) if record.key is not None else None,
+            render_value(record, record.value) if record.value is not None else None,
         )
 
-    def refuse(record: IncomingRecord, reason: str) -> RecordV3:
-        told = tell(msgspec.structs.replace(record, key=None, value=None))
-        told.key, told.value = _refused(record.key, reason), _refused(record.value, reason)
-        return told
+    def render_unencodable(record: IncomingRecord, reason: str) -> RecordV3:
+        rendered = render(msgspec.structs.replace(record, key=None, value=None))
+        rendered.key, rendered.value = _raw_part(record.key, reason), _raw_part(record.value, reason)
+        return rendered
 
-    return Rendering(tell, refuse)
+    return RecordRenderer(render, render_unencodable)
 
 
-def v2(key: Decoder, value: Decoder, *, is_plain: bool) -> Rendering:
-    """Records as API v2 tells them; plain ones have Confluent's fields alone."""
+def v2_renderer(key: Decoder, value: Decoder, *, is_plain: bool) -> RecordRenderer:
+    """A renderer for API v2; plain records have Confluent's fields alone."""
 
-    def tell(record: IncomingRecord) -> RecordV2:
+    def render(record: IncomingRecord) -> RecordV2:
         try:
-            told = RecordV2(record.topic, key.key(record), value.value(record), record.partition, record.offset)
+            rendered = RecordV2(record.topic, key.key(record), value.value(record), record.partition, record.offset)
         except ProxyError as error:
-            told = _unreadable(record, error, key, value)
+            rendered = _undecodable_v2(record, error, key, value)
         if not is_plain:
-            add_attributes(told, record)
-        return told
+            add_attributes(rendered, record)
+        return rendered
 
-    def refuse(record: IncomingRecord, reason: str) -> RecordV2:
-        told = RecordV2(record.topic, None, None, record.partition, record.offset)
-        return _with_error(told, record, ProxyError(UNREADABLE, reason))
+    def render_unencodable(record: IncomingRecord, reason: str) -> RecordV2:
+        rendered = RecordV2(record.topic, None, None, record.partition, record.offset)
+        rendered.error_code, rendered.message = UNREADABLE, reason
+        rendered.key_raw = UNSET if record.key is None else record.key
+        rendered.value_raw = UNSET if record.value is None else record.value
+        return rendered
 
-    return Rendering(tell, refuse)
+    return RecordRenderer(render, render_unencodable)
 
 
-def _part(
+def _part_renderer(
     decoder: Decoder, decode: Callable[[IncomingRecord], object], format_: Format
-) -> Callable[[IncomingRecord, bytes], Part]:
+) -> Callable[[IncomingRecord, bytes], RenderedPart]:
     name, has_schema = format_.upper(), format_.has_schema
 
-    def tell(record: IncomingRecord, data: bytes) -> Part:
+    def render(record: IncomingRecord, data: bytes) -> RenderedPart:
         try:
             decoded = decode(record)
         except ProxyError as error:
-            return Part("BINARY", data, error_code=error.code, message=error.message)
+            return RenderedPart("BINARY", data, error_code=error.code, message=error.message)
         if has_schema and len(data) >= _FRAME and data[0] == 0:
             schema_id = int.from_bytes(data[1:_FRAME])
-            return Part(decoder.format_by(schema_id).upper(), decoded, schema_id)
-        return Part(name, decoded)
+            return RenderedPart(decoder.format_by(schema_id).upper(), decoded, schema_id)
+        return RenderedPart(name, decoded)
 
-    return tell
-
-
-def _refused(data: bytes | None, reason: str) -> Part | None:
-    return None if data is None else Part("BINARY", data, error_code=UNREADABLE, message=reason)
+    return render
 
 
-def _unreadable(record: IncomingRecord, error: ProxyError, key: Decoder, value: Decoder) -> RecordV2:
-    """A record of which the key or the value cannot be read: the other one is told all the same."""
-    told = RecordV2(record.topic, None, None, record.partition, record.offset)
-    told.error_code, told.message = error.code, error.message
+def _raw_part(data: bytes | None, reason: str) -> RenderedPart | None:
+    return None if data is None else RenderedPart("BINARY", data, error_code=UNREADABLE, message=reason)
+
+
+def _undecodable_v2(record: IncomingRecord, error: ProxyError, key: Decoder, value: Decoder) -> RecordV2:
+    """A record whose key or value cannot be decoded: the other one is rendered all the same."""
+    rendered = RecordV2(record.topic, None, None, record.partition, record.offset)
+    rendered.error_code, rendered.message = error.code, error.message
     try:
-        told.key = key.key(record)
+        rendered.key = key.key(record)
     except ProxyError:
-        told.key_raw = record.key or b""
+        rendered.key_raw = record.key or b""
     try:
-        told.value = value.value(record)
+        rendered.value = value.value(record)
     except ProxyError:
-        told.value_raw = record.value or b""
-    return told
+        rendered.value_raw = record.value or b""
+    return rendered
 
 
-def _with_error(told: RecordV2, record: IncomingRecord, error: ProxyError) -> RecordV2:
-    told.error_code, told.message = error.code, error.message
-    told.key_raw = UNSET if record.key is None else record.key
-    told.value_raw = UNSET if record.value is None else record.value
-    return told
-
-
-def add_attributes(told: RecordV2, record: IncomingRecord) -> None:
-    """Tell what Confluent's API v2 does not: the time, and headers, if there are any."""
-    told.timestamp = record.timestamp_ms if record.timestamp_type else None
+def add_attributes(rendered: RecordV2, record: IncomingRecord) -> None:
+    """Add what Confluent's API v2 lacks: the timestamp, and headers if there are any."""
+    rendered.timestamp = record.timestamp_ms if record.timestamp_type else None
     if record.headers:
-        told.headers = [NamedHeader(*header) for header in record.headers]
+        rendered.headers = [NamedHeader(*header) for header in record.headers]
 
 
 def _one_line(text: bytes) -> bytes:

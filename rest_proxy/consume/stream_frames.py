@@ -1,4 +1,4 @@
-"""How live streams are written: lines of JSON, or server-sent events that browsers resume by themselves."""
+"""Framing of live streams: lines of JSON, or server-sent events, which browsers resume by themselves."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from core_broker.client.records import IncomingRecord
-from rest_proxy.consume.rendering import Rendering
+from rest_proxy.consume.rendering import RecordRenderer
 from rest_proxy.errors import ProxyError
 
 NDJSON = b"application/x-ndjson"
@@ -18,12 +18,12 @@ SERVER_SENT_EVENTS = b"text/event-stream"
 _RETRY_MS = 1000
 _POSITION = re.compile(r"\d{1,10}:\d{1,18}(?:,\d{1,10}:\d{1,18})*", re.ASCII)
 
-Positions = dict[int, int]
+StreamPosition = dict[int, int]
 """The next offset of each partition."""
 
 
 class Ending(msgspec.Struct, omit_defaults=True):
-    """Why a stream ended, and where to go on."""
+    """Why a stream ended, and where the next one should begin."""
 
     reason: str
     position: str
@@ -32,26 +32,26 @@ class Ending(msgspec.Struct, omit_defaults=True):
 
 
 class Frames(Protocol):
-    """One way to write a stream."""
+    """One way to frame a stream."""
 
     def opening(self) -> bytes:
         """What comes before the first record."""
 
     def records(self, records: Sequence[IncomingRecord]) -> bytes:
-        """Records, and whatever lets a client go on after each of them."""
+        """Records, and what a client needs to resume after each of them."""
 
     def heartbeat(self) -> bytes:
-        """That the stream lives."""
+        """A sign that the stream is alive."""
 
     def ending(self, reason: str, error: ProxyError | None = None) -> bytes:
-        """That nothing more comes."""
+        """What comes after the last record."""
 
 
 class JsonLines:
-    """One record a line; an empty line is a heartbeat. Only an end that the client did not ask for has a line."""
+    """One record per line; an empty line is a heartbeat. The end has a line only if the client did not ask for it."""
 
-    def __init__(self, rendering: Rendering, positions: Mapping[int, int]) -> None:
-        self._rendering = rendering
+    def __init__(self, renderer: RecordRenderer, positions: Mapping[int, int]) -> None:
+        self._renderer = renderer
         self._positions = dict(positions)
 
     def opening(self) -> bytes:
@@ -59,41 +59,43 @@ class JsonLines:
         return b""
 
     def records(self, records: Sequence[IncomingRecord]) -> bytes:
-        """Records, a line each."""
+        """Records, one line each."""
         for record in records:
             self._positions[record.partition] = record.offset + 1
-        return self._rendering.lines(records)
+        return self._renderer.render_lines(records)
 
     def heartbeat(self) -> bytes:
         """An empty line."""
         return b"\n"
 
     def ending(self, reason: str, error: ProxyError | None = None) -> bytes:
-        """The error, if it is one."""
+        """The error, if there is one."""
         return b"" if error is None else _ending(reason, error, self._positions) + b"\n"
 
 
 class ServerSentEvents:
-    """One event a record; its id is the position after it, which a browser sends back when it connects again."""
+    """One event per record; its id is the position after it, which a browser sends back when it reconnects."""
 
-    def __init__(self, rendering: Rendering, positions: Mapping[int, int]) -> None:
-        self._rendering = rendering
+    def __init__(self, renderer: RecordRenderer, positions: Mapping[int, int]) -> None:
+        self._renderer = renderer
         self._positions = dict(positions)
 
     def opening(self) -> bytes:
-        """How long to wait before connecting again, and where to go on if no record comes before that."""
+        """How long to wait before reconnecting, and the position to resume at if no record comes before that."""
         return b"retry: %d\nid: %b\n\n" % (_RETRY_MS, position_text(self._positions).encode())
 
     def records(self, records: Sequence[IncomingRecord]) -> bytes:
-        """Records, an event each."""
-        lines = iter(self._rendering.lines(records).split(b"\n"))
+        """Records, one event each."""
+        lines = iter(self._renderer.render_lines(records).split(b"\n"))
         events: list[bytes] = []
         for partition, run in groupby(records, key=attrgetter("partition")):
-            before, after = self._around(partition)
+            # Within a run only this partition's offset changes: the text around it in the id is made once.
+            text = position_text(self._positions | {partition: -1})
+            before, after = (part.encode() for part in text.split(":-1", 1))
             offset = -1
             for record in run:
                 offset = record.offset + 1
-                events.append(b"id: %b%d%b\ndata: %b\n\n" % (before, offset, after, next(lines)))
+                events.append(b"id: %b:%d%b\ndata: %b\n\n" % (before, offset, after, next(lines)))
             self._positions[partition] = offset
         return b"".join(events)
 
@@ -102,14 +104,8 @@ class ServerSentEvents:
         return b": heartbeat\n\n"
 
     def ending(self, reason: str, error: ProxyError | None = None) -> bytes:
-        """An event of its own, so that a client can tell that it need not connect again."""
+        """An event of its own type, so that a client knows not to reconnect."""
         return b"event: end\ndata: %b\n\n" % _ending(reason, error, self._positions)
-
-    def _around(self, partition: int) -> tuple[bytes, bytes]:
-        """What stands before and after one partition's offset in a position."""
-        others = self._positions | {partition: -1}
-        before, _, after = position_text(others).partition(":-1")
-        return before.encode() + b":", after.encode()
 
 
 def position_text(positions: Mapping[int, int]) -> str:
@@ -117,12 +113,12 @@ def position_text(positions: Mapping[int, int]) -> str:
     return ",".join(f"{partition}:{offset}" for partition, offset in sorted(positions.items()))
 
 
-def parse_position(text: str) -> Positions:
-    """A position as it was told; raises ProxyError."""
+def parse_position(text: str) -> StreamPosition:
+    """Parse a position; raises ProxyError."""
     if not _POSITION.fullmatch(text):
-        told = text.encode(errors="replace").decode()[:80]
+        shown = text.encode(errors="replace").decode()[:80]
         raise ProxyError(
-            400, f"Position {told!r} (position or Last-Event-ID) must be partition:offset,..., as in 0:17,1:5"
+            400, f"Position {shown!r} (position or Last-Event-ID) must be partition:offset,..., as in 0:17,1:5"
         )
     pairs = (pair.split(":") for pair in text.split(","))
     return {int(partition): int(offset) for partition, offset in pairs}

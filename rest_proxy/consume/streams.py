@@ -1,7 +1,7 @@
-"""Live streams: records as they come, to a client that reads at its own pace and may leave at any time."""
+"""Live streams: records as they are written, for a client that reads at its own pace and may leave at any time."""
 
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 
 from core_broker.client.consumer import Place
@@ -9,31 +9,31 @@ from core_broker.client.errors import NotFound, Retriable
 from core_broker.client.reader import OffsetOutOfRange, Reader
 from core_broker.client.records import IncomingRecord
 from rest_proxy.consume.readers import Readers
-from rest_proxy.consume.reads import Start, open_partition, out_of_range, partitions_of, resolved
-from rest_proxy.consume.stream_frames import Frames, Positions
+from rest_proxy.consume.reads import Start, open_partition, out_of_range, partitions_of, resolve_start
+from rest_proxy.consume.stream_frames import Frames, StreamPosition
 from rest_proxy.errors import ProxyError, partition_not_found, too_many, topic_not_found, unavailable
 from rest_proxy.formats.decoding import Decoder
 
 _SLICE_MS = 250
-"""How long one read may block: the most that a stream without records takes to notice that it shall end."""
+"""How long one read may block: a stream without records notices after this time that it should end."""
 _CHUNK_RECORDS = 1000
 _CHUNK_BYTES = 256 * 1024
-"""Of keys and values, in what is written at once; the client must have taken most of it before more is read."""
-_LOOK_SECONDS = 2.0
-"""How often a topic is looked at: whether it is still there, and has new partitions."""
+"""Most bytes of keys and values sent at once; the client must have read most of them before more are fetched."""
+_TOPIC_CHECK_SECONDS = 2.0
+"""How often a stream checks whether its topic still exists and has new partitions."""
 _STOPPED = "the proxy stops"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamRequest:
-    """What a stream is to bring."""
+    """What a stream should contain."""
 
     topic: str
     partition: int | None
-    """None: all of them, those that the topic gets later included."""
+    """None: all of them, including those that are added later."""
     start: Start
-    position: Positions | None
-    """Where another stream stopped; it counts more than `start`."""
+    position: StreamPosition | None
+    """Where an earlier stream stopped; takes precedence over `start`."""
     isolation_level: str
     max_records: int | None
     until_end: bool
@@ -47,20 +47,24 @@ class Streams:
         self._limit = limit
         self._heartbeat_seconds = heartbeat_ms / 1000
         self.count = 0
-        """Streams at the moment."""
+        """The number of open streams."""
 
     def stop(self) -> None:
-        """Let all streams end, each with the reason as its last words, and pages with what they have."""
+        """End all streams, whose last message says why, and all pages with what they have."""
         self._readers.is_stopping = True
 
-    async def opened(self, request: StreamRequest) -> "Stream":
-        """A stream that has begun to read, to be closed by its owner; raises ProxyError."""
+    async def open(self, request: StreamRequest) -> "Stream":
+        """Open a stream, which the caller must close; raises ProxyError."""
         if self._readers.is_stopping:
-            raise unavailable(f"No stream begins: {_STOPPED}")
+            raise unavailable(f"No new streams: {_STOPPED}")
         if self.count >= self._limit:
-            raise too_many(f"{self._limit} streams are served at the moment (streams.max); try again later")
+            raise too_many(f"{self._limit} streams are open (streams.max); try again later")
+
+        def on_close() -> None:
+            self.count -= 1
+
         self.count += 1
-        stream = Stream(request, self._readers, on_close=self._closed)
+        stream = Stream(request, self._readers, on_close=on_close)
         try:
             await self._readers.check()
             await stream.open()
@@ -72,10 +76,10 @@ class Streams:
     async def chunks(
         self, stream: "Stream", frames: Frames, *, decoders: Sequence[Decoder], count: Callable[[int], None]
     ) -> AsyncGenerator[bytes, None]:
-        """The bytes of a stream, until it ends; `count` is told how many records they hold."""
+        """The bytes of a stream, until it ends; `count` is called with the number of records in each chunk."""
         if opening := frames.opening():
             yield opening
-        spoke_at = time.monotonic()
+        sent_at = time.monotonic()
         try:
             while not (reason := _STOPPED if self._readers.is_stopping else stream.end_reached):
                 records = await stream.next_records()
@@ -84,21 +88,18 @@ class Streams:
                         await decoder.prepare(records)
                     yield await stream.run(frames.records, records)
                     count(len(records))
-                    spoke_at = time.monotonic()
-                elif time.monotonic() - spoke_at >= self._heartbeat_seconds:
+                    sent_at = time.monotonic()
+                elif time.monotonic() - sent_at >= self._heartbeat_seconds:
                     yield frames.heartbeat()
-                    spoke_at = time.monotonic()
+                    sent_at = time.monotonic()
         except ProxyError as error:
             yield frames.ending("error", error)
             return
         yield frames.ending(reason, unavailable(f"The stream ends: {_STOPPED}") if self._readers.is_stopping else None)
 
-    def _closed(self) -> None:
-        self.count -= 1
-
 
 class Stream:
-    """One stream: a reader of its own, and what is left to be read."""
+    """One stream: its reader, and how much is left to read."""
 
     def __init__(self, request: StreamRequest, readers: Readers, *, on_close: Callable[[], None]) -> None:
         self._request = request
@@ -107,38 +108,38 @@ class Stream:
         self._on_close = on_close
         self._ends: dict[Place, int] = {}
         self._left = request.max_records
-        self._looked_at = time.monotonic()
-        self._is_missing = self._is_closed = False
+        self._topic_checked_at = time.monotonic()
+        self._is_topic_missing = self._is_closed = False
         self.run = self._lease.run
-        """Runs what takes long on the stream's thread."""
+        """Runs blocking calls on the stream's thread."""
 
     @property
-    def positions(self) -> Positions:
+    def positions(self) -> StreamPosition:
         """The next offset of each partition."""
         return {partition: offset for (_, partition), offset in self._reader.positions.items()}
 
     @property
     def end_reached(self) -> str:
-        """Why the stream has brought all that was asked for; empty while it has not."""
+        """Why the stream is complete; empty while it is not."""
         if self._left is not None and self._left <= 0:
             return "max_records"
         return "end" if self._request.until_end and not self._ends else ""
 
     async def open(self) -> None:
-        """Begin to read; raises ProxyError."""
+        """Start reading; raises ProxyError."""
         await self.run(self._open)
 
     async def next_records(self) -> list[IncomingRecord]:
-        """What is there, or comes within moments; raises ProxyError when nothing can come any more."""
+        """The available records, or none after a moment; raises ProxyError when no more can come."""
         records = await self.run(self._read)
         if self._ends or self._request.until_end:
-            records = self._before_end(records)
+            records = self._cut_at_end(records)
         if self._left is not None:
             self._left -= len(records)
         return records
 
     def close(self) -> None:
-        """Free what the stream holds; never waits, and may be called again."""
+        """Release the reader; never waits, and may be called again."""
         if not self._is_closed:
             self._is_closed = True
             self._on_close()
@@ -153,7 +154,7 @@ class Stream:
 
     def _open(self) -> None:
         request = self._request
-        reader = self._lease.reader = self._readers.make(request.isolation_level)
+        reader = self._lease.reader = self._readers.create(request.isolation_level)
         if request.partition is None:
             _open_topic(reader, request)
         else:
@@ -169,29 +170,29 @@ class Stream:
         except OffsetOutOfRange as error:
             raise out_of_range(self._reader, error) from error
         except (Retriable, NotFound):
-            return []  # It passes, or the next look tells.
-        if time.monotonic() - self._looked_at >= _LOOK_SECONDS:
-            self._look()
+            return []  # Either it passes, or the next check of the topic finds that it was deleted.
+        if time.monotonic() - self._topic_checked_at >= _TOPIC_CHECK_SECONDS:
+            self._check_topic()
         return records
 
-    def _look(self) -> None:
-        """Notice new partitions, and that the topic is no more."""
+    def _check_topic(self) -> None:
+        """Add new partitions; raises ProxyError if the topic was deleted."""
         request, reader = self._request, self._reader
-        found = self._readers.partitions_now(request.topic)
-        self._looked_at = time.monotonic()
+        found = self._readers.current_partitions(request.topic)
+        self._topic_checked_at = time.monotonic()
         if found is None:
             return
-        # Twice: a broker that has just started may not know its topics yet.
-        if not found and self._is_missing:
+        # It must be missing twice: a broker that has just started may not know its topics yet.
+        if not found and self._is_topic_missing:
             raise topic_not_found(request.topic)
-        self._is_missing = not found
+        self._is_topic_missing = not found
         if request.partition is None:
             places = [(request.topic, partition) for partition in found]
             if new := [place for place in places if place not in reader.positions]:
                 reader.add(dict.fromkeys(new, 0))
 
-    def _before_end(self, records: list[IncomingRecord]) -> list[IncomingRecord]:
-        """Those of the records that were there when the request came; partitions whose end is reached are done."""
+    def _cut_at_end(self, records: list[IncomingRecord]) -> list[IncomingRecord]:
+        """The records that existed when the stream was opened; drops partitions whose end is reached."""
         reader = self._reader
         ends = dict(self._ends)
         self._ends = {
@@ -203,30 +204,25 @@ class Stream:
 
 
 def _open_topic(reader: Reader, request: StreamRequest) -> None:
-    """Let a reader begin with all partitions of a topic."""
-    bounds = {number: reader.bounds(request.topic, number) for number in partitions_of(reader, request.topic)}
-    given = request.position
+    """Start a reader on all partitions of a topic; raises ProxyError if the topic does not have the position."""
+    topic, given = request.topic, request.position
+    bounds = {number: reader.bounds(topic, number) for number in partitions_of(reader, topic)}
     if given is None:
-        positions = resolved(reader, bounds, request.topic, request.start)
+        positions = resolve_start(reader, bounds, topic, request.start)
     else:
-        # Partitions that the topic got since then are new to the client from their first record on.
+        for number, offset in given.items():
+            if number not in bounds:
+                raise partition_not_found(topic, number)
+            if offset < bounds[number][0]:
+                raise out_of_range(reader, OffsetOutOfRange((topic, number), offset))
+        # Partitions that were added since then are new to the client: it reads them from their first record.
         positions = {number: given.get(number, low) for number, (low, _) in bounds.items()}
-        _check(reader, request.topic, given, bounds)
-    reader.start({(request.topic, number): offset for number, offset in positions.items()})
-
-
-def _check(reader: Reader, topic: str, given: Positions, bounds: Mapping[int, tuple[int, int]]) -> None:
-    """Refuse a position that the topic does not have."""
-    for number, offset in given.items():
-        if number not in bounds:
-            raise partition_not_found(topic, number)
-        if offset < bounds[number][0]:
-            raise out_of_range(reader, OffsetOutOfRange((topic, number), offset))
+    reader.start({(topic, number): offset for number, offset in positions.items()})
 
 
 def _partition_start(request: StreamRequest, partition: int) -> Start:
     if request.position is None:
         return request.start
     if list(request.position) != [partition]:
-        raise ProxyError(400, f"The position (position or Last-Event-ID) must be of partition {partition} alone")
+        raise ProxyError(400, f"The position (position or Last-Event-ID) must name partition {partition} and no other")
     return Start(offset=request.position[partition])

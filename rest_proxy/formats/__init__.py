@@ -1,1 +1,1 @@
-"""Keys and values between HTTP and Kafka: binary, JSON, text, and by schema."""
+"""Keys and values between HTTP and Kafka: binary, JSON, text, and formats with schemas."""

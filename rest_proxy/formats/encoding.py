@@ -12,7 +12,7 @@ from rest_proxy.formats.formats import NO_CHOICE, Format, SchemaChoice
 from rest_proxy.formats.json_text import JsonEncoder
 from rest_proxy.formats.registry_calls import RegistryCalls
 from rest_proxy.formats.rules import V3, Rules
-from rest_proxy.formats.schema_choices import Target, check, registered
+from rest_proxy.formats.schema_choices import Target, check, find_schema
 from rest_proxy.formats.string import StringEncoder
 from schema_registry.client.models import RegisteredSchema
 from schema_registry.client.registry_client import RegistryClient
@@ -20,30 +20,30 @@ from schema_registry.serdes.serializer import writer_by
 
 _MAX_ENTRIES = 1_000
 _MAX_CHARACTERS = 4 << 20
-"""Of the schemas' texts that encoders are remembered by: texts are whatever requests say, and what is made of them is
-many times as large."""
+"""Limit on the total size of schema texts used as cache keys: clients choose them, and a parsed schema is many times
+larger."""
 
 
 class Encoder(Protocol):
-    """Writes keys, or values, of one format and schema."""
+    """Encodes keys, or values, of one format and schema."""
 
     @property
     def format(self) -> Format:
-        """The format, also where a request left it to the schema to tell."""
+        """The format, also if the request left it to the schema."""
 
     @property
     def schema(self) -> RegisteredSchema | None:
-        """The schema that data is written by, for answers; None where there is none."""
+        """The schema of the data, for responses; None if the format has none."""
 
     def encode(self, data: msgspec.Raw) -> bytes | None:
-        """The bytes for the JSON of one key or value; raises ProxyError for this one. None for null and for nothing."""
+        """Encode one key or value from its JSON, None if it is null or missing; raises ProxyError."""
 
 
 class Encoders:
-    """Encoders of one API, remembered; to be used in one event loop.
+    """A cache of the encoders of one API; for use in one event loop.
 
-    A format of None leaves it to the schema to tell (API v3). Both methods know the same encoders: `ready` those that
-    can be had at once, `encoder` all of them.
+    A format of None leaves it to the schema (API v3). `ready` returns an encoder that is cached or needs no schema;
+    `encoder` also creates those that need the registry.
     """
 
     def __init__(self, registry: RegistryClient, rules: Rules = V3, *, clock: Clock | None = None) -> None:
@@ -55,7 +55,7 @@ class Encoders:
             Format.JSON: JsonEncoder(),
             Format.STRING: StringEncoder(),
         }
-        self._made: dict[_Key, _Made] = {}
+        self._cached: dict[_Key, _Cached] = {}
         self._characters = 0
 
     def ready(
@@ -66,14 +66,15 @@ class Encoders:
         is_key: bool,
         choice: SchemaChoice = NO_CHOICE,
     ) -> Encoder | None:
-        """The encoder, if it is known; never blocks."""
+        """The encoder, if it is available at once."""
         plain = self._plain.get(format)
         if plain is not None:
             return plain if choice == NO_CHOICE or not self._rules.format_names_schema else None
-        made = self._made.get((format, topic, is_key, choice))
-        if made is not None:
-            is_fixed = made.latest_of is None or self._registry.known_latest(made.latest_of) is made.encoder.schema
-            return made.encoder if is_fixed else None
+        cached = self._cached.get((format, topic, is_key, choice))
+        if cached is not None:
+            subject = cached.latest_of
+            is_current = subject is None or self._registry.known_latest(subject) is cached.encoder.schema
+            return cached.encoder if is_current else None
         if format is None or self._rules.may_use_latest or not choice.names_none:
             return None
         return SchemaMissing(format, is_key=is_key)
@@ -86,38 +87,36 @@ class Encoders:
         is_key: bool,
         choice: SchemaChoice = NO_CHOICE,
     ) -> Encoder:
-        """The encoder, made if it is not known; raises ProxyError."""
+        """The encoder, created if it is not cached; raises ProxyError."""
         ready = self.ready(format, topic, is_key=is_key, choice=choice)
         if ready is not None:
             return ready
         target = Target(format=format, topic=topic, is_key=is_key, choice=choice)
         check(target, self._rules)
-        made = await self._calls.run(partial(self._made_for, target), sharing=target)
-        self._remember((format, topic, is_key, choice), made)
-        return made.encoder
-
-    def _made_for(self, target: Target) -> "_Made":
-        schema = registered(target, self._registry)
-        encoder = SchemaEncoder(writer_by(schema, self._registry), self._rules.unfit_code)
-        return _Made(encoder, target.subject_without_schema() if target.choice.is_latest else None)
-
-    def _remember(self, key: "_Key", made: "_Made") -> None:
-        """Bounded by number and by size; what came first goes first."""
+        created = await self._calls.run(partial(self._create, target), sharing=target)
+        key = (format, topic, is_key, choice)
         self._forget(key)
-        self._made[key] = made
+        self._cached[key] = created
         self._characters += _characters(key)
-        while len(self._made) > _MAX_ENTRIES or self._characters > _MAX_CHARACTERS:
-            self._forget(next(iter(self._made)))
+        while len(self._cached) > _MAX_ENTRIES or self._characters > _MAX_CHARACTERS:
+            self._forget(next(iter(self._cached)))  # the oldest
+        return created.encoder
+
+    def _create(self, target: Target) -> "_Cached":
+        """Find the schema in the registry, or register it; blocks."""
+        schema = find_schema(target, self._registry)
+        encoder = SchemaEncoder(writer_by(schema, self._registry), self._rules.mismatch_code)
+        return _Cached(encoder, target.subject_without_schema() if target.choice.is_latest else None)
 
     def _forget(self, key: "_Key") -> None:
-        if self._made.pop(key, None) is not None:
+        if self._cached.pop(key, None) is not None:
             self._characters -= _characters(key)
 
 
-class _Made(msgspec.Struct, frozen=True):
+class _Cached(msgspec.Struct, frozen=True):
     encoder: Encoder
     latest_of: str | None
-    """The subject whose latest schema this one must still be; None if it stays as it is."""
+    """The subject whose latest schema it uses, and must still be the latest one; None if the request named a schema."""
 
 
 _Key = tuple[Format | None, str, bool, SchemaChoice]

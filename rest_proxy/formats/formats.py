@@ -1,4 +1,4 @@
-"""The formats that keys and values may have over HTTP, and what a request says about their schema."""
+"""The formats of keys and values over HTTP, and how a request chooses their schema."""
 
 from enum import StrEnum
 
@@ -9,7 +9,7 @@ from schema_registry.serdes.subject_names import SubjectNameStrategy
 
 
 class Format(StrEnum):
-    """How a key or value is written in JSON, and in Kafka."""
+    """How a key or value is represented in JSON and in Kafka."""
 
     BINARY = "binary"
     """Any bytes, as base64."""
@@ -23,17 +23,17 @@ class Format(StrEnum):
 
     @classmethod
     def of_schema(cls, schema_type: SchemaType) -> "Format":
-        """The format of data that is written by a schema."""
+        """The format of data with a schema of this type."""
         return _BY_TYPE[schema_type]
 
     @property
     def schema_type(self) -> SchemaType | None:
-        """The registry's name for the format's schemas; None where there are none."""
+        """The registry's name for the schemas of this format; None if it has none."""
         return _TYPES.get(self)
 
     @property
     def has_schema(self) -> bool:
-        """Whether data is written by a schema of the registry."""
+        """Whether data of this format has a schema in the registry."""
         return self in (Format.AVRO, Format.JSONSCHEMA, Format.PROTOBUF)
 
 
@@ -46,25 +46,25 @@ _BY_TYPE = {schema_type: format_ for format_, schema_type in _TYPES.items()}
 
 
 class SchemaChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request says about the schema of its keys, or of its values; all of it may be left out."""
+    """How a request chooses the schema of its keys, or of its values; every field may be left out."""
 
     schema: str | None = None
-    """The text of a schema, to be registered if it is new."""
+    """The text of a schema, which is registered if it is new."""
     schema_id: int | None = None
     schema_version: int | str | None = None
     """A version of the subject, or "latest"."""
     subject: str | None = None
     strategy: SubjectNameStrategy | None = None
-    """Confluent's strategy for the name of the subject; by the topic's name when neither it nor a subject is given."""
+    """Confluent's strategy for the name of the subject; TOPIC_NAME if neither it nor a subject is given."""
 
     @property
     def names_none(self) -> bool:
-        """Whether no schema is named in any way."""
+        """Whether no schema is given, neither by text nor by id nor by version."""
         return self.schema is None and self.schema_id is None and self.schema_version is None
 
     @property
     def is_latest(self) -> bool:
-        """Whether another schema may be meant soon."""
+        """Whether the choice is the latest schema of the subject, which may change."""
         return self.schema_version == "latest" or self.names_none
 
 

@@ -1,4 +1,4 @@
-"""Which schema a request means: by its text, id or version, or none at all."""
+"""Finds the schema that a request chooses: by text, id or version, or else the latest one."""
 
 import msgspec
 
@@ -14,36 +14,36 @@ from schema_registry.serdes.subject_names import SubjectNameStrategy
 MAX_TEXT_CHARACTERS = 1 << 20
 _MAX_ID = 2**31 - 1
 _INVALID_SCHEMA = 42201
-"""The registry's code for a schema that it cannot read."""
+"""The registry's code for a schema that it cannot parse."""
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """Data whose schema is asked for."""
+    """The data that a schema is needed for, and what the request says about the schema."""
 
     format: Format | None
-    """None where the schema itself tells."""
+    """None if the schema determines it."""
     topic: str
     is_key: bool
     choice: SchemaChoice
 
     @property
     def strategy(self) -> SubjectNameStrategy:
-        """How the subject is named, unless it is given."""
+        """How the subject is named, unless the request gives its name."""
         return self.choice.strategy or SubjectNameStrategy.TOPIC_NAME
 
     def subject(self, record_name: str | None) -> str:
-        """The subject of the data; raises UnusableSchema if the schema has no name, but needs one."""
+        """The subject of the data; raises UnusableSchema if the strategy needs a record name and there is none."""
         return self.choice.subject or self.strategy.subject(self.topic, is_key=self.is_key, record_name=record_name)
 
     def subject_without_schema(self) -> str:
-        """The same before the schema is known."""
+        """The subject before the schema is known; raises ProxyError if it depends on the schema."""
         if self.choice.subject is None and self.strategy.needs_record_name:
             raise ProxyError(400, f"Cannot use subject_name_strategy={self.strategy} without schema_id or schema.")
         return self.subject(None)
 
 
 def check(target: Target, rules: Rules) -> None:
-    """Refuse what contradicts itself, before anybody is asked."""
+    """Refuse contradictory choices before the registry is called."""
     choice = target.choice
     if choice.subject is not None and choice.strategy is not None:
         raise ProxyError(400, "Only one of 'subject_name_strategy' or 'subject' can be used.")
@@ -51,7 +51,7 @@ def check(target: Target, rules: Rules) -> None:
         raise ProxyError(400, "Only one of 'schema_id', 'schema_version' or 'schema' can be used.")
     _check_format(target.format, choice, rules)
     if choice.schema_id is not None and not 0 <= choice.schema_id <= _MAX_ID:
-        raise ProxyError(400, f"schema_id={choice.schema_id} is no id of a schema: expected 0 to {_MAX_ID}.")
+        raise ProxyError(400, f"schema_id={choice.schema_id} is not a valid schema id: expected 0 to {_MAX_ID}.")
     if choice.schema is not None and len(choice.schema) > MAX_TEXT_CHARACTERS:
         raise ProxyError(42205, f"Invalid schema: it is longer than {MAX_TEXT_CHARACTERS} characters.")
 
@@ -70,8 +70,8 @@ def _check_format(format_: Format | None, choice: SchemaChoice, rules: Rules) ->
         raise ProxyError(400, f"'type={format_.upper()}' needs a 'schema': with '{named}', leave out the type.")
 
 
-def registered(target: Target, registry: RegistryClient) -> RegisteredSchema:
-    """The schema that is meant, in the registry; one that is given by its text is registered if it is new."""
+def find_schema(target: Target, registry: RegistryClient) -> RegisteredSchema:
+    """The chosen schema in the registry; one that is given by its text is registered if it is new."""
     choice = target.choice
     if choice.schema_id is not None:
         found = _by_id(choice.schema_id, target, registry)
@@ -82,7 +82,7 @@ def registered(target: Target, registry: RegistryClient) -> RegisteredSchema:
     else:
         found = _latest(target, registry)
     wanted = None if target.format is None else target.format.schema_type
-    # An id says it all: the media type may be that of another format with schemas, as Karapace has it.
+    # With an id, as in Karapace, the media type may be that of another format with schemas: the id decides.
     if choice.schema_id is None and wanted not in (None, found.definition.schema_type):
         raise ProxyError(
             42205, f"Invalid schema: id {found.id} is of type {found.definition.schema_type}, not {wanted}"
@@ -94,15 +94,15 @@ def _by_id(schema_id: int, target: Target, registry: RegistryClient) -> Register
     try:
         schema = registry.by_id(schema_id)
     except (SchemaNotFound, Refused) as error:
-        raise _failed(error, f"Error when fetching schema by id. schemaId = {schema_id}") from error
+        raise _map_error(error, f"Error when fetching schema by id. schemaId = {schema_id}") from error
     subject = target.subject(parse(schema.definition, registry).name)
     try:
-        place = registry.lookup(subject, schema.definition)
+        found = registry.lookup(subject, schema.definition)
     except (SchemaNotFound, Refused) as error:
-        raise _failed(
+        raise _map_error(
             error, f"Error when fetching schema version. subject = {subject}, schemaId = {schema_id}"
         ) from error
-    return msgspec.structs.replace(schema, subject=subject, version=place.version)
+    return msgspec.structs.replace(schema, subject=subject, version=found.version)
 
 
 def _by_text(text: str, target: Target, registry: RegistryClient) -> RegisteredSchema:
@@ -110,25 +110,21 @@ def _by_text(text: str, target: Target, registry: RegistryClient) -> RegisteredS
     assert schema_type is not None
     definition = SchemaDefinition(text, schema_type)
     subject = target.subject(parse(definition, registry).name)
+    failed = f"Error when registering schema. subject = {subject}"
+    # Look the schema up first: a proxy that may not register schemas can still use those that exist.
     try:
         return registry.lookup(subject, definition)
     except SchemaNotFound:
         pass
     except Refused as error:
-        raise _failed(error, f"Error when registering schema. subject = {subject}") from error
-    return _register(subject, definition, registry)
-
-
-def _register(subject: str, definition: SchemaDefinition, registry: RegistryClient) -> RegisteredSchema:
+        raise _map_error(error, failed) from error
     try:
         new = registry.register(subject, definition)
         return new if new.version is not None else registry.lookup(subject, definition)
     except IncompatibleSchema as error:
-        raise ProxyError(
-            42207, f"Error when registering schema. subject = {subject}: {'; '.join(error.messages)}"
-        ) from error
+        raise ProxyError(42207, f"{failed}: {'; '.join(error.messages)}") from error
     except (SchemaNotFound, Refused) as error:
-        raise _failed(error, f"Error when registering schema. subject = {subject}") from error
+        raise _map_error(error, failed) from error
 
 
 def _by_version(version: int | str, target: Target, registry: RegistryClient) -> RegisteredSchema:
@@ -136,7 +132,7 @@ def _by_version(version: int | str, target: Target, registry: RegistryClient) ->
     if version == "latest":
         return _latest(target, registry)
     if not isinstance(version, int) or not 0 < version <= _MAX_ID:
-        raise ProxyError(400, f"schema_version={version!r} is no version: expected a number from 1, or 'latest'.")
+        raise ProxyError(400, f"schema_version={version!r} is not a version: expected a number from 1, or 'latest'.")
     try:
         return registry.version(subject, version)
     except SchemaNotFound as error:
@@ -148,11 +144,11 @@ def _latest(target: Target, registry: RegistryClient) -> RegisteredSchema:
     try:
         return registry.latest(subject)
     except (SchemaNotFound, Refused) as error:
-        raise _failed(error, f"Error when fetching latest schema version. subject = {subject}") from error
+        raise _map_error(error, f"Error when fetching latest schema version. subject = {subject}") from error
 
 
-def _failed(error: ClientError, doing: str) -> ProxyError:
-    """Confluent's sentence, with the registry's reason."""
+def _map_error(error: ClientError, failed: str) -> ProxyError:
+    """Confluent's message, followed by the registry's reason."""
     if isinstance(error, Refused) and error.code == _INVALID_SCHEMA:
         return ProxyError(42205, f"Invalid schema: {error.message}")
-    return ProxyError(42207, f"{doing}: {error.message}")
+    return ProxyError(42207, f"{failed}: {error.message}")

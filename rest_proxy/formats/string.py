@@ -4,13 +4,13 @@ import msgspec
 
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.formats import Format
-from rest_proxy.formats.json_text import is_nothing, shown
+from rest_proxy.formats.json_text import excerpt, is_null
 
 _decode = msgspec.json.Decoder(str | None).decode
 
 
 class StringEncoder:
-    """Text from a JSON string; null is no bytes at all."""
+    """Encodes a JSON string as UTF-8; null stays null."""
 
     format = Format.STRING
     schema = None
@@ -21,6 +21,6 @@ class StringEncoder:
             text = _decode(data)
             return None if text is None else text.encode()
         except (msgspec.DecodeError, msgspec.ValidationError, UnicodeError):
-            if is_nothing(data):
+            if is_null(data):
                 return None
-            raise ProxyError(400, f"{shown(data)} is not text: expected a string in UTF-8, or null") from None
+            raise ProxyError(400, f"{excerpt(data)} is not text: expected a string in UTF-8, or null") from None

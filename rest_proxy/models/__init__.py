@@ -1,1 +1,1 @@
-"""Bodies of requests and answers, as the OpenAPI document shows them."""
+"""Bodies of requests and responses, as the OpenAPI document shows them."""

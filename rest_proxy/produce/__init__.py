@@ -1,1 +1,1 @@
-"""Records from HTTP to Kafka, each with its own outcome."""
+"""Records on their way to Kafka: producers by guarantee; for each API its requests, its sender and its results."""

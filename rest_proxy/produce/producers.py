@@ -1,9 +1,9 @@
-"""Producers by what they promise, shared by all requests, and what happens when the cluster is gone."""
+"""Producers by their guarantees, shared by all requests, and what happens when the cluster is unreachable."""
 
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Literal, cast
+from typing import Literal, Protocol, cast
 
 import msgspec
 
@@ -19,19 +19,19 @@ log = logging.getLogger(__name__)
 
 Acks = Literal["all", "1", "0"]
 _ACKS: dict[str, Acks] = {"all": "all", "-1": "all", "1": "1", "0": "0"}
-_PAUSE_SECONDS = 0.2
+_RETRY_SECONDS = 0.2
 _FLAGS = {"true": True, "false": False}
 
 
 class Guarantees(msgspec.Struct, frozen=True):
-    """What a request wants to be sure of."""
+    """The delivery guarantees that a request asks for."""
 
     acks: Acks = "all"
     idempotent: bool = True
 
     @classmethod
     def parse(cls, acks: str | None = None, idempotence: str | None = None) -> "Guarantees":
-        """Read the query parameters `acks` and `idempotence`; raises ProxyError for what cannot be."""
+        """Parse the query parameters `acks` and `idempotence`; raises ProxyError if they are invalid."""
         if acks is None and idempotence is None:
             return STRONGEST
         wanted = _ACKS.get(acks.lower()) if acks is not None else "all"
@@ -46,7 +46,16 @@ class Guarantees(msgspec.Struct, frozen=True):
 
 
 STRONGEST = Guarantees()
-"""Each record is in the log exactly once, on all replicas in sync, when it is acknowledged."""
+"""An acknowledged record is in the log exactly once, on all in-sync replicas."""
+
+
+class RecordLog(Protocol):
+    """Where the senders of both APIs send records: `Producers`, or a log in memory."""
+
+    async def send_all(
+        self, records: Sequence[OutgoingRecord | ProxyError], guarantees: Guarantees
+    ) -> Sequence[Delivery | ProxyError]:
+        """One outcome per record, in their order; raises ProxyError when none was tried."""
 
 
 class Producers:
@@ -58,48 +67,48 @@ class Producers:
         self._producers: dict[Guarantees, AsyncProducer] = {}
         self._watchers: dict[Guarantees, asyncio.Task[None]] = {}
         self.is_gone = False
-        """Whether no broker of the cluster answers, as far as is known."""
+        """Whether no broker answered when the cluster was last checked."""
         self._closing: set[asyncio.Task[None]] = set()
 
     def warm_up(self) -> None:
-        """Make what most requests need: an idempotent producer takes half a second to be known to the cluster."""
+        """Start the producer that most requests need: an idempotent one takes half a second to get its id."""
         self._start(STRONGEST)
 
     @property
     def records_in_flight(self) -> int:
-        """Records that are on their way to the cluster."""
+        """Records sent and not acknowledged yet."""
         return sum(producer.records_in_flight for producer in self._producers.values())
 
     @property
     def bytes_in_flight(self) -> int:
-        """Keys and values that are on their way to the cluster."""
+        """The size of the keys and values of those records."""
         return sum(producer.bytes_in_flight for producer in self._producers.values())
 
     async def send(self, record: OutgoingRecord, guarantees: Guarantees = STRONGEST) -> Delivery | ProxyError:
-        """What became of one record; raises ProxyError when it was not even tried."""
+        """Send one record; raises ProxyError when it was not tried."""
         return (await self.send_all([record], guarantees))[0]
 
     async def send_all(
         self, records: Sequence[OutgoingRecord | ProxyError], guarantees: Guarantees = STRONGEST
     ) -> list[Delivery | ProxyError]:
-        """One outcome per record, in their order; what is an error already stays one.
+        """Send records; returns one outcome for each, in their order. Errors among the records stay what they are.
 
-        Raises ProxyError when none was tried: the cluster is gone, or too much is on its way.
+        Raises ProxyError when none was tried: the cluster is unreachable, or too much is in flight.
         """
         good = [record for record in records if type(record) is OutgoingRecord]
         if not good:
             return cast("list[Delivery | ProxyError]", list(records))
-        producer = await self._usable(guarantees)
-        # From here to the producer nobody else gets a turn: what there is room for is there still.
+        producer = await self._usable_producer(guarantees)
+        # No other task runs between this check and the send, so the room is still there.
         self._check_room(len(good))
         outcomes = await producer.send_all(good)
         if len(good) == len(records):
-            return [self._told(outcome) for outcome in outcomes]
-        told = iter(outcomes)
-        return [record if isinstance(record, ProxyError) else self._told(next(told)) for record in records]
+            return [self._map_error(outcome) for outcome in outcomes]
+        sent = iter(outcomes)
+        return [record if isinstance(record, ProxyError) else self._map_error(next(sent)) for record in records]
 
     async def close(self) -> None:
-        """Wait for what is on its way, as long as the service may take to stop."""
+        """Wait for the records in flight, for as long as the service may take to stop."""
         for watcher in self._watchers.values():
             watcher.cancel()
         timeout = self._settings.shutdown_timeout_ms / 1000
@@ -107,22 +116,22 @@ class Producers:
 
     def _check_room(self, count: int) -> None:
         settings = self._settings
-        flying = self.records_in_flight
-        if flying and flying + count > settings.produce_in_flight_max_records:
-            most = settings.produce_in_flight_max_records
-            raise too_many(f"{flying} records are on their way to the cluster (produce.in.flight.max.records={most})")
-        if (flying := self.bytes_in_flight) > settings.produce_in_flight_max_bytes:
-            most = settings.produce_in_flight_max_bytes
-            raise too_many(f"{flying} bytes are on their way to the cluster (produce.in.flight.max.bytes={most})")
+        in_flight = self.records_in_flight
+        if in_flight and in_flight + count > settings.produce_in_flight_max_records:
+            limit = settings.produce_in_flight_max_records
+            raise too_many(f"{in_flight} records are in flight (produce.in.flight.max.records={limit})")
+        if (in_flight := self.bytes_in_flight) > settings.produce_in_flight_max_bytes:
+            limit = settings.produce_in_flight_max_bytes
+            raise too_many(f"{in_flight} bytes are in flight (produce.in.flight.max.bytes={limit})")
 
-    async def _usable(self, guarantees: Guarantees) -> AsyncProducer:
+    async def _usable_producer(self, guarantees: Guarantees) -> AsyncProducer:
         producer = self._producers.get(guarantees)
         if producer is not None and producer.failure:
             self._retire(producer, guarantees)
             producer = None
         if producer is None:
             await self._require_cluster()
-            # Another request may have been quicker while this one waited.
+            # Another request may have started one while this one waited.
             producer = self._producers.get(guarantees) or self._start(guarantees)
         elif producer.is_down or self.is_gone:
             await self._require_cluster()
@@ -147,49 +156,51 @@ class Producers:
         return producer
 
     async def _watch(self, producer: AsyncProducer, guarantees: Guarantees) -> None:
-        """Let records that were not sent fail soon after the cluster has gone, instead of at their time-out.
+        """Fail records that were not sent soon after the cluster becomes unreachable, instead of at their time-out.
 
-        Requests that come meanwhile are told at once. A producer that has failed is replaced.
+        Requests that arrive meanwhile fail at once. A producer that has failed is replaced.
         """
         while True:
             await producer.down()
             if producer.failure:
                 break
             self._reachability.doubt()
-            while not await self._answers():
+            while not await self._is_cluster_up():
                 producer.distrust()
                 producer.drop_unsent()
-                await asyncio.sleep(_PAUSE_SECONDS)
+                await asyncio.sleep(_RETRY_SECONDS)
             producer.trust()
         self._retire(producer, guarantees)
 
-    async def _answers(self) -> bool:
+    async def _is_cluster_up(self) -> bool:
         is_gone = False
         try:
             await asyncio.to_thread(self._reachability.check)
         except Unreachable:
             is_gone = True
         if is_gone != self.is_gone:
-            words = "no broker of the cluster answers" if is_gone else "the cluster answers again"
-            log.warning(words, extra={"bootstrap.servers": self._settings.address})
+            message = "no broker of the cluster answers" if is_gone else "the cluster answers again"
+            log.warning(message, extra={"bootstrap.servers": self._settings.address})
         self.is_gone = is_gone
         return not is_gone
 
     def _retire(self, producer: AsyncProducer, guarantees: Guarantees) -> None:
-        """After a fatal error librdkafka sends nothing any more: the next request gets a new producer."""
+        """Drop a producer, so that the next request starts a new one: after a fatal error librdkafka sends nothing."""
         if self._producers.get(guarantees) is producer:
-            log.warning("a producer has failed and is replaced", extra={"reason": str(producer.failure)})
+            log.warning("producer failed and will be replaced", extra={"reason": str(producer.failure)})
             del self._producers[guarantees]
             self._watchers.pop(guarantees).cancel()
             closing = asyncio.create_task(producer.close(0))
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
-    def _told(self, outcome: Delivery | ClientError) -> Delivery | ProxyError:
+    def _map_error(self, outcome: Delivery | ClientError) -> Delivery | ProxyError:
         if isinstance(outcome, Delivery):
             return outcome
         if isinstance(outcome, Fatal):
-            return unavailable(f"The producer is replaced, whether the record was written is not known: {outcome}")
+            return unavailable(
+                f"The producer failed and is replaced; whether the record was written is not known: {outcome}"
+            )
         return from_cluster(outcome, address=self._settings.address)
 
 
@@ -197,18 +208,18 @@ def _configuration(settings: ProxySettings, guarantees: Guarantees) -> Configura
     return {
         "acks": guarantees.acks,
         "enable.idempotence": guarantees.idempotent,
-        # Keys go to the partitions that Java's producer, and thereby Confluent's proxy, would choose.
+        # Records with a key go to the partition that Java's producer, and thereby Confluent's proxy, would choose.
         "partitioner": "murmur2_random",
-        # Long enough for the records of a request to travel together, which halves what they cost in librdkafka.
+        # Long enough to batch the records of one request, which halves their cost in librdkafka.
         "linger.ms": 0.5,
         "message.timeout.ms": settings.kafka_timeout_ms,
         "message.max.bytes": min(settings.request_max_bytes, 1_000_000_000),
         "queue.buffering.max.messages": max(settings.produce_in_flight_max_records, 10_000),
         "queue.buffering.max.kbytes": min(2_097_151, 64 * 1024 + settings.produce_in_flight_max_bytes // 1024 * 2),
-        # Requests to the broker are small and must not wait for the answer to those before.
+        # Requests to the broker are small and must not wait for the response to earlier ones.
         "socket.nagle.disable": True,
         "reconnect.backoff.ms": 50,
         "reconnect.backoff.max.ms": 500,
-        # A topic that does not exist is told soon; it may be in the making on another broker, hence not at once.
+        # Fail soon if a topic does not exist, but not at once: another broker may just be creating it.
         "topic.metadata.propagation.max.ms": 2000,
     }

@@ -1,4 +1,4 @@
-"""Where clients find this proxy: the beginning of every address that it tells."""
+"""The base of the URLs in responses: where clients reach this proxy."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,255})(:[0-9]{1,5}
 
 
 def base_url(request: Request, advertised: Sequence[str]) -> str:
-    """Such as `http://localhost:8082`: as advertised for the request's scheme, or as the request was sent."""
+    """Such as `http://localhost:8082`: the advertised listener for the request's scheme, or else the request's host."""
     scheme = request.scope["scheme"]
     for listener in advertised:
         if listener.startswith(f"{scheme}://"):

@@ -1,4 +1,4 @@
-"""Pages of other origins: what browsers must be told before they hand answers over to them (CORS)."""
+"""CORS: lets browsers hand the proxy's responses to pages from other origins."""
 
 from starlette.middleware.cors import CORSMiddleware
 
@@ -6,11 +6,11 @@ from core_broker.service.web.asgi import Application
 from rest_proxy.settings import ProxySettings
 
 _EXPOSED = ("Location", "Retry-After")
-"""Headers of answers that pages may read, too."""
+"""Response headers that such pages may read."""
 
 
-def shared(app: Application, settings: ProxySettings) -> Application:
-    """The same application, also for pages of the origins that the operator allows."""
+def allow_origins(app: Application, settings: ProxySettings) -> Application:
+    """Wrap an application so that pages from the configured origins may use it."""
     if not settings.access_control_allow_origin:
         return app
     return CORSMiddleware(

@@ -1,4 +1,4 @@
-"""What paths carry, as types for the routes' signatures. A value that cannot be meant is answered with 404."""
+"""Path parameters, as types for the signatures of routes. An invalid value is answered with 404."""
 
 import re
 from typing import Annotated
@@ -13,18 +13,18 @@ _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def is_topic_name(name: str) -> bool:
-    """Whether a topic may be called so; a cluster need not be asked for any other."""
+    """Whether a topic can have this name; there is no need to ask the cluster for any other."""
     return _TOPIC.fullmatch(name) is not None and name not in (".", "..")
 
 
-def _carried(name: str) -> str:
-    """The library takes a NUL for the end of a name, and breaks its connection over one that is too long."""
+def _check_name(name: str) -> str:
+    """Refuse names that the client library truncates (at NUL) or loses its connection over (too long)."""
     if "\0" in name or len(name.encode()) > TEXT_BYTES_MAX:
-        raise ValueError("no name is like that")
+        raise ValueError("not a valid name")
     return name
 
 
-Name = Annotated[Segment, AfterValidator(_carried)]
+Name = Annotated[Segment, AfterValidator(_check_name)]
 
 ClusterId = Annotated[Segment, Path(description="The id of the cluster.", examples=["lkc-4PcEjkzRTm6pKpF5NVxqKw"])]
 TopicName = Annotated[Name, Path(description="The name of the topic.", examples=["orders"])]

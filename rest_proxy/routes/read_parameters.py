@@ -1,10 +1,10 @@
-"""Query parameters of reads, and what they are answered with."""
+"""Query parameters of reads, and the choice between pages and streams."""
 
 from typing import Annotated, Literal
 
 from fastapi import Depends, Header, Query, Request
 
-from core_broker.service.web.media_types import preferred
+from core_broker.service.web.media_types import negotiate
 from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.formats import Format
@@ -12,28 +12,28 @@ from rest_proxy.routes.reading import Limits, Origin
 
 _MAX_TIMEOUT_MS = 60_000
 _MAX_OFFSET = 2**63 - 2
-_NDJSON_TOO = b"application/ndjson"
-_STREAMS = (NDJSON, SERVER_SENT_EVENTS, _NDJSON_TOO)
+_NDJSON_ALIAS = b"application/ndjson"
+_STREAMS = (NDJSON, SERVER_SENT_EVENTS, _NDJSON_ALIAS)
 
 Offset = Annotated[int | None, Query(ge=0, le=_MAX_OFFSET, description="The first offset to read.", examples=[17])]
 Timestamp = Annotated[
     str | None,
     Query(
         max_length=64,
-        description="Begin with the first record of this time or later: milliseconds since 1970, or ISO 8601.",
+        description="Begin with the first record at or after this time: milliseconds since 1970, or ISO 8601.",
         examples=["2026-01-31T12:00:00Z"],
     ),
 ]
 From = Annotated[
     Literal["beginning", "end"] | None,
-    Query(alias="from", description="Begin with the first record that is there, or with the next that is written."),
+    Query(alias="from", description="Begin with the first record, or with the next one that is written."),
 ]
 Position = Annotated[
     str | None,
     Query(
         max_length=60_000,
-        description="Streams: go on where another stopped, as its `Last-Event-ID` or its last line tells:"
-        " `partition:offset,…`. The header `Last-Event-ID` means the same, and counts more than all other beginnings.",
+        description="Streams: resume where another stream stopped, from its last event id or its last line:"
+        " `partition:offset,…`. The header `Last-Event-ID` means the same, and takes precedence over all others.",
         examples=["0:17,1:5"],
     ),
 ]
@@ -41,39 +41,39 @@ LastEventId = Annotated[
     str | None,
     Header(
         max_length=60_000,
-        description="Streams: the id of the last event that was seen, which browsers send when they connect again.",
+        description="Streams: the id of the last event received, which browsers send when they reconnect.",
         examples=["0:17"],
     ),
 ]
 Timeout = Annotated[
     int | None,
-    Query(ge=0, le=_MAX_TIMEOUT_MS, description="How many milliseconds a page waits for its first record."),
+    Query(ge=0, le=_MAX_TIMEOUT_MS, description="How long a page waits for its first record, in milliseconds."),
 ]
 MaxBytes = Annotated[
     int | None,
-    Query(ge=1, le=2**31 - 1, description="Most bytes of keys and values in a page, which has one record at least."),
+    Query(ge=1, le=2**31 - 1, description="Most bytes of keys and values in a page; one record is always included."),
 ]
 MaxRecords = Annotated[
     int | None, Query(ge=1, le=2**31 - 1, description="Most records in a page, or before a stream ends.")
 ]
 Until = Annotated[
     Literal["end"] | None,
-    Query(description="Streams: end with the last record that was there when the request came."),
+    Query(description="Streams: end with the last record that existed when the request arrived."),
 ]
 IsolationLevel = Annotated[
     Literal["read_committed", "read_uncommitted"] | None,
-    Query(description="Whether records of open and aborted transactions are seen."),
+    Query(description="Whether records of open and aborted transactions are included (read_uncommitted)."),
 ]
 KeyFormat = Annotated[Format, Query(description="The format of keys.", examples=["string"])]
 ValueFormat = Annotated[Format, Query(description="The format of values.", examples=["json"])]
 
 
-def negotiated(accept: str, *offered: bytes) -> bytes:
-    """The media type of the answer; a page's come before those of streams. Raises 406."""
-    chosen = preferred(accept.encode("latin-1", "replace") or b"*/*", (*offered, *_STREAMS))
+def negotiate_read(accept: str, *offered: bytes) -> bytes:
+    """The media type of the response; those of pages are preferred to those of streams. Raises 406."""
+    chosen = negotiate(accept.encode("latin-1", "replace") or b"*/*", (*offered, *_STREAMS))
     if chosen is None:
         raise ProxyError(406, "HTTP 406 Not Acceptable")
-    return NDJSON if chosen == _NDJSON_TOO else chosen
+    return NDJSON if chosen == _NDJSON_ALIAS else chosen
 
 
 async def origin(
@@ -84,7 +84,7 @@ async def origin(
     position: Position = None,
     last_event_id: LastEventId = None,
 ) -> Origin:
-    """Where a request says that reading of a partition begins."""
+    """Where a read of a partition begins."""
     return Origin(
         offset=offset,
         timestamp=timestamp,
@@ -102,7 +102,7 @@ async def topic_origin(
     position: Position = None,
     last_event_id: LastEventId = None,
 ) -> Origin:
-    """Where a request says that reading of a topic begins."""
+    """Where a read of a topic begins."""
     if "offset" in request.query_params:
         raise ProxyError(400, "Parameter offset: a topic has several partitions; use position=partition:offset,...")
     return Origin(timestamp=timestamp, beginning_or_end=from_, position=position, last_event_id=last_event_id)
@@ -120,7 +120,7 @@ async def v3_limits(
     max_records: MaxRecords = None,
     until: Until = None,
 ) -> Limits:
-    """When a page or stream ends, in the words of API v3."""
+    """When a page or stream ends, with API v3's parameter names."""
     return Limits(timeout_ms=timeout_ms, max_bytes=max_bytes, max_records=max_records, until_end=until is not None)
 
 
@@ -131,7 +131,7 @@ async def v2_limits(
     max_records: MaxRecords = None,
     until: Until = None,
 ) -> Limits:
-    """When a page or stream ends, in the words of API v2."""
+    """When a page or stream ends, with API v2's parameter names."""
     return Limits(timeout_ms=timeout, max_bytes=max_bytes, max_records=max_records, until_end=until is not None)
 
 

@@ -1,8 +1,8 @@
 """Content negotiation: which of the registry's media types a request sends, and which one it gets."""
 
 from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
-from core_broker.service.web.errors import generic
-from core_broker.service.web.media_types import named, preferred
+from core_broker.service.web.errors import status_error
+from core_broker.service.web.media_types import without_parameters, negotiate
 
 VERSIONED = b"application/vnd.schemaregistry.v1+json"
 ANSWERS = (VERSIONED, b"application/vnd.schemaregistry+json", b"application/json")
@@ -25,14 +25,14 @@ class MediaTypes:
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        chosen = preferred(headers.get(b"accept", b"*/*"), ANSWERS)
+        chosen = negotiate(headers.get(b"accept", b"*/*"), ANSWERS)
         if chosen is None:
-            await generic(406)(scope, receive, send)
+            await status_error(406)(scope, receive, send)
             return
         answering = _typed(send, chosen)
-        sent = named(headers.get(b"content-type", b""))
+        sent = without_parameters(headers.get(b"content-type", b""))
         if sent and sent not in BODIES:
-            await generic(415)(scope, receive, answering)
+            await status_error(415)(scope, receive, answering)
             return
         if sent == _BYTES:
             # It is JSON all the same, and read as such only under that name.

@@ -1,1 +1,1 @@
-"""HTTP services: one app, one way to tell errors, limits, counts, and the server that runs them."""
+"""The layer that all HTTP services share: app, error responses, limits, request counts, server and settings."""

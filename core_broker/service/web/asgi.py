@@ -1,4 +1,4 @@
-"""What passes between an HTTP server, the layers around an app, and the app."""
+"""Types of the ASGI protocol: what the HTTP server, the middleware and the app exchange."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any

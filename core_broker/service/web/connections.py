@@ -1,4 +1,4 @@
-"""What the machine knows of a client's connection, for answers that must not be lost."""
+"""The state of a client's connection, for responses that must not get lost."""
 
 import os
 import socket
@@ -10,18 +10,19 @@ _KEY = "caudal.connection"
 
 
 class Connection:
-    """A client's connection, for as long as somebody asks about it."""
+    """A client's connection; it may be asked about after it has closed."""
 
     def __init__(self, transport: Any) -> None:
         self._transport = transport
         self.is_broken = False
-        """Whether it ended with data on its way: the client went without having read all that was sent."""
+        """Whether it closed with unsent data: the client left before it had read everything."""
 
     def has_hung_up(self) -> bool:
-        """Whether the client has closed it, which the event loop may not have heard of yet."""
+        """Whether the client has closed the connection, even if the event loop has not noticed yet."""
         if self._transport.is_closing():
             return True
         try:
+            # Peek through a duplicate: asyncio lends its socket without `recv`, and the bytes must stay for it to read.
             with socket.socket(fileno=os.dup(self._transport.get_extra_info("socket").fileno())) as peeking:
                 return not peeking.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -30,12 +31,12 @@ class Connection:
             return True
 
 
-def remember(connection: Connection, scope: Any) -> None:
-    """Hand it on with a request."""
+def attach_connection(scope: Any, connection: Connection) -> None:
+    """Make the connection available to the handler of a request."""
     scope[_KEY] = connection
 
 
-def connection_of(scope: Scope) -> Connection | None:
-    """The connection that a request came by; None where there is none, such as in a test."""
+def get_connection(scope: Scope) -> Connection | None:
+    """The connection of a request; None if the request has none, as in tests without a server."""
     found = scope.get(_KEY)
     return found if isinstance(found, Connection) else None

@@ -1,4 +1,4 @@
-"""How many requests were answered, and how long that took."""
+"""Request counters for `/metrics`."""
 
 import time
 from collections.abc import Iterable
@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from core_broker.service.metrics import Family
 from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
 
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
+
 
 class RequestCounts:
-    """How many requests were answered, by method, route and status, and how long that took.
+    """Counts requests by method, route and status, and the time they took.
 
-    Labels are the routes' templates, never the paths that clients send, so their number is bounded.
+    Labels are the templates of routes, never the paths that clients send, so their number is bounded.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -20,15 +22,15 @@ class RequestCounts:
         self.in_work = 0
 
     def around(self, app: Application) -> Application:
-        """The same app, with its requests counted."""
+        """Wrap an app so that its requests are counted."""
 
-        async def counted(scope: Scope, receive: Receive, send: Send) -> None:
+        async def count_request(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
                 await app(scope, receive, send)
                 return
             started, status = time.perf_counter(), "500"
 
-            async def noting(message: Message) -> None:
+            async def send_and_note_status(message: Message) -> None:
                 nonlocal status
                 if message["type"] == "http.response.start":
                     status = str(message["status"])
@@ -36,12 +38,14 @@ class RequestCounts:
 
             self.in_work += 1
             try:
-                await app(scope, receive, noting)
+                await app(scope, receive, send_and_note_status)
             finally:
                 self.in_work -= 1
-                self.add(_method(scope), _route(scope), status, seconds=time.perf_counter() - started)
+                method = scope["method"] if scope["method"] in _METHODS else "other"
+                route = getattr(scope.get("route"), "path", "other")
+                self.add(method, route, status, seconds=time.perf_counter() - started)
 
-        return counted
+        return count_request
 
     def add(self, method: str, route: str, status: str, *, seconds: float = 0.0, count: int = 1) -> None:
         """Count requests."""
@@ -70,15 +74,3 @@ class RequestCounts:
             help="Requests that are not answered yet.",
             samples=[((), self.in_work)],
         )
-
-
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
-
-
-def _method(scope: Scope) -> str:
-    method: str = scope["method"]
-    return method if method in _METHODS else "other"
-
-
-def _route(scope: Scope) -> str:
-    return getattr(scope.get("route"), "path", "other")

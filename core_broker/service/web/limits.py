@@ -1,9 +1,9 @@
-"""How much of a request is read, how long it is waited for, and how many are in work."""
+"""Limits on requests: the size of bodies, the time they may take to arrive, and how many are handled at once."""
 
 import asyncio
 import json
 import re
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi import Request, Response
@@ -20,11 +20,11 @@ _STRINGS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
 class BoundedRoute(APIRoute):
-    """A route whose bodies hold a bounded number of values: the event loop checks them, and everybody waits for it."""
+    """A route that bounds the number of values in a body: the event loop parses it while all other requests wait."""
 
     @override
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """What answers a request."""
+        """The function that handles a request."""
         handle = super().get_route_handler()
 
         async def handle_bounded(request: Request) -> Response:
@@ -38,37 +38,34 @@ class _BoundedRequest(Request):
     async def json(self) -> Any:
         encoding = self.headers.get("content-encoding", "identity")
         if encoding.lower() != "identity":
-            raise HTTPException(415, f"Bodies are read as they are, not with the content-encoding {encoding}")
+            raise HTTPException(415, f"The content-encoding {encoding} is not supported: send the body uncompressed")
         try:
             content = await self.body()
             text = content.decode(json.detect_encoding(content))
-            _check_values(text)
+            # Count values before parsing: a million empty lists take more than a second to create. Commas and brackets
+            # inside strings count only if removing the strings, which is slower, does not bring the number down.
+            if _count_values(text) > _MAX_VALUES and _count_values(_STRINGS.sub("", text)) > _MAX_VALUES:
+                raise HTTPException(413, f"The body has more than {_MAX_VALUES} values")
             document = json.loads(text)
             if "\\u" in text:
-                json.dumps(document, ensure_ascii=False).encode()
+                json.dumps(document, ensure_ascii=False).encode()  # fails on unpaired surrogates
         except UnicodeDecodeError:
-            raise HTTPException(400, "The body is not valid JSON: it is no text in UTF-8") from None
+            raise HTTPException(400, "The body is not valid JSON: it is not encoded in UTF-8") from None
         except UnicodeEncodeError:
-            raise HTTPException(400, "The body is not valid JSON: half of a surrogate pair is no text") from None
+            raise HTTPException(400, "The body is not valid JSON: it contains an unpaired surrogate") from None
         except RecursionError:
-            raise HTTPException(400, "The body is not valid JSON: it nests too deep") from None
+            raise HTTPException(400, "The body is not valid JSON: it is nested too deeply") from None
         return document
 
 
-def _check_values(text: str) -> None:
-    """Refuse too many values before they are read: making a million empty lists takes more than a second."""
-    if _structure(text) > _MAX_VALUES and _structure(_STRINGS.sub("", text)) > _MAX_VALUES:
-        raise HTTPException(413, f"The body has more than {_MAX_VALUES} values")
-
-
-def _structure(text: str) -> int:
+def _count_values(text: str) -> int:
     return text.count(",") + text.count("[") + text.count("{")
 
 
 class BodyLimits:
     """Refuses bodies that are too long, and clients that stop sending in the middle of one.
 
-    `is_unbounded` names requests whose bodies are left alone: whoever reads them bounds them.
+    Requests for which `is_unbounded` is true are passed on untouched: their handler limits them itself.
     """
 
     def __init__(
@@ -80,15 +77,21 @@ class BodyLimits:
         self.max_bytes_together = settings.requests_max_bytes
         self.timeout = settings.request_read_timeout_ms / 1000
         self.bytes = 0
-        """Of bodies that requests in work have brought so far."""
+        """Size of the bodies received so far for the requests being handled."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD") or self._is_unbounded(scope):
             await self._app(scope, receive, send)
             return
-        if _content_length(scope["headers"]) > self.max_bytes:
-            await self._refusal(scope["headers"])(scope, receive, send)
+        headers = scope["headers"]
+        length = next((value for name, value in headers if name == b"content-length"), b"0")
+        if length.isdigit() and int(length) > self.max_bytes:
+            response = envelope(413, 413, self.too_long)
+            # The server discards the rest of the body. A client that waits for "100 Continue" will not send it.
+            if any(name == b"expect" for name, _ in headers):
+                response.headers["connection"] = "close"
+            await response(scope, receive, send)
             return
         body = _Body(self, receive)
         try:
@@ -98,19 +101,12 @@ class BodyLimits:
 
     @property
     def too_long(self) -> str:
-        """Why a body is refused."""
+        """The message for a body that is refused."""
         return f"The body is longer than {self.max_bytes} bytes (request.max.bytes)"
-
-    def _refusal(self, headers: Sequence[tuple[bytes, bytes]]) -> Response:
-        response = envelope(413, 413, self.too_long)
-        # The rest of the body is passed over; a client that waited for our leave does not send it.
-        if any(name == b"expect" for name, _ in headers):
-            response.headers["connection"] = "close"
-        return response
 
 
 class _Body:
-    """One body that is received."""
+    """One body as it is received."""
 
     __slots__ = ("_limits", "_receive", "bytes")
 
@@ -124,23 +120,24 @@ class _Body:
             async with asyncio.timeout(limits.timeout):
                 message = await self._receive()
         except TimeoutError:
-            raise HTTPException(408, f"No more of the body came within {limits.timeout:g} s") from None
+            raise HTTPException(408, f"The rest of the body did not arrive within {limits.timeout:g} s") from None
         size = len(message.get("body", b""))
         self.bytes += size
         limits.bytes += size
         if self.bytes > limits.max_bytes:
             raise HTTPException(413, limits.too_long)
-        # Whoever is alone may always go on.
+        # A single request is never refused for the sum: nothing would free memory for it later.
         if self.bytes < limits.bytes > limits.max_bytes_together:
-            most = f"{limits.max_bytes_together} bytes (requests.max.bytes)"
-            raise HTTPException(429, f"The bodies of all requests are longer than {most}", headers={"Retry-After": "1"})
+            limit = f"{limits.max_bytes_together} bytes (requests.max.bytes)"
+            too_much = f"The bodies of all current requests exceed {limit}"
+            raise HTTPException(429, too_much, headers={"Retry-After": "1"})
         return message
 
 
-class SendersQueue:
-    """Lets requests that send something take most of the worker threads, never all of them.
+class WriteQueue:
+    """Lets requests other than GET and HEAD take most of the worker threads, but never all of them.
 
-    What they send can take long to check. Who only asks must not wait for it: some threads are always left.
+    Checking what they send can take long; the remaining threads keep reads from waiting for it.
     """
 
     def __init__(self, app: Application, settings: WebSettings) -> None:
@@ -157,15 +154,10 @@ class SendersQueue:
             async with asyncio.timeout(self._timeout):
                 await self._turns.acquire()
         except TimeoutError:
-            busy = f"Others were served for {self._timeout:g} s (request.queue.timeout.ms); try again later"
+            busy = f"The request waited {self._timeout:g} s for its turn (request.queue.timeout.ms); try again later"
             await envelope(503, 503, busy)(scope, receive, send)
             return
         try:
             await self._app(scope, receive, send)
         finally:
             self._turns.release()
-
-
-def _content_length(headers: Sequence[tuple[bytes, bytes]]) -> int:
-    value = next((value for name, value in headers if name == b"content-length"), b"0")
-    return int(value) if value.isdigit() else 0

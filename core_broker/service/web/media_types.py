@@ -1,33 +1,34 @@
-"""Content negotiation: which media type a body has, and which of several a client would rather get."""
+"""Content negotiation: the media type of a body, and the one that a client prefers for the response."""
 
 from collections.abc import Sequence
 
 
-def named(content_type: bytes) -> bytes:
-    """The media type of a Content-Type header, without its parameters."""
+def without_parameters(content_type: bytes) -> bytes:
+    """The media type in a Content-Type header, in lower case and without its parameters."""
     return content_type.partition(b";")[0].strip().lower()
 
 
-def preferred(accept: bytes, offered: Sequence[bytes]) -> bytes | None:
-    """The best of the offered types that an Accept header allows, earlier ones first; None when it allows none."""
-    weights = [_weighted(part) for part in accept.lower().split(b",") if part.strip()] or [(b"*/*", 1.0)]
-    allowed = {media_type: _weight(media_type, weights) for media_type in offered}
-    best = max(offered, key=lambda media_type: allowed[media_type])
-    return best if allowed[best] > 0 else None
+def negotiate(accept: bytes, offered: Sequence[bytes]) -> bytes | None:
+    """The offered type that an Accept header prefers, earlier ones first; None when it accepts none of them."""
+    ranges = [_parse_range(part) for part in accept.lower().split(b",") if part.strip()] or [(b"*/*", 1.0)]
+    qualities = {media_type: _quality(media_type, ranges) for media_type in offered}
+    best = max(offered, key=lambda media_type: qualities[media_type])
+    return best if qualities[best] > 0 else None
 
 
-def _weight(offered: bytes, weights: list[tuple[bytes, float]]) -> float:
+def _quality(offered: bytes, ranges: list[tuple[bytes, float]]) -> float:
     """How much a type is wanted: the most specific range decides."""
     for pattern in (offered, offered.partition(b"/")[0] + b"/*", b"*/*"):
-        found = [weight for accepted, weight in weights if accepted == pattern]
+        found = [quality for accepted, quality in ranges if accepted == pattern]
         if found:
             return max(found)
     return 0.0
 
 
-def _weighted(part: bytes) -> tuple[bytes, float]:
+def _parse_range(part: bytes) -> tuple[bytes, float]:
+    """A media range and its quality, from one element of an Accept header."""
     name, *parameters = (piece.strip() for piece in part.split(b";"))
-    if name == b"*" or name.startswith(b"*/"):  # as some clients have it
+    if name == b"*" or name.startswith(b"*/"):  # some clients write `*` or `*/json`
         name = b"*/*"
     quality = next((piece[2:] for piece in parameters if piece.startswith(b"q=")), b"1")
     try:

@@ -15,13 +15,13 @@ Segment = Annotated[str, AfterValidator(unquote)]
 """One part of the path, for the routes' signatures: it arrives percent-encoded."""
 
 IS_HEAD = "caudal.is_head"
-"""Tells in the scope that a request was HEAD, for routes where GET changes something."""
+"""Marks in the scope that a request was HEAD, for routes where GET changes something."""
 
 
 class RawPaths:
-    """Routes on the path as it was sent, without a slash at its end; HEAD is answered like GET, without the body.
+    """Routes on the path as it was sent, without trailing slashes; answers HEAD like GET, without the body.
 
-    `merges_slashes` takes several in a row for one, where no part of a path may be empty.
+    `merges_slashes` treats several slashes in a row as one, for APIs in which no part of a path may be empty.
     """
 
     def __init__(self, app: Application, *, merges_slashes: bool = False) -> None:
@@ -33,7 +33,7 @@ class RawPaths:
         if scope["type"] == "http":
             if scope["method"] == "HEAD":
                 scope = {**scope, "method": "GET", IS_HEAD: True}
-                receive, send = _head_alone(receive, send)
+                receive, send = _end_after_head(receive, send)
             path = scope["raw_path"].decode("ascii", "replace")
             if self._merges_slashes and "//" in path:
                 path = _SLASHES.sub("/", path)
@@ -41,8 +41,8 @@ class RawPaths:
         await self._app(scope, receive, send)
 
 
-def _head_alone(receive: Receive, send: Send) -> tuple[Receive, Send]:
-    """A client that has all it wants once the head of the answer is sent, also where the body would never end."""
+def _end_after_head(receive: Receive, send: Send) -> tuple[Receive, Send]:
+    """Act like a client that disconnects after the headers of the response: the body of a live stream never ends."""
     has_head = asyncio.Event()
 
     async def receive_until_head() -> Message:

@@ -1,4 +1,4 @@
-"""Serves an HTTP app on uvicorn inside a service's own life: bound before it is announced, stopped with the service."""
+"""Runs an HTTP app on uvicorn within a service: it listens before the service is announced and stops with it."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from core_broker.service.web.asgi import Application
-from core_broker.service.web.connections import Connection, remember
+from core_broker.service.web.connections import Connection, attach_connection
 from core_broker.service.web.settings import WebSettings
 
 log = logging.getLogger(__name__)
@@ -26,13 +26,13 @@ _BACKLOG = 1024
 
 @asynccontextmanager
 async def serving(app: Application, settings: WebSettings) -> AsyncIterator[list[str]]:
-    """Serve the app for as long as the block lasts; gives the URLs, with the ports that were really taken."""
+    """Serve the app while the block runs; yields the URLs, with the actual ports."""
     anyio.to_thread.current_default_thread_limiter().total_tokens = settings.worker_threads
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # its start and stop lines would repeat ours
     with ExitStack() as sockets:
         bound = [(listener, sockets.enter_context(_bind(listener))) for listener in settings.listeners]
         servers = [_server(app, listener, settings) for listener, _ in bound]
-        async with _alone(), asyncio.TaskGroup() as running:
+        async with _unwrap_single_error(), asyncio.TaskGroup() as running:
             for server, (_, listening) in zip(servers, bound, strict=True):
                 running.create_task(server.serve(sockets=[listening]))
             try:
@@ -45,8 +45,8 @@ async def serving(app: Application, settings: WebSettings) -> AsyncIterator[list
 
 
 @asynccontextmanager
-async def _alone() -> AsyncIterator[None]:
-    """An error of the block as it was raised: a task group would wrap it, and nobody would know it again."""
+async def _unwrap_single_error() -> AsyncIterator[None]:
+    """Raise the block's error itself: callers would not recognize it in the group that a task group wraps it in."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -62,8 +62,8 @@ def _bind(listener: str) -> socket.socket:
     everywhere = not address[0] and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if everywhere or ":" in address[0] else socket.AF_INET
     listening = socket.create_server(address, family=family, dualstack_ipv6=everywhere, backlog=_BACKLOG)
-    # Connections inherit it; asyncio sets it only on sockets that name their protocol. Without it, a head and a body
-    # that are written one after the other wait 40 ms for each other.
+    # Connections inherit it; asyncio sets it only on sockets created with an explicit protocol. Without it, a response
+    # whose headers and body are written separately is delayed by 40 ms (Nagle's algorithm and delayed ACKs).
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
@@ -77,9 +77,10 @@ def _url(listener: str, listening: socket.socket) -> str:
 
 def _server(app: Application, listener: str, settings: WebSettings) -> "_Server":
     secure = listener.startswith("https:")
+    limits = {"max_bytes": settings.request_header_max_bytes, "timeout": settings.request_read_timeout_ms / 1000}
     config = uvicorn.Config(
         app,
-        http=_protocol(settings),
+        http=type("_BoundedProtocol", (_BoundedProtocol,), limits),
         ws="none",
         loop="none",
         lifespan="off",
@@ -101,7 +102,7 @@ def _server(app: Application, listener: str, settings: WebSettings) -> "_Server"
 
 
 class _Server(uvicorn.Server):
-    """Tells when it listens, and leaves signals to the service's own life cycle."""
+    """Signals when it listens, and leaves SIGTERM and SIGINT to the service's own life cycle."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -118,15 +119,11 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _protocol(settings: WebSettings) -> type[HttpToolsProtocol]:
-    limits = {"max_bytes": settings.request_header_max_bytes, "timeout": settings.request_read_timeout_ms / 1000}
-    return type("_BoundedProtocol", (_BoundedProtocol,), limits)
-
-
 class _BoundedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with what it lacks: a longest head, and an end to waiting for clients that stand still.
+    """uvicorn's protocol with what it lacks: a limit on the size of headers, and time-outs for clients that stall.
 
-    Such a client sends half a head, or no more of a body that was answered already, or does not read its answer.
+    Such a client sends half of its headers, or stops sending a body that was answered already, or does not read its
+    response.
     """
 
     max_bytes = 0
@@ -147,7 +144,7 @@ class _BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if not self._is_head_read:
             if self._bytes > self.max_bytes:
-                self.send_400_response("The head of the request is too long (request.header.max.bytes).")
+                self.send_400_response("The headers of the request are too long (request.header.max.bytes).")
                 return
             self._bytes += len(data)
         super().data_received(data)
@@ -158,7 +155,7 @@ class _BoundedProtocol(HttpToolsProtocol):
     @override
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        remember(self._connection, self.scope)
+        attach_connection(self.scope, self._connection)
 
     @override
     def on_headers_complete(self) -> None:
@@ -204,10 +201,10 @@ class _BoundedProtocol(HttpToolsProtocol):
             self._reading = None
 
     def _await_reader(self, unread: int) -> None:
-        """Look again later: a client that has taken nothing of its answer by then gets no more of it."""
-        self._writing = self.loop.call_later(self.timeout, self._look_at_reader, unread)
+        """Check again after the time-out: a client that has read nothing of its response by then is disconnected."""
+        self._writing = self.loop.call_later(self.timeout, self._check_reader, unread)
 
-    def _look_at_reader(self, before: int) -> None:
+    def _check_reader(self, before: int) -> None:
         unread = self.transport.get_write_buffer_size()
         if unread < before:
             self._await_reader(unread)
@@ -217,5 +214,5 @@ class _BoundedProtocol(HttpToolsProtocol):
 
 
 def endpoints(urls: Sequence[str]) -> dict[str, str]:
-    """What the ready line tells of an HTTP service."""
+    """What the ready line says about an HTTP service."""
     return {"listeners": ",".join(urls), "metrics": f"{urls[0]}/metrics"}

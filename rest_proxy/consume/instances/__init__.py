@@ -1,1 +1,1 @@
-"""Consumer instances: their life, polls, positions, and what survives a restart."""
+"""Consumer instances: their lifetime, polls, positions, and what survives a restart."""

@@ -1,4 +1,4 @@
-"""Answers about consumer instances that are no success, by Confluent's codes."""
+"""Errors of consumer instances, with Confluent's codes."""
 
 from typing_extensions import override
 
@@ -9,7 +9,7 @@ from rest_proxy.errors import ProxyError, from_cluster
 
 
 class ConstraintViolated(ProxyError):
-    """A value outside of its bounds: the code begins with 400, and the status is 422 all the same."""
+    """A value out of range: the status is 422 although the code begins with 400, as in Confluent's proxy."""
 
     @property
     @override
@@ -28,7 +28,7 @@ def already_exists() -> ProxyError:
 
 
 def illegal_state(reason: str) -> ProxyError:
-    """The instance cannot do this as it is now."""
+    """The instance cannot do this in its current state."""
     return ProxyError(40903, f"Illegal state: {reason}")
 
 
@@ -44,13 +44,13 @@ def not_assigned(place: Place) -> ProxyError:
     return illegal_state(f"No current assignment for partition {place[0]}-{place[1]}")
 
 
-def no_topic_name(topic: str) -> ProxyError:
+def invalid_topic_name(topic: str) -> ProxyError:
     """No topic can have this name."""
-    return ProxyError(40002, f"Invalid topic {topic[:80]!r}: no topic has such a name; a pattern is a topic_pattern")
+    return ProxyError(40002, f"Invalid topic name {topic[:80]!r}; use topic_pattern for a pattern")
 
 
 def format_mismatch(own: str) -> ProxyError:
-    """Records were asked for in another format."""
+    """The client asks for records in another format."""
     return ProxyError(
         40601,
         "The requested embedded data format does not match the deserializer for this consumer instance"
@@ -59,11 +59,11 @@ def format_mismatch(own: str) -> ProxyError:
 
 
 def from_consumer(error: ClientError, *, address: str) -> ProxyError:
-    """What the cluster said to a consumer."""
+    """Map an error of the Kafka client."""
     match error:
         case Moved():
-            return illegal_state(f"the group has moved, or is moving, the partitions; poll, and try again ({error})")
+            return illegal_state(f"the group is rebalancing, or has just done so; poll and try again ({error})")
         case NowhereToBegin():
-            return illegal_state(f"{error}, and auto.offset.reset is none; POST where to begin to …/positions")
+            return illegal_state(f"{error}, and auto.offset.reset is none; POST the offset to begin at to …/positions")
         case _:
             return from_cluster(error, address=address)

@@ -1,14 +1,14 @@
 """Consumer instances on disk, so that they survive a restart of the proxy.
 
-One small JSON file for each instance, replaced as a whole and named by a hash. What is in it is at most as far as the
-client has told, by coming back, that it has got: after a crash it may be answered records again that it had, never
-miss one. Files are not forced to disk: they survive the process, and mostly the machine.
+One small JSON file per instance, replaced as a whole and named by a hash. Its positions never go further than what the
+client is known to have received: after a crash it may get records again, but misses none. Files are not synced to disk:
+they survive the process, and mostly the machine.
 """
 
 import hashlib
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -23,17 +23,17 @@ _MAX_FILE_BYTES = 16 * 1024 * 1024
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):
-    """Where a client stands in a partition."""
+    """The position of a client in a partition."""
 
     topic: str
     partition: int
     offset: int
-    is_sought: bool = False
-    """Whether the client went there by itself: then it counts more than what the group has committed."""
+    is_explicit: bool = False
+    """Whether it is the target of a seek: then it takes precedence over the group's commit."""
 
 
 class SavedInstance(msgspec.Struct, frozen=True, kw_only=True):
-    """All that an instance needs to go on."""
+    """All that an instance needs to continue."""
 
     group: str
     name: str
@@ -41,12 +41,12 @@ class SavedInstance(msgspec.Struct, frozen=True, kw_only=True):
     topics: list[str] = []
     pattern: str | None = None
     assigned: list[tuple[str, int]] = []
-    """Partitions of the client's own choice."""
+    """Partitions that the client assigned itself."""
     positions: list[Position] = []
 
 
 class InstanceFiles:
-    """A folder of instances; made when the first is written. An empty name keeps nothing."""
+    """A folder of saved instances, created with the first one. With an empty name nothing is saved."""
 
     def __init__(self, folder: str, *, timeout_ms: int, clock: Clock) -> None:
         self._folder = Path(folder) if folder else None
@@ -62,20 +62,20 @@ class InstanceFiles:
         return self._folder is not None
 
     def save(self, instance: SavedInstance) -> None:
-        """Write an instance down; what cannot be written is logged, for the instance lives on without it."""
+        """Save an instance; a failure is only logged, since the instance works without its file."""
         path = self._path(instance.group, instance.name)
         if path is None:
             return
-        beside = path.with_suffix(_UNFINISHED)
+        unfinished = path.with_suffix(_UNFINISHED)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            beside.write_bytes(self._encode(instance))
-            beside.replace(path)
+            unfinished.write_bytes(self._encode(instance))
+            unfinished.replace(path)
         except OSError as error:
-            log.error("consumer instance cannot be written down", extra={"path": str(path), "reason": str(error)})
+            log.error("consumer instance cannot be saved", extra={"path": str(path), "reason": str(error)})
 
     def touch(self, group: str, name: str) -> None:
-        """Note that an instance was used just now."""
+        """Record that an instance was used just now."""
         if path := self._path(group, name):
             try:
                 os.utime(path)
@@ -83,7 +83,7 @@ class InstanceFiles:
                 pass  # It is written with the next change.
 
     def load(self, group: str, name: str) -> SavedInstance | None:
-        """An instance that an earlier process has left, and that has not expired since; None if there is none."""
+        """An instance that an earlier process has saved and that has not expired; None if there is none."""
         path = self._path(group, name)
         if path is None:
             return None
@@ -94,37 +94,36 @@ class InstanceFiles:
         except FileNotFoundError:
             return None
         except (OSError, msgspec.MsgspecError) as error:
-            log.error("consumer instance cannot be read", extra={"path": str(path), "reason": str(error)})
+            log.error("saved consumer instance cannot be read", extra={"path": str(path), "reason": str(error)})
             return None
         return found if (found.group, found.name) == (group, name) else None
 
     def is_expired(self, group: str, name: str) -> bool:
-        """Whether an earlier process has left this instance, too long ago."""
+        """Whether an earlier process has saved this instance, but too long ago."""
         path = self._path(group, name)
         return path is not None and path.exists() and self._has_expired(path)
 
     def remove(self, group: str, name: str) -> None:
-        """Forget an instance."""
+        """Delete the file of an instance."""
         if path := self._path(group, name):
             path.unlink(missing_ok=True)
 
     def sweep(self, used: Iterable[tuple[str, str]]) -> None:
-        """Remove the files of instances that have expired, save those that are in use."""
+        """Delete the files of expired instances, except those in use."""
+        if self._folder is None or not self._folder.is_dir():
+            return
         kept = {self._path(group, name) for group, name in used}
-        for path in self._files():
+        with os.scandir(self._folder) as entries:
+            files = [Path(entry.path) for entry in entries if entry.name.endswith((_SUFFIX, _UNFINISHED))]
+        for path in files:
             try:
                 if path not in kept and self._has_expired(path):
                     path.unlink(missing_ok=True)
             except OSError:
-                pass  # Somebody else has removed it.
+                pass  # It was deleted meanwhile.
 
     def _has_expired(self, path: Path) -> bool:
         return self._clock.now_ms() - path.stat().st_mtime_ns // 1_000_000 > self._timeout_ms
-
-    def _files(self) -> Iterator[Path]:
-        if self._folder and self._folder.is_dir():
-            with os.scandir(self._folder) as entries:
-                yield from (Path(entry.path) for entry in entries if entry.name.endswith((_SUFFIX, _UNFINISHED)))
 
     def _path(self, group: str, name: str) -> Path | None:
         if self._folder is None:
@@ -134,12 +133,12 @@ class InstanceFiles:
 
 
 def _check_writable(folder: Path) -> None:
-    """Raise ValueError unless files can be made in the folder, or the folder itself."""
+    """Raise ValueError unless files can be created in the folder, or the folder itself can be created."""
     nearest = folder.absolute()
     while not nearest.exists() and nearest != nearest.parent:
         nearest = nearest.parent
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
         raise ValueError(
-            f"state.dir {str(folder)!r} cannot be written to ({nearest} is no folder, or not writable): choose another"
-            " folder, or set it to nothing, which keeps consumer instances in memory alone"
+            f"state.dir {str(folder)!r} is not writable ({nearest} is not a folder, or not writable): choose another"
+            " folder, or set it to nothing to keep consumer instances in memory only"
         )

@@ -9,7 +9,7 @@ _MAX_ENTRIES = 10_000
 _MAX_OFFSET = 2**63 - 2
 
 Setting = StrictStr | StrictInt | StrictBool
-"""Values may be written as JSON or as text: true and "true" are the same."""
+"""A value may be JSON or a string: true and "true" are the same."""
 Topic = Annotated[str, Field(min_length=1, max_length=249, description="The name of the topic.", examples=["orders"])]
 PartitionNumber = Annotated[int, Field(ge=0, le=2**31 - 1, description="The number of the partition.", examples=[0])]
 
@@ -19,49 +19,50 @@ def _example(document: JsonValue) -> ConfigDict:
 
 
 class V2CreateInstance(BaseModel):
-    """What a consumer instance shall be like; all of it may be left out."""
+    """The configuration of a consumer instance; every field may be left out."""
 
     model_config = _example(
         {"name": "reader-1", "format": "json", "auto.offset.reset": "earliest", "auto.commit.enable": "false"}
     )
 
-    name: str | None = Field(default=None, description="Its name in the group; left out: one is made up.")
-    id: str | None = Field(default=None, description="The same, as older clients say; it counts more than `name`.")
+    name: str | None = Field(default=None, description="The name in the group; by default a generated one.")
+    id: str | None = Field(default=None, description="The same for older clients; takes precedence over `name`.")
     format: str | None = Field(
-        default=None, description="Of keys and values: binary (the default), json, avro, jsonschema, protobuf."
+        default=None,
+        description="The format of keys and values: binary (the default), json, avro, jsonschema, protobuf.",
     )
     auto_offset_reset: Setting | None = Field(
         default=None,
         alias="auto.offset.reset",
-        description="Where partitions begin for which the group has committed nothing: latest (the default), earliest, "
-        "or none, which makes it an error.",
+        description="Where to begin in partitions without a commit: latest (the default), earliest, or none, which is "
+        "an error.",
     )
     auto_commit_enable: Setting | None = Field(
         default=None,
         alias="auto.commit.enable",
-        description="Whether what a poll has answered is committed when the client comes back (the default), or by "
-        "the client alone.",
+        description="Whether received records are committed with the client's next request (the default), or only when "
+        "the client commits them.",
     )
     fetch_min_bytes: Setting | None = Field(
         default=None,
         alias="fetch.min.bytes",
-        description="How many bytes of records a poll waits for; -1: until its time is over.",
+        description="How many bytes of records a poll waits for; -1: until its time is up.",
     )
     response_min_bytes: Setting | None = Field(
         default=None,
         alias="responseMinBytes",
-        description="The same, as older clients say.",
+        description="The same for older clients.",
         json_schema_extra={"deprecated": True},
     )
     consumer_request_timeout_ms: Setting | None = Field(
         default=None,
         alias="consumer.request.timeout.ms",
-        description="How long a poll waits for records that does not say so itself.",
+        description="How long a poll waits for records unless it has its own time-out.",
     )
     request_wait_ms: Setting | None = Field(
         default=None,
         alias="requestWaitMs",
-        description="The same, as older clients say.",
+        description="The same for older clients.",
         json_schema_extra={"deprecated": True},
     )
     isolation_level: Setting | None = Field(
@@ -70,34 +71,34 @@ class V2CreateInstance(BaseModel):
     session_timeout_ms: Setting | None = Field(
         default=None,
         alias="session.timeout.ms",
-        description="After how long without a sign of life of the proxy the group gives the partitions to others.",
+        description="After how long without a heartbeat the group reassigns the partitions.",
     )
     heartbeat_interval_ms: Setting | None = Field(
-        default=None, alias="heartbeat.interval.ms", description="How often the proxy gives the group a sign of life."
+        default=None, alias="heartbeat.interval.ms", description="How often the proxy sends heartbeats to the group."
     )
     metadata_refresh_ms: Setting | None = Field(
         default=None,
         alias="topic.metadata.refresh.interval.ms",
-        description="How often it is looked for new topics and partitions.",
+        description="How often to look for new topics and partitions.",
     )
     client_rack: Setting | None = Field(
-        default=None, alias="client.rack", description="Where the client is, to be read from a replica nearby."
+        default=None, alias="client.rack", description="The rack of the client, to fetch from a replica nearby."
     )
 
-    def further(self) -> dict[str, str | int | bool]:
-        """What is handed on to the client library, by its names."""
-        named = {
+    def library_properties(self) -> dict[str, str | int | bool]:
+        """Properties for the client library, by its names."""
+        properties = {
             "isolation.level": self.isolation_level,
             "session.timeout.ms": self.session_timeout_ms,
             "heartbeat.interval.ms": self.heartbeat_interval_ms,
             "topic.metadata.refresh.interval.ms": self.metadata_refresh_ms,
             "client.rack": self.client_rack,
         }
-        return {key: value for key, value in named.items() if value is not None}
+        return {key: value for key, value in properties.items() if value is not None}
 
 
 class V2CreatedInstance(BaseModel):
-    """A consumer instance, and where it is found."""
+    """A new consumer instance."""
 
     model_config = _example(
         {
@@ -106,8 +107,8 @@ class V2CreatedInstance(BaseModel):
         }
     )
 
-    instance_id: str = Field(description="Its name in the group.")
-    base_uri: str = Field(description="The beginning of the addresses of everything that is done with it.")
+    instance_id: str = Field(description="The name in the group.")
+    base_uri: str = Field(description="The base of its URLs.")
 
 
 class V2Subscription(BaseModel):
@@ -117,16 +118,16 @@ class V2Subscription(BaseModel):
 
     topics: list[Topic] | None = Field(default=None, max_length=_MAX_ENTRIES, description="Names of topics.")
     topic_pattern: str | None = Field(
-        default=None, max_length=1000, description="A regular expression, in RE2's words.", examples=["orders-.*"]
+        default=None, max_length=1000, description="A regular expression in RE2 syntax.", examples=["orders-.*"]
     )
 
 
 class V2SubscribedTopics(BaseModel):
-    """What is subscribed to."""
+    """The subscribed topics."""
 
     model_config = _example({"topics": ["orders", "payments"]})
 
-    topics: list[str] = Field(description="Names of topics; for a pattern those that match it now.")
+    topics: list[str] = Field(description="Names of topics; for a pattern, those that match at the moment.")
 
 
 class V2Partition(BaseModel):
@@ -148,45 +149,45 @@ class V2Offset(V2Partition):
     """An offset in a partition."""
 
     offset: int = Field(ge=0, le=_MAX_OFFSET, description="The offset.", examples=[41])
-    metadata: str | None = Field(default=None, max_length=4096, description="A note that is kept beside it.")
+    metadata: str | None = Field(default=None, max_length=4096, description="A note that is stored with the commit.")
 
 
-def _in_range(moment: datetime) -> datetime:
+def _assume_utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 class V2Timestamp(V2Partition):
-    """A time in a partition."""
+    """A timestamp in a partition."""
 
-    timestamp: Annotated[datetime, AfterValidator(_in_range)] = Field(
+    timestamp: Annotated[datetime, AfterValidator(_assume_utc)] = Field(
         description="A time in ISO 8601, or in seconds or milliseconds since 1970.", examples=["2026-01-01T00:00:00Z"]
     )
 
 
 class V2Positions(BaseModel):
-    """Where to read on: at offsets, or at the first records with a time or a later one."""
+    """Positions to move to: offsets, or the first records at or after a timestamp."""
 
     model_config = _example({"offsets": [{"topic": "orders", "partition": 0, "offset": 42}]})
 
     offsets: list[V2Offset] = Field(default=[], max_length=_MAX_ENTRIES, description="Positions by offset.")
-    timestamps: list[V2Timestamp] = Field(default=[], max_length=_MAX_ENTRIES, description="Positions by time.")
+    timestamps: list[V2Timestamp] = Field(default=[], max_length=_MAX_ENTRIES, description="Positions by timestamp.")
 
 
 class V2Commits(BaseModel):
-    """What to commit."""
+    """Offsets to commit."""
 
     model_config = _example({"offsets": [{"topic": "orders", "partition": 0, "offset": 41}]})
 
     offsets: list[V2Offset] | None = Field(
         default=None,
         max_length=_MAX_ENTRIES,
-        description="The last records that are done with, by partition: their offset plus one is committed. Left out: "
-        "everything that was answered.",
+        description="The last processed record of each partition: its offset plus one is committed. By default, "
+        "everything that was received.",
     )
 
 
 class V2CommittedOffset(BaseModel):
-    """What the group has committed for a partition."""
+    """The group's commit for a partition."""
 
     topic: str = Field(description="The name of the topic.")
     partition: int = Field(description="The number of the partition.")
@@ -195,7 +196,7 @@ class V2CommittedOffset(BaseModel):
 
 
 class V2CommittedOffsets(BaseModel):
-    """What the group has committed; partitions without a commit are left out."""
+    """The group's commits; partitions without one are left out."""
 
     model_config = _example({"offsets": [{"topic": "orders", "partition": 0, "offset": 42, "metadata": ""}]})
 
@@ -205,8 +206,8 @@ class V2CommittedOffsets(BaseModel):
 class V2ConsumedHeader(BaseModel):
     """A header of a record."""
 
-    name: str = Field(description="Its name.")
-    value: str | None = Field(description="Its bytes in base64, or null.")
+    name: str = Field(description="The name.")
+    value: str | None = Field(description="The bytes in base64, or null.")
 
 
 class V2ConsumedRecord(BaseModel):
@@ -224,14 +225,14 @@ class V2ConsumedRecord(BaseModel):
         }
     )
 
-    topic: str = Field(description="The topic it is in.")
-    key: JsonValue = Field(description="In the format of the instance; null for none.")
-    value: JsonValue = Field(description="In the format of the instance; null for a tombstone.")
-    partition: int = Field(description="The partition it is in.")
-    offset: int = Field(description="Its offset there.")
+    topic: str = Field(description="The topic of the record.")
+    key: JsonValue = Field(description="The key, in the format of the instance; null for none.")
+    value: JsonValue = Field(description="The value, in the format of the instance; null for a tombstone.")
+    partition: int = Field(description="The partition of the record.")
+    offset: int = Field(description="The offset of the record.")
     timestamp: int | None = Field(
-        default=None, description="Its time in milliseconds since 1970; left out with `api.v2.plain.records`."
+        default=None, description="The timestamp in milliseconds since 1970; left out with `api.v2.plain.records`."
     )
     headers: list[V2ConsumedHeader] | None = Field(
-        default=None, description="Its headers, in their order; left out where there are none."
+        default=None, description="The headers, in order; left out if there are none."
     )

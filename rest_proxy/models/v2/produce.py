@@ -1,4 +1,4 @@
-"""Bodies of produce in API v2, for the OpenAPI document: requests are read without them, as bytes."""
+"""Bodies of produce requests in API v2, for the OpenAPI document only: requests are parsed without them."""
 
 from typing import Annotated, Any
 
@@ -10,49 +10,49 @@ from rest_proxy.models.errors import ErrorBody
 class V2RecordHeader(BaseModel):
     """A header of a record."""
 
-    name: str = Field(description="Its name; `key` is understood as well.")
-    value: str | None = Field(default=None, description="Its bytes in base64, or null.")
+    name: str = Field(description="The name; `key` is accepted as well.")
+    value: str | None = Field(default=None, description="The bytes in base64, or null.")
 
 
 class V2ProduceRecord(BaseModel):
-    """A record to be written."""
+    """A record to write."""
 
-    key: Any = Field(default=None, description="In the format that the media type tells; null for none.")
-    value: Any = Field(default=None, description="In the format that the media type tells; null for a tombstone.")
+    key: Any = Field(default=None, description="The key, in the format of the media type; null for none.")
+    value: Any = Field(default=None, description="The value, in the format of the media type; null for a tombstone.")
     partition: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = Field(
-        default=None, description="Where it is written; left out: by its key, or anywhere."
+        default=None, description="The partition; by default chosen by the key, or at random."
     )
-    headers: list[V2RecordHeader] | None = Field(default=None, description="Headers, in their order.")
+    headers: list[V2RecordHeader] | None = Field(default=None, description="The headers, in order.")
     timestamp: int | str | None = Field(
         default=None,
-        description="Its time, in milliseconds since 1970 or in ISO 8601; left out: now.",
+        description="The timestamp, in milliseconds since 1970 or in ISO 8601; by default now.",
         examples=[1_767_225_600_000, "2026-01-01T00:00:00Z"],
     )
 
 
 class V2ProduceRequest(BaseModel):
-    """Records to be written, with the schemas of their keys and values where the format has schemas."""
+    """Records to write, with the schemas of their keys and values if the format has schemas."""
 
     records: list[V2ProduceRecord] = Field(min_length=1, description="The records.")
-    key_schema: str | None = Field(default=None, description="Text of the keys' schema; registered if it is new.")
+    key_schema: str | None = Field(default=None, description="The key schema as text; registered if it is new.")
     key_schema_id: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = Field(
-        default=None, description="Id of the keys' schema."
+        default=None, description="The id of the key schema."
     )
-    value_schema: str | None = Field(default=None, description="Text of the values' schema; registered if it is new.")
+    value_schema: str | None = Field(default=None, description="The value schema as text; registered if it is new.")
     value_schema_id: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = Field(
-        default=None, description="Id of the values' schema."
+        default=None, description="The id of the value schema."
     )
 
 
 class V2PartitionOffset(BaseModel):
-    """What became of one record."""
+    """The outcome of one record."""
 
-    partition: int | None = Field(description="Where it was written; null if it was not.")
-    offset: int | None = Field(description="Its offset; null if it was not written, -1 if nobody knows it (acks=0).")
+    partition: int | None = Field(description="The partition; null if the record was not written.")
+    offset: int | None = Field(description="The offset; null if it was not written, -1 if it is not known (acks=0).")
     error_code: int | None = Field(
-        description="1 for a record that cannot be written, 2 if it may be tried again, 40301 if it is not allowed."
+        description="1 if the record cannot be written, 2 if it may be retried, 40301 if it is not authorized."
     )
-    error: str | None = Field(description="The same in words.")
+    error: str | None = Field(description="The error message.")
 
 
 _WRITTEN: dict[str, JsonValue] = {"partition": 0, "offset": 42, "error_code": None, "error": None}
@@ -65,22 +65,22 @@ _BAD: dict[str, JsonValue] = {
 
 
 class V2ProduceResponse(BaseModel):
-    """What became of the records, in the order of the request."""
+    """The outcomes of the records, in the order of the request."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"offsets": [_WRITTEN, _BAD], "key_schema_id": None, "value_schema_id": None}]}
     )
 
     offsets: list[V2PartitionOffset] = Field(description="One for each record.")
-    key_schema_id: int | None = Field(description="Id of the keys' schema, for a request that names one.")
-    value_schema_id: int | None = Field(description="Id of the values' schema, for a request that names one.")
+    key_schema_id: int | None = Field(description="The id of the key schema, if the request has one.")
+    value_schema_id: int | None = Field(description="The id of the value schema, if the request has one.")
 
 
 class V2ProduceError(ErrorBody):
     """Why none of the records was written."""
 
     offsets: list[V2PartitionOffset] | None = Field(
-        default=None, description="What became of each record, if the request came so far."
+        default=None, description="The outcome of each record, if they were sent."
     )
 
 
@@ -108,23 +108,23 @@ EXAMPLES: dict[str, JsonValue] = {
 
 
 class V2ProduceBinary(V2ProduceRequest):
-    """Records to be written, their keys and values in base64."""
+    """Records to write, with keys and values in base64."""
 
 
 class V2ProduceJson(V2ProduceRequest):
-    """Records to be written, their keys and values any JSON."""
+    """Records to write, with any JSON as keys and values."""
 
 
 class V2ProduceAvro(V2ProduceRequest):
-    """Records to be written by an Avro schema, their keys and values in Avro's JSON."""
+    """Records to write with an Avro schema, with keys and values in Avro's JSON encoding."""
 
 
 class V2ProduceJsonSchema(V2ProduceRequest):
-    """Records to be written by a JSON Schema."""
+    """Records to write with a JSON Schema."""
 
 
 class V2ProduceProtobuf(V2ProduceRequest):
-    """Records to be written by a Protobuf schema, their keys and values in Protobuf's JSON."""
+    """Records to write with a Protobuf schema, with keys and values in Protobuf's JSON."""
 
 
 BODIES: dict[str, type[V2ProduceRequest]] = {
@@ -134,4 +134,4 @@ BODIES: dict[str, type[V2ProduceRequest]] = {
     "jsonschema": V2ProduceJsonSchema,
     "protobuf": V2ProduceProtobuf,
 }
-"""Bodies by format: clients that are made from the document choose the media type by their class."""
+"""Bodies by format: generated clients choose the media type by the class of the body."""

@@ -15,15 +15,15 @@ class ReplicaDetails(BaseModel):
     """A partition as one broker holds it."""
 
     broker: int = Field(description="The broker that holds it.", examples=[1])
-    leader: bool = Field(description="Whether it leads.")
-    in_sync: bool = Field(description="Whether it has all that the leader has.")
+    leader: bool = Field(description="Whether it is the leader.")
+    in_sync: bool = Field(description="Whether it is in sync with the leader.")
 
 
 class PartitionDetails(BaseModel):
     """A partition."""
 
     partition: int = Field(description="Its number.", examples=[0])
-    leader: int = Field(description="The broker that leads it; -1 when there is none.", examples=[1])
+    leader: int = Field(description="The broker that leads it; -1 if there is none.", examples=[1])
     replicas: list[ReplicaDetails] = Field(description="The brokers that hold it, the preferred leader first.")
 
 
@@ -50,14 +50,14 @@ class TopicDetails(BaseModel):
 
 
 class PartitionOffsets(BaseModel):
-    """Where a partition begins and ends."""
+    """The offsets of a partition."""
 
-    beginning_offset: int = Field(description="The first offset that is there.", examples=[0])
-    end_offset: int = Field(description="The offset that the next record will get.", examples=[42])
+    beginning_offset: int = Field(description="The first offset.", examples=[0])
+    end_offset: int = Field(description="The offset of the next record.", examples=[42])
 
 
 def partition_details(partition: Partition) -> PartitionDetails:
-    """A partition in API v2's words."""
+    """A partition in the form of API v2."""
     replicas = [
         ReplicaDetails(broker=broker, leader=broker == partition.leader, in_sync=broker in partition.in_sync)
         for broker in partition.replicas
@@ -66,7 +66,7 @@ def partition_details(partition: Partition) -> PartitionDetails:
 
 
 def topic_details(topic: Topic, configs: list[Config]) -> TopicDetails:
-    """A topic in API v2's words."""
+    """A topic in the form of API v2."""
     return TopicDetails(
         name=topic.name,
         configs={config.key: config.value for config in configs},

@@ -1,4 +1,4 @@
-"""ACLs of API v3: rules about who may do what."""
+"""ACLs in API v3."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -9,13 +9,13 @@ from core_broker.client.access import Operation, PatternType, Permission, Resour
 from rest_proxy.models.v3.resources import Resource, ResourceCollection
 
 _NAME_MAX = 32_767
-"""Longest text that Kafka's protocol can carry in a name."""
+"""The longest string in the Kafka protocol."""
 BATCH_MAX = 1000
-"""Most rules in one request."""
+"""Most ACLs in one request."""
 
 
 def _in_any_case(words: type[StrEnum]) -> BeforeValidator:
-    """Words are taken in small letters, too; what is none stays as it was sent, to be told as such."""
+    """Accept values in lower case, too; an unknown value stays as it is, for the error message."""
 
     def read(value: Any) -> Any:
         return value.upper() if isinstance(value, str) and value.upper() in words.__members__ else value
@@ -52,45 +52,45 @@ _ONE: dict[str, Any] = {
 
 
 class CreateAclBody(BaseModel):
-    """A rule to be added. Words may be written in small letters, too."""
+    """An ACL to create. Values may be in lower case, too."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_RULE]})
 
-    resource_type: AnyResourceType = Field(description="What it is about; neither ANY nor UNKNOWN.")
-    resource_name: Name = Field(description="The name of the resource; `*` is any, `kafka-cluster` is the cluster.")
-    pattern_type: AnyPatternType = Field(description="How the name is meant: LITERAL or PREFIXED.")
-    principal: Name = Field(description="Whom it is about.")
-    host: Name = Field(description="From where; `*` is anywhere.")
-    operation: AnyOperation = Field(description="What they may do or not; neither ANY nor UNKNOWN.")
+    resource_type: AnyResourceType = Field(description="The type of the resource; neither ANY nor UNKNOWN.")
+    resource_name: Name = Field(description="The name of the resource; `*` for any, `kafka-cluster` for the cluster.")
+    pattern_type: AnyPatternType = Field(description="How the name is matched: LITERAL or PREFIXED.")
+    principal: Name = Field(description="The principal.")
+    host: Name = Field(description="The client's host; `*` for any.")
+    operation: AnyOperation = Field(description="The operation; neither ANY nor UNKNOWN.")
     permission: AnyPermission = Field(description="ALLOW or DENY.")
 
 
 class CreateAclsBody(BaseModel):
-    """Several rules to be added."""
+    """Several ACLs to create."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"data": [_RULE]}]})
 
-    data: list[CreateAclBody] = Field(max_length=BATCH_MAX, description="The rules.")
+    data: list[CreateAclBody] = Field(max_length=BATCH_MAX, description="The ACLs.")
 
 
 class AclData(Resource):
-    """A rule."""
+    """An ACL."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_ONE]})
 
-    kind: str = Field(default="KafkaAcl", description="What this is.")
+    kind: str = Field(default="KafkaAcl", description="The kind of this object.")
     cluster_id: str = Field(description="The cluster.")
-    resource_type: ResourceType = Field(description="What it is about.")
+    resource_type: ResourceType = Field(description="The type of the resource.")
     resource_name: str = Field(description="The name of the resource.")
-    pattern_type: PatternType = Field(description="How the name is meant.")
-    principal: str = Field(description="Whom it is about.")
-    host: str = Field(description="From where.")
-    operation: Operation = Field(description="What they may do or not.")
-    permission: Permission = Field(description="Whether they may.")
+    pattern_type: PatternType = Field(description="How the name is matched.")
+    principal: str = Field(description="The principal.")
+    host: str = Field(description="The client's host.")
+    operation: Operation = Field(description="The operation.")
+    permission: Permission = Field(description="Whether the operation is allowed or denied.")
 
 
 class AclDataList(ResourceCollection):
-    """Rules."""
+    """ACLs."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -104,13 +104,13 @@ class AclDataList(ResourceCollection):
         }
     )
 
-    kind: str = Field(default="KafkaAclList", description="What this is.")
-    data: list[AclData] = Field(description="The rules.")
+    kind: str = Field(default="KafkaAclList", description="The kind of this object.")
+    data: list[AclData] = Field(description="The ACLs.")
 
 
 class DeletedAcls(BaseModel):
-    """Rules that were removed."""
+    """ACLs that were deleted."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"data": [_ONE]}]})
 
-    data: list[AclData] = Field(description="What was removed.")
+    data: list[AclData] = Field(description="The deleted ACLs.")

@@ -11,14 +11,14 @@ from rest_proxy.models.v3.resources import Links, Relationship, Resource, Resour
 class BrokerData(Resource):
     """A broker and its address."""
 
-    kind: str = Field(default="KafkaBroker", description="What this is.")
+    kind: str = Field(default="KafkaBroker", description="The kind of this object.")
     cluster_id: str = Field(description="The cluster it belongs to.")
     broker_id: int = Field(description="Its id.", examples=[1])
-    host: str | None = Field(description="The host that it advertises.", examples=["kafka-1.example.com"])
-    port: int | None = Field(description="The port that it advertises.", examples=[9092])
-    rack: str | None = Field(description="Where it stands, if it was told.", examples=["rack-1"])
+    host: str | None = Field(description="The advertised host.", examples=["kafka-1.example.com"])
+    port: int | None = Field(description="The advertised port.", examples=[9092])
+    rack: str | None = Field(description="The rack, if it is configured.", examples=["rack-1"])
     configs: Relationship = Field(description="Its configs.")
-    partition_replicas: Relationship = Field(description="The replicas that it holds.")
+    partition_replicas: Relationship = Field(description="Its replicas.")
 
     @classmethod
     def of(cls, broker: Broker, links: Links) -> Self:
@@ -38,5 +38,5 @@ class BrokerData(Resource):
 class BrokerDataList(ResourceCollection):
     """The brokers of a cluster, by id."""
 
-    kind: str = Field(default="KafkaBrokerList", description="What this is.")
+    kind: str = Field(default="KafkaBrokerList", description="The kind of this object.")
     data: list[BrokerData] = Field(description="The brokers.")

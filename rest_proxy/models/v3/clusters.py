@@ -10,19 +10,19 @@ from rest_proxy.models.v3.resources import Links, Relationship, Resource, Resour
 class ClusterData(Resource):
     """A Kafka cluster."""
 
-    kind: str = Field(default="KafkaCluster", description="What this is.")
+    kind: str = Field(default="KafkaCluster", description="The kind of this object.")
     cluster_id: str = Field(description="Its id.", examples=["lkc-4PcEjkzRTm6pKpF5NVxqKw"])
-    controller: Relationship | None = Field(description="The broker that leads it, when it has one.")
-    acls: Relationship = Field(description="Who may do what.")
+    controller: Relationship | None = Field(description="The controller, if there is one.")
+    acls: Relationship = Field(description="Its ACLs.")
     brokers: Relationship = Field(description="Its brokers.")
-    broker_configs: Relationship = Field(description="Configs that count for all brokers.")
+    broker_configs: Relationship = Field(description="Configs of all brokers.")
     consumer_groups: Relationship = Field(description="Its consumer groups.")
     topics: Relationship = Field(description="Its topics.")
-    partition_reassignments: Relationship = Field(description="Replicas on the move.")
+    partition_reassignments: Relationship = Field(description="Partitions that are being reassigned.")
 
     @classmethod
     def of(cls, controller_id: int, links: Links) -> Self:
-        """The cluster that the links lead into."""
+        """The cluster of these links."""
         return cls(
             metadata=links.resource((), ()),
             cluster_id=links.cluster_id,
@@ -39,5 +39,5 @@ class ClusterData(Resource):
 class ClusterDataList(ResourceCollection):
     """The clusters behind this proxy: one."""
 
-    kind: str = Field(default="KafkaClusterList", description="What this is.")
+    kind: str = Field(default="KafkaClusterList", description="The kind of this object.")
     data: list[ClusterData] = Field(description="The clusters.")

@@ -1,4 +1,4 @@
-"""Configs of topics, brokers and the whole cluster in API v3. The route bounds how many values a body holds."""
+"""Configs of topics, brokers and the whole cluster in API v3. The route limits the number of values in a body."""
 
 from enum import StrEnum
 
@@ -9,11 +9,11 @@ from rest_proxy.models.v3.resources import Links, Resource, ResourceCollection
 
 
 class ConfigSynonymData(BaseModel):
-    """A place that a config may come from."""
+    """A source of a config."""
 
-    name: str = Field(description="The name of the config there.", examples=["log.cleanup.policy"])
-    value: str | None = Field(description="The value there; null for secrets.", examples=["delete"])
-    source: str = Field(description="The place.", examples=["DEFAULT_CONFIG"])
+    name: str = Field(description="The name of the config in this source.", examples=["log.cleanup.policy"])
+    value: str | None = Field(description="The value in this source; null for secrets.", examples=["delete"])
+    source: str = Field(description="The source.", examples=["DEFAULT_CONFIG"])
 
 
 class ConfigData(Resource):
@@ -21,53 +21,53 @@ class ConfigData(Resource):
 
     cluster_id: str = Field(description="The cluster.")
     name: str = Field(description="The name of the config.", examples=["cleanup.policy"])
-    value: str | None = Field(description="Its value; null for secrets, or when it has none.", examples=["compact"])
-    is_read_only: bool = Field(description="Whether it can be changed only by a restart.")
+    value: str | None = Field(description="The value; null for secrets, or if there is none.", examples=["compact"])
+    is_read_only: bool = Field(description="Whether a change needs a restart.")
     is_sensitive: bool = Field(description="Whether it is a secret.")
-    is_default: bool = Field(description="Whether nobody has set it.")
+    is_default: bool = Field(description="Whether it has its default.")
     source: str = Field(description="Where the value comes from.", examples=["DYNAMIC_TOPIC_CONFIG"])
-    synonyms: list[ConfigSynonymData] = Field(description="Every place with a value, the one that counts first.")
+    synonyms: list[ConfigSynonymData] = Field(description="Every source with a value, the effective one first.")
 
 
 class TopicConfigData(ConfigData):
     """A config of a topic."""
 
-    kind: str = Field(default="KafkaTopicConfig", description="What this is.")
+    kind: str = Field(default="KafkaTopicConfig", description="The kind of this object.")
     topic_name: str = Field(description="The topic.", examples=["orders"])
 
 
 class BrokerConfigData(ConfigData):
     """A config of a broker."""
 
-    kind: str = Field(default="KafkaBrokerConfig", description="What this is.")
+    kind: str = Field(default="KafkaBrokerConfig", description="The kind of this object.")
     broker_id: int = Field(description="The broker.", examples=[1])
 
 
 class ClusterConfigData(ConfigData):
-    """A config that counts for all brokers."""
+    """A config of all brokers."""
 
-    kind: str = Field(default="KafkaClusterConfig", description="What this is.")
-    config_type: str = Field(default="BROKER", description="Of what it is a config.")
+    kind: str = Field(default="KafkaClusterConfig", description="The kind of this object.")
+    config_type: str = Field(default="BROKER", description="The type of the config.")
 
 
 class TopicConfigDataList(ResourceCollection):
     """Configs of topics, by name."""
 
-    kind: str = Field(default="KafkaTopicConfigList", description="What this is.")
+    kind: str = Field(default="KafkaTopicConfigList", description="The kind of this object.")
     data: list[TopicConfigData] = Field(description="The configs.")
 
 
 class BrokerConfigDataList(ResourceCollection):
     """Configs of brokers, by name."""
 
-    kind: str = Field(default="KafkaBrokerConfigList", description="What this is.")
+    kind: str = Field(default="KafkaBrokerConfigList", description="The kind of this object.")
     data: list[BrokerConfigData] = Field(description="The configs.")
 
 
 class ClusterConfigDataList(ResourceCollection):
-    """Configs that were set for all brokers, by name."""
+    """Configs that are set for all brokers, by name."""
 
-    kind: str = Field(default="KafkaClusterConfigList", description="What this is.")
+    kind: str = Field(default="KafkaClusterConfigList", description="The kind of this object.")
     data: list[ClusterConfigData] = Field(description="The configs.")
 
 
@@ -106,7 +106,7 @@ def broker_config(broker_id: int, config: Config, links: Links) -> BrokerConfigD
 
 
 def cluster_config(config: Config, links: Links) -> ClusterConfigData:
-    """A config that counts for all brokers."""
+    """A config of all brokers."""
     return ClusterConfigData(
         metadata=links.resource(("broker-configs", config.key), ("broker-config", config.key)),
         cluster_id=links.cluster_id,
@@ -146,15 +146,15 @@ class AlterOperation(StrEnum):
 
 
 class ConfigChangeBody(BaseModel):
-    """One config to be changed."""
+    """A change of one config."""
 
     name: str = Field(description="The name of the config.", examples=["cleanup.policy"], min_length=1)
-    operation: AlterOperation | None = Field(default=None, description="SET when it is not said.", examples=["SET"])
+    operation: AlterOperation | None = Field(default=None, description="By default SET.", examples=["SET"])
     value: str | None = Field(default=None, description="The value to set.", examples=["compact"])
 
 
 class AlterConfigsBody(BaseModel):
-    """Configs to be changed, all of them or none."""
+    """Changes of configs, applied all or none."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -171,11 +171,11 @@ class AlterConfigsBody(BaseModel):
     )
 
     data: list[ConfigChangeBody] = Field(description="The changes.")
-    validate_only: bool | None = Field(default=None, description="Whether to check the changes and make none.")
+    validate_only: bool | None = Field(default=None, description="Whether to only check the changes.")
 
 
 class AlterBrokerConfigsBody(AlterConfigsBody):
-    """Configs of brokers to be changed, all of them or none."""
+    """Changes of brokers' configs, applied all or none."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -193,14 +193,14 @@ class AlterBrokerConfigsBody(AlterConfigsBody):
 
 
 class TopicChangesBody(BaseModel):
-    """A topic, and its configs to be changed."""
+    """A topic, and the changes of its configs."""
 
     topic_name: str = Field(description="The topic.", examples=["orders"], min_length=1)
     configs: list[ConfigChangeBody] = Field(description="The changes.")
 
 
 class AlterTopicsConfigsBody(BaseModel):
-    """Configs of several topics to be changed; each topic by itself, all of its changes or none."""
+    """Changes of several topics' configs; those of one topic are applied all or none."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -211,18 +211,18 @@ class AlterTopicsConfigsBody(BaseModel):
     )
 
     data: list[TopicChangesBody] = Field(description="The topics.")
-    validate_only: bool | None = Field(default=None, description="Whether to check the changes and make none.")
+    validate_only: bool | None = Field(default=None, description="Whether to only check the changes.")
 
 
 class TopicFailure(BaseModel):
     """A topic whose configs could not be changed."""
 
     topic_name: str = Field(description="The topic.", examples=["orders"])
-    error_code: int = Field(description="What went wrong.", examples=[40403])
-    message: str = Field(description="The same in words.")
+    error_code: int = Field(description="The error code.", examples=[40403])
+    message: str = Field(description="The error message.")
 
 
 class AlterTopicsConfigsFailures(BaseModel):
-    """The topics whose configs could not be changed; all others were."""
+    """The topics whose configs could not be changed; those of all others were."""
 
     failures: list[TopicFailure] = Field(description="The topics.")

@@ -1,4 +1,4 @@
-"""Consumer groups of API v3: groups, their members, what these read, and how far they are behind."""
+"""Consumer groups in API v3: groups, members, assignments and lag."""
 
 from typing import Any
 
@@ -90,7 +90,7 @@ _A_SUMMARY = _example(
 
 
 class _OfGroup(Resource):
-    """What everything about a group tells."""
+    """The fields of all resources of a group."""
 
     cluster_id: str = Field(description="The cluster.")
     consumer_group_id: str = Field(description="The group.")
@@ -101,21 +101,20 @@ class GroupData(_OfGroup):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_A_GROUP]})
 
-    kind: str = Field(default="KafkaConsumerGroup", description="What this is.")
-    is_simple: bool = Field(description="Whether it only keeps offsets, without ever having had members.")
-    partition_assignor: str = Field(description="How partitions are given to members; empty while there are none.")
+    kind: str = Field(default="KafkaConsumerGroup", description="The kind of this object.")
+    is_simple: bool = Field(description="Whether it has only commits and never had members.")
+    partition_assignor: str = Field(description="The assignor; empty while there are no members.")
     state: str = Field(
-        description="UNKNOWN, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD or EMPTY; a group of the newer "
-        "protocol that is assigning or reconciling is UNKNOWN."
+        description="UNKNOWN, PREPARING_REBALANCE, COMPLETING_REBALANCE, STABLE, DEAD or EMPTY; UNKNOWN also for "
+        "groups of the new protocol that are assigning or reconciling."
     )
     type: str = Field(description="CLASSIC, CONSUMER (KIP-848) or UNKNOWN.")
     is_mixed_consumer_group: bool = Field(
-        description="Whether members of the older protocol are in a group of the newer one; false where the cluster "
-        "does not tell."
+        description="Whether a group of the new protocol has members of the classic one; false if that is not known."
     )
-    coordinator: Relationship = Field(description="The broker that looks after the group.")
+    coordinator: Relationship = Field(description="The coordinator of the group.")
     consumers: Relationship = Field(description="Its members.")
-    lag_summary: Relationship = Field(description="How far it is behind.")
+    lag_summary: Relationship = Field(description="Its lag.")
 
 
 class GroupDataList(ResourceCollection):
@@ -123,7 +122,7 @@ class GroupDataList(ResourceCollection):
 
     model_config = _examples("KafkaConsumerGroupList", f"{_CLUSTER}/consumer-groups", _A_GROUP)
 
-    kind: str = Field(default="KafkaConsumerGroupList", description="What this is.")
+    kind: str = Field(default="KafkaConsumerGroupList", description="The kind of this object.")
     data: list[GroupData] = Field(description="The groups, by name.")
 
 
@@ -132,11 +131,11 @@ class ConsumerData(_OfGroup):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_A_CONSUMER]})
 
-    kind: str = Field(default="KafkaConsumer", description="What this is.")
-    consumer_id: str = Field(description="The member, by the id that the group gave it.")
+    kind: str = Field(default="KafkaConsumer", description="The kind of this object.")
+    consumer_id: str = Field(description="The member id.")
     instance_id: str | None = Field(default=None, description="Its `group.instance.id`, if it is a static member.")
     client_id: str = Field(description="Its `client.id`.")
-    assignments: Relationship = Field(description="What it reads.")
+    assignments: Relationship = Field(description="Its assigned partitions.")
 
 
 class ConsumerDataList(ResourceCollection):
@@ -144,7 +143,7 @@ class ConsumerDataList(ResourceCollection):
 
     model_config = _examples("KafkaConsumerList", f"{_GROUP}/consumers", _A_CONSUMER)
 
-    kind: str = Field(default="KafkaConsumerList", description="What this is.")
+    kind: str = Field(default="KafkaConsumerList", description="The kind of this object.")
     data: list[ConsumerData] = Field(description="The members, by id.")
 
 
@@ -153,62 +152,62 @@ class AssignmentData(_OfGroup):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_AN_ASSIGNMENT]})
 
-    kind: str = Field(default="KafkaConsumerAssignment", description="What this is.")
+    kind: str = Field(default="KafkaConsumerAssignment", description="The kind of this object.")
     consumer_id: str = Field(description="The member.")
     topic_name: str = Field(description="The topic.")
     partition_id: int = Field(description="The partition.")
-    partition: Relationship = Field(description="The partition itself.")
-    lag: Relationship = Field(description="How far the group is behind there.")
+    partition: Relationship = Field(description="The link to the partition.")
+    lag: Relationship = Field(description="The lag of the group in this partition.")
 
 
 class AssignmentDataList(ResourceCollection):
-    """What a member reads."""
+    """The assigned partitions of a member."""
 
     model_config = _examples(
         "KafkaConsumerAssignmentList", f"{_GROUP}/consumers/{_CONSUMER}/assignments", _AN_ASSIGNMENT
     )
 
-    kind: str = Field(default="KafkaConsumerAssignmentList", description="What this is.")
+    kind: str = Field(default="KafkaConsumerAssignmentList", description="The kind of this object.")
     data: list[AssignmentData] = Field(description="The partitions, by topic and number.")
 
 
 class LagData(_OfGroup):
-    """How far a group is behind in one partition."""
+    """The lag of a group in one partition."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_A_LAG]})
 
-    kind: str = Field(default="KafkaConsumerLag", description="What this is.")
+    kind: str = Field(default="KafkaConsumerLag", description="The kind of this object.")
     topic_name: str = Field(description="The topic.")
     partition_id: int = Field(description="The partition.")
     consumer_id: str = Field(description="The member that reads it; empty if none does.")
     instance_id: str | None = Field(default=None, description="Its `group.instance.id`, if it is a static member.")
     client_id: str = Field(description="Its `client.id`; empty if none reads it.")
-    current_offset: int = Field(description="What the group has committed: the next record it will read.")
-    log_end_offset: int = Field(description="Where the partition ends, for readers of committed records.")
-    lag: int = Field(description="How many offsets lie between, never less than 0.")
+    current_offset: int = Field(description="The committed offset: the next record that the group will read.")
+    log_end_offset: int = Field(description="The end of the partition, for read_committed.")
+    lag: int = Field(description="The number of offsets in between, at least 0.")
 
 
 class LagDataList(ResourceCollection):
-    """How far a group is behind, by partition."""
+    """The lag of a group, by partition."""
 
     model_config = _examples("KafkaConsumerLagList", f"{_GROUP}/lags", _A_LAG)
 
-    kind: str = Field(default="KafkaConsumerLagList", description="What this is.")
+    kind: str = Field(default="KafkaConsumerLagList", description="The kind of this object.")
     data: list[LagData] = Field(description="The partitions, greatest lag first.")
 
 
 class LagSummaryData(_OfGroup):
-    """How far a group is behind in all."""
+    """The total lag of a group, and where it is greatest."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_A_SUMMARY]})
 
-    kind: str = Field(default="KafkaConsumerGroupLagSummary", description="What this is.")
-    max_lag_consumer_id: str = Field(description="The member that is the farthest behind; empty if none reads there.")
-    max_lag_consumer: Relationship = Field(description="The member itself.")
+    kind: str = Field(default="KafkaConsumerGroupLagSummary", description="The kind of this object.")
+    max_lag_consumer_id: str = Field(description="The member with the greatest lag; empty if none reads the partition.")
+    max_lag_consumer: Relationship = Field(description="The link to the member.")
     max_lag_instance_id: str | None = Field(default=None, description="Its `group.instance.id`, if it has one.")
     max_lag_client_id: str = Field(description="Its `client.id`.")
-    max_lag_topic_name: str = Field(description="The topic where the group is the farthest behind.")
+    max_lag_topic_name: str = Field(description="The topic with the greatest lag.")
     max_lag_partition_id: int = Field(description="The partition.")
-    max_lag_partition: Relationship = Field(description="The partition itself.")
-    max_lag: int = Field(description="How far it is behind there.")
-    total_lag: int = Field(description="How far it is behind in all partitions together.")
+    max_lag_partition: Relationship = Field(description="The link to the partition.")
+    max_lag: int = Field(description="The lag in this partition.")
+    total_lag: int = Field(description="The lag in all partitions.")

@@ -11,13 +11,13 @@ from rest_proxy.models.v3.resources import Links, Relationship, Resource, Resour
 class PartitionData(Resource):
     """A partition."""
 
-    kind: str = Field(default="KafkaPartition", description="What this is.")
+    kind: str = Field(default="KafkaPartition", description="The kind of this object.")
     cluster_id: str = Field(description="The cluster it is in.")
     topic_name: str = Field(description="The topic it belongs to.", examples=["orders"])
     partition_id: int = Field(description="Its number.", examples=[0])
-    leader: Relationship | None = Field(description="The replica that leads, when there is one.")
+    leader: Relationship | None = Field(description="The leader, if there is one.")
     replicas: Relationship = Field(description="Its replicas.")
-    reassignment: Relationship = Field(description="Its replicas on the move.")
+    reassignment: Relationship = Field(description="Its reassignment.")
 
     @classmethod
     def of(cls, topic: str, partition: Partition, links: Links) -> Self:
@@ -37,25 +37,25 @@ class PartitionData(Resource):
 class PartitionDataList(ResourceCollection):
     """The partitions of a topic, by number."""
 
-    kind: str = Field(default="KafkaPartitionList", description="What this is.")
+    kind: str = Field(default="KafkaPartitionList", description="The kind of this object.")
     data: list[PartitionData] = Field(description="The partitions.")
 
 
 class ReplicaData(Resource):
-    """A partition as one broker holds it."""
+    """A replica of a partition."""
 
-    kind: str = Field(default="KafkaReplica", description="What this is.")
+    kind: str = Field(default="KafkaReplica", description="The kind of this object.")
     cluster_id: str = Field(description="The cluster it is in.")
     topic_name: str = Field(description="The topic it belongs to.", examples=["orders"])
     partition_id: int = Field(description="The partition's number.", examples=[0])
     broker_id: int = Field(description="The broker that holds it.", examples=[1])
-    is_leader: bool = Field(description="Whether it leads.")
-    is_in_sync: bool = Field(description="Whether it has all that the leader has.")
+    is_leader: bool = Field(description="Whether it is the leader.")
+    is_in_sync: bool = Field(description="Whether it is in sync with the leader.")
     broker: Relationship = Field(description="The broker that holds it.")
 
     @classmethod
     def of(cls, topic: str, partition: Partition, broker_id: int, links: Links) -> Self:
-        """What a broker holds of a partition."""
+        """The replica of a partition on a broker."""
         return cls(
             metadata=links.resource(
                 ("topics", topic, "partitions", partition.index, "replicas", broker_id),
@@ -74,35 +74,35 @@ class ReplicaData(Resource):
 class ReplicaDataList(ResourceCollection):
     """Replicas."""
 
-    kind: str = Field(default="KafkaReplicaList", description="What this is.")
+    kind: str = Field(default="KafkaReplicaList", description="The kind of this object.")
     data: list[ReplicaData] = Field(description="The replicas.")
 
 
 class PartitionOffsetsData(Resource):
-    """Where a partition begins and ends."""
+    """The offsets of a partition."""
 
-    kind: str = Field(default="KafkaPartitionWithOffsets", description="What this is.")
+    kind: str = Field(default="KafkaPartitionWithOffsets", description="The kind of this object.")
     cluster_id: str = Field(description="The cluster it is in.")
     topic_name: str = Field(description="The topic it belongs to.", examples=["orders"])
     partition_id: int = Field(description="Its number.", examples=[0])
-    earliest_offset: int = Field(description="The first offset that is there.", examples=[0])
-    latest_offset: int = Field(description="The offset that the next record will get.", examples=[42])
+    earliest_offset: int = Field(description="The first offset.", examples=[0])
+    latest_offset: int = Field(description="The offset of the next record.", examples=[42])
 
 
 class ReassignmentData(Resource):
-    """A partition whose replicas are on the move."""
+    """A partition that is being reassigned."""
 
-    kind: str = Field(default="KafkaReassignment", description="What this is.")
+    kind: str = Field(default="KafkaReassignment", description="The kind of this object.")
     cluster_id: str = Field(description="The cluster it is in.")
     topic_name: str = Field(description="The topic it belongs to.", examples=["orders"])
     partition_id: int = Field(description="Its number.", examples=[0])
-    adding_replicas: list[int] = Field(description="Brokers that it moves to.", examples=[[4]])
-    removing_replicas: list[int] = Field(description="Brokers that it leaves.", examples=[[1]])
+    adding_replicas: list[int] = Field(description="Brokers that get a replica.", examples=[[4]])
+    removing_replicas: list[int] = Field(description="Brokers that lose their replica.", examples=[[1]])
     replicas: Relationship = Field(description="Its replicas.")
 
     @classmethod
     def of(cls, moving: Reassignment, links: Links) -> Self:
-        """A partition on the move."""
+        """A reassignment in the form of the response."""
         path = ("topics", moving.topic, "partitions", moving.partition)
         name = ("topic", moving.topic, "partition", moving.partition, "reassignment", "")
         return cls(
@@ -117,7 +117,7 @@ class ReassignmentData(Resource):
 
 
 class ReassignmentDataList(ResourceCollection):
-    """Partitions whose replicas are on the move."""
+    """Partitions that are being reassigned."""
 
-    kind: str = Field(default="KafkaReassignmentList", description="What this is.")
+    kind: str = Field(default="KafkaReassignmentList", description="The kind of this object.")
     data: list[ReassignmentData] = Field(description="The partitions.")

@@ -1,1 +1,1 @@
-"""Requests of API v2 as records, and outcomes as its answers."""
+"""Producing through API v2."""

@@ -1,6 +1,5 @@
-"""What a record of API v2 may have beside key and value: headers, a time, a partition."""
+"""What a record of API v2 may have besides key and value: headers, a timestamp, a partition."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 import msgspec
@@ -8,14 +7,12 @@ import msgspec
 from core_broker.client.records import Header
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.binary import from_base64
+from rest_proxy.formats.timestamps import MAX_TIMESTAMP_MS, parse_timestamp
 
-WRONG_DATA = 42205
-"""The code of data that is not what its format asks for."""
+INVALID_DATA = 42205
+"""The code for data that does not match its format."""
 _MAX_PARTITION = 2**31 - 1
 _MAX_HEADERS = 10_000
-_MAX_TIMESTAMP_MS = 253_402_300_799_999
-"""The end of the year 9999: what ISO 8601 can tell."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class _Header(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -32,55 +29,44 @@ _decode_headers = msgspec.json.Decoder(Annotated[list[_Header], msgspec.Meta(max
 def headers(text: msgspec.Raw) -> list[Header]:
     """The headers of a record, `[{"name" or "key", "value"}]` with base64 values; raises ProxyError for this record."""
     try:
-        listed = _decode_headers(text) or ()
+        decoded = _decode_headers(text) or ()
     except (msgspec.DecodeError, RecursionError) as error:
         raise ProxyError(
-            WRONG_DATA, f'Record headers must be a list of {{"name", "value": base64}}: {str(error)[:200]}'
+            INVALID_DATA, f'Record headers must be a list of {{"name", "value": base64}}: {str(error)[:200]}'
         ) from None
-    return [(_name(header), _bytes(header)) for header in listed]
+    return [_name_and_value(header) for header in decoded]
 
 
 def timestamp_ms(given: int | str) -> int:
-    """The time of a record, in milliseconds or ISO 8601; raises ProxyError for this record."""
-    milliseconds = given if isinstance(given, int) else _parsed(given)
-    # The client library takes 0 for "now", which nobody who says 0 means.
-    if not 0 < milliseconds <= _MAX_TIMESTAMP_MS:
-        raise ProxyError(WRONG_DATA, f"Record timestamp {str(given)[:80]} must be after 1970 and before the year 10000")
+    """The timestamp of a record, in milliseconds or ISO 8601; raises ProxyError for this record."""
+    milliseconds = given if isinstance(given, int) else parse_timestamp(given)
+    if milliseconds is None:
+        raise ProxyError(
+            INVALID_DATA,
+            f"Record timestamp {str(given)[:80]!r} must be in milliseconds or ISO 8601, as in 2026-01-31T12:00:00Z",
+        )
+    # The client library takes 0 for "now", which is not what a client that sends 0 means.
+    if not 0 < milliseconds <= MAX_TIMESTAMP_MS:
+        raise ProxyError(
+            INVALID_DATA, f"Record timestamp {str(given)[:80]} must be after 1970 and before the year 10000"
+        )
     return milliseconds
 
 
 def partition(given: int) -> int:
-    """The partition of a record, if there may be such a one; raises ProxyError for this record."""
+    """The partition of a record, if the number is valid; raises ProxyError for this record."""
     if not 0 <= given <= _MAX_PARTITION:
         raise ProxyError(422, f"Record partition {str(given)[:80]} must be between 0 and {_MAX_PARTITION}")
     return given
 
 
-def _name(header: _Header) -> str:
+def _name_and_value(header: _Header) -> Header:
     name = header.name if header.name is not None else header.key
     if name is None:
-        raise ProxyError(WRONG_DATA, "A record header must have a name")
-    return name
-
-
-def _bytes(header: _Header) -> bytes | None:
+        raise ProxyError(INVALID_DATA, "A record header must have a name")
     if header.value is None:
-        return None
+        return name, None
     try:
-        return from_base64(header.value)
+        return name, from_base64(header.value)
     except ValueError as error:
-        raise ProxyError(WRONG_DATA, f"The record header {_name(header)[:80]} is not in base64: {error}") from None
-
-
-def _parsed(text: str) -> int:
-    if len(text) <= 20 and text.isdecimal() and text.isascii():
-        return int(text)
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise ProxyError(
-            WRONG_DATA,
-            f"Record timestamp {text[:80]!r} must be in milliseconds or ISO 8601, as in 2026-01-31T12:00:00Z",
-        ) from None
-    since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH
-    return since.days * 86_400_000 + since.seconds * 1000 + since.microseconds // 1000
+        raise ProxyError(INVALID_DATA, f"The record header {name[:80]} is not in base64: {error}") from None

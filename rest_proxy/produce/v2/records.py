@@ -1,4 +1,4 @@
-"""Records of API v2 become records of Kafka, one by one: a bad one does not stop the others."""
+"""Encodes the records of API v2 one by one: a bad one does not stop the others."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from rest_proxy.errors import ProxyError
 from rest_proxy.formats.encoding import Encoder, Encoders
 from rest_proxy.formats.formats import NO_CHOICE, Format
 from rest_proxy.produce.v2 import attributes
-from rest_proxy.produce.v2.request import NO_HEADERS, NULL, ProduceRequest, Record
+from rest_proxy.produce.v2.requests import NO_HEADERS, NULL, ProduceRequest, Record
 
-_AT_A_TIME = 2000
-_AT_A_TIME_BY_SCHEMA = 200
-"""So many records are written before others get their turn; those by schemas take longer."""
+_CHUNK = 2000
+_CHUNK_WITH_SCHEMA = 200
+"""How many records are encoded before other requests get a turn; with schemas they take longer."""
 
 
 class RecordWriter:
-    """Writes the records of one request in its format."""
+    """Encodes the records of one request in its format."""
 
     def __init__(self, format: Format, topic: str, partition: int | None) -> None:  # noqa: A002 - the API's word
         self._format = format
@@ -28,27 +28,27 @@ class RecordWriter:
 
     @property
     def key_schema_id(self) -> int | None:
-        """The id of the keys' schema, if they have one."""
+        """The id of the key schema, if there is one."""
         return _schema_id(self._keys)
 
     @property
     def value_schema_id(self) -> int | None:
-        """The id of the values' schema, if they have one."""
+        """The id of the value schema, if there is one."""
         return _schema_id(self._values)
 
     async def prepare(self, request: ProduceRequest, encoders: Encoders) -> None:
-        """Find the schemas; raises ProxyError when they cannot be used for any record."""
+        """Look up the schemas; raises ProxyError when they cannot be used for any record."""
         self._keys = await self._encoder(request, encoders, "key")
         self._values = await self._encoder(request, encoders, "value")
 
     async def write(self, records: Sequence[Record]) -> list[OutgoingRecord | ProxyError]:
-        """What is to be sent for each record, or why it cannot be sent."""
-        at_a_time = _AT_A_TIME_BY_SCHEMA if self._format.has_schema else _AT_A_TIME
-        if len(records) <= at_a_time:
-            return [self._written(record) for record in records]
+        """Encode each record; one that cannot be encoded becomes its error."""
+        chunk = _CHUNK_WITH_SCHEMA if self._format.has_schema else _CHUNK
+        if len(records) <= chunk:
+            return [self._write_one(record) for record in records]
         written: list[OutgoingRecord | ProxyError] = []
-        for start in range(0, len(records), at_a_time):
-            written += [self._written(record) for record in records[start : start + at_a_time]]
+        for start in range(0, len(records), chunk):
+            written += [self._write_one(record) for record in records[start : start + chunk]]
             await asyncio.sleep(0)
         return written
 
@@ -60,13 +60,16 @@ class RecordWriter:
         if self._format.has_schema:
             choice = request.key_choice() if is_key else request.value_choice()
             if choice is NO_CHOICE:
-                _check_absent(request, part)
+                # A format with schemas needs one, unless all keys (or values) are null.
+                if any(bytes(getattr(record, part)) != b"null" for record in request.records):
+                    code = 42201 if is_key else 42202
+                    raise ProxyError(code, f"Request includes {part}s but does not include {part} schema")
                 return None
         return encoders.ready(self._format, self._topic, is_key=is_key, choice=choice) or await encoders.encoder(
             self._format, self._topic, is_key=is_key, choice=choice
         )
 
-    def _written(self, record: Record) -> OutgoingRecord | ProxyError:
+    def _write_one(self, record: Record) -> OutgoingRecord | ProxyError:
         keys, values = self._keys, self._values
         try:
             written = OutgoingRecord(
@@ -75,29 +78,19 @@ class RecordWriter:
                 key=keys.encode(record.key) if keys is not None and record.key is not NULL else None,
                 partition=self._partition if record.partition is None else attributes.partition(record.partition),
             )
+            # The fast path: most records have neither.
             if record.headers is NO_HEADERS and record.timestamp is None:
                 return written
-            return _with_attributes(written, record)
+            return OutgoingRecord(
+                topic=written.topic,
+                value=written.value,
+                key=written.key,
+                partition=written.partition,
+                headers=attributes.headers(record.headers),
+                timestamp_ms=None if record.timestamp is None else attributes.timestamp_ms(record.timestamp),
+            )
         except ProxyError as error:
             return error
-
-
-def _with_attributes(written: OutgoingRecord, record: Record) -> OutgoingRecord:
-    return OutgoingRecord(
-        topic=written.topic,
-        value=written.value,
-        key=written.key,
-        partition=written.partition,
-        headers=attributes.headers(record.headers),
-        timestamp_ms=None if record.timestamp is None else attributes.timestamp_ms(record.timestamp),
-    )
-
-
-def _check_absent(request: ProduceRequest, part: Literal["key", "value"]) -> None:
-    """A format with schemas needs one, unless there is nothing to be written by it."""
-    if any(bytes(getattr(record, part)) != b"null" for record in request.records):
-        code = 42201 if part == "key" else 42202
-        raise ProxyError(code, f"Request includes {part}s but does not include {part} schema")
 
 
 def _schema_id(encoder: Encoder | None) -> int | None:

@@ -1,1 +1,1 @@
-"""Requests of API v3 as records: one by one, in batches, and as a stream in both directions."""
+"""Producing through API v3."""

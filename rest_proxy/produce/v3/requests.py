@@ -1,4 +1,4 @@
-"""What a request of API v3 says about a record, read in one go and checked as Confluent's proxy does."""
+"""Records in requests of API v3: decoded in one pass and checked as Confluent's proxy does."""
 
 from datetime import datetime
 from typing import Annotated, TypeVar
@@ -19,11 +19,11 @@ _NOTHING = msgspec.Raw(b"null")
 _MAX_PARTITION = 2**31 - 1
 _MAX_HEADERS = 10_000
 _MAX_SECONDS = 253_402_300_799
-"""The end of the year 9999: what ISO 8601 can tell."""
+"""The end of the year 9999: the last one that ISO 8601 can express."""
 
 
 class Malformed(ProxyError):
-    """Text that is no JSON: nothing that follows it can be trusted either."""
+    """Text that is not JSON: nothing that follows it in the body can be parsed either."""
 
 
 class HeaderRequest(msgspec.Struct, gc=False):
@@ -35,7 +35,7 @@ class HeaderRequest(msgspec.Struct, gc=False):
 
 
 class DataRequest(msgspec.Struct, gc=False):
-    """A key or a value, and what it is written by."""
+    """A key or a value, and its format and schema."""
 
     type: str | None = None
     subject: str | None = None
@@ -46,7 +46,7 @@ class DataRequest(msgspec.Struct, gc=False):
     data: msgspec.Raw = _NOTHING
 
     def target(self) -> tuple[Format | None, SchemaChoice]:
-        """The format, None to leave it to the schema, and the schema that is meant; raises ProxyError."""
+        """The format, None if the schema determines it, and the schema; raises ProxyError."""
         if self.type is None:
             return None, self._choice()
         format_ = _FORMATS.get(self.type)
@@ -58,17 +58,22 @@ class DataRequest(msgspec.Struct, gc=False):
         given = (self.schema, self.schema_id, self.schema_version, self.subject, self.subject_name_strategy)
         if given == (None, None, None, None, None):
             return NO_CHOICE
+        strategy, name = None, self.subject_name_strategy
+        if name is not None:
+            strategy = _STRATEGIES.get(name)
+            if strategy is None:
+                raise ProxyError(400, f"subject_name_strategy={name[:80]!r}: must be one of {', '.join(_STRATEGIES)}")
         return SchemaChoice(
             schema=self.schema,
             schema_id=self.schema_id,
             schema_version=self.schema_version,
             subject=self.subject,
-            strategy=None if self.subject_name_strategy is None else _strategy(self.subject_name_strategy),
+            strategy=strategy,
         )
 
 
 class RecordRequest(msgspec.Struct, gc=False):
-    """A record to be written; what is not known is ignored."""
+    """A record to write; unknown fields are ignored."""
 
     partition_id: int | None = None
     timestamp: str | int | float | None = None
@@ -77,23 +82,31 @@ class RecordRequest(msgspec.Struct, gc=False):
     value: DataRequest | None = None
 
     def partition(self) -> int | None:
-        """The partition that is asked for, if there may be such a one; raises ProxyError."""
+        """The requested partition, if the number is valid; raises ProxyError."""
         given = self.partition_id
         if given is not None and not 0 <= given <= _MAX_PARTITION:
             raise ProxyError(40402, f"Partition not found: partition_id={given} must be between 0 and {_MAX_PARTITION}")
         return given
 
     def timestamp_ms(self) -> int | None:
-        """The record's time; raises ProxyError."""
-        return None if self.timestamp is None else _milliseconds(self.timestamp)
+        """The timestamp: text is ISO 8601, a number counts seconds, as in Confluent's proxy; raises ProxyError."""
+        given = self.timestamp
+        if given is None:
+            return None
+        seconds = _parse_seconds(given) if isinstance(given, str) else given
+        # The client library takes 0 for "now", which is not what a client that sends 0 means. NaN fails here, too.
+        if not 0 < seconds <= _MAX_SECONDS:
+            shown = str(given)[:80]
+            raise ProxyError(400, f"timestamp={shown}: must be after 1970 and before 10000; a number counts seconds")
+        return round(seconds * 1000)
 
     def header_pairs(self) -> list[Header]:
-        """The record's headers, in their order; raises ProxyError."""
-        return [(_name(header), _bytes(header)) for header in self.headers or ()]
+        """The headers, in their order; raises ProxyError."""
+        return [_name_and_value(header) for header in self.headers or ()]
 
 
 class BatchRequest(msgspec.Struct):
-    """Several records, each to be read by itself."""
+    """Several records, each to be decoded by itself."""
 
     entries: list[msgspec.Raw] | None = None
 
@@ -108,69 +121,49 @@ _entry = msgspec.json.Decoder(_Entry)
 
 
 def parse_record(text: bytes | msgspec.Raw) -> RecordRequest:
-    """One record; raises Malformed, or another ProxyError when it is JSON but not what it should be."""
-    return _decoded(text, _record)
+    """One record; raises Malformed, or another ProxyError when it is JSON but not a record."""
+    return _decode(text, _record)
 
 
 def parse_batch(text: bytes) -> BatchRequest:
     """The records of a batch; raises ProxyError."""
-    return _decoded(text, _batch)
+    return _decode(text, _batch)
 
 
 def entry_id(text: msgspec.Raw) -> object:
-    """Whatever an entry of a batch is called; raises ProxyError."""
-    return _decoded(text, _entry).id
+    """The id of an entry in a batch, not yet checked; raises ProxyError."""
+    return _decode(text, _entry).id
 
 
-def _decoded(text: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T:
+def _decode(text: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[T]) -> T:
     try:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
         raise ProxyError(400, f"Error processing JSON: {error}") from None
     except UnicodeDecodeError:
-        raise Malformed(400, "Error processing JSON: it is no text in UTF-8") from None
+        raise Malformed(400, "Error processing JSON: it is not encoded in UTF-8") from None
     except msgspec.DecodeError as error:
+        # msgspec reports an unpaired surrogate like broken syntax, but the text after it can still be parsed.
         if b"\\ud" in bytes(text).lower():
-            raise ProxyError(400, "Error processing JSON: it is malformed, or has half of a surrogate pair") from None
+            raise ProxyError(400, "Error processing JSON: it is malformed or contains an unpaired surrogate") from None
         raise Malformed(400, f"Error processing JSON: {error}") from None
     except RecursionError:
-        raise ProxyError(400, "Error processing JSON: it nests too deep") from None
+        raise ProxyError(400, "Error processing JSON: it is nested too deeply") from None
 
 
-def _strategy(name: str) -> SubjectNameStrategy:
-    strategy = _STRATEGIES.get(name)
-    if strategy is None:
-        raise ProxyError(400, f"subject_name_strategy={name[:80]!r}: must be one of {', '.join(_STRATEGIES)}")
-    return strategy
-
-
-def _name(header: HeaderRequest) -> str:
+def _name_and_value(header: HeaderRequest) -> Header:
     if "\0" in header.name:
         # The client library would take it for the end of the name.
-        raise ProxyError(400, f"The name of header {header.name[:80]!r} has a NUL")
-    return header.name
-
-
-def _bytes(header: HeaderRequest) -> bytes | None:
+        raise ProxyError(400, f"The name of header {header.name[:80]!r} contains a NUL")
     if header.value is None:
-        return None
+        return header.name, None
     try:
-        return from_base64(header.value)
+        return header.name, from_base64(header.value)
     except ValueError as error:
         raise ProxyError(400, f"The value of header {header.name[:80]!r} is not base64: {error}") from None
 
 
-def _milliseconds(given: str | float) -> int:
-    """Text in ISO 8601, or seconds since 1970, as Confluent's proxy reads numbers."""
-    seconds = _seconds(given) if isinstance(given, str) else given
-    # The client library takes 0 for "now", which nobody who says 0 means. Not a number fails here, too.
-    if not 0 < seconds <= _MAX_SECONDS:
-        told = str(given)[:80]
-        raise ProxyError(400, f"timestamp={told}: must be after 1970 and before 10000; a number counts seconds")
-    return round(seconds * 1000)
-
-
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:

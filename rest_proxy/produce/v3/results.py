@@ -1,4 +1,4 @@
-"""Answers of API v3 to records: where each went, or why it did not."""
+"""Results of API v3: where each record was written, or why it was not."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -11,13 +11,13 @@ from rest_proxy.formats.encoding import Encoder
 
 DELIVERED = 200
 _NO_BYTES = -1
-"""The size of what is null, as Kafka's Java client tells it."""
+"""The size of null, as in Kafka's Java client."""
 
 encode = msgspec.json.Encoder().encode
 
 
 class WrittenPart(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
-    """How a key or value was written."""
+    """How a key or value was encoded."""
 
     type: str
     subject: str | None = None
@@ -27,7 +27,7 @@ class WrittenPart(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
 
 
 class DeliveredRecord(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
-    """Where a record went."""
+    """Where a record was written."""
 
     error_code: int
     cluster_id: str
@@ -40,7 +40,7 @@ class DeliveredRecord(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False
 
 
 class DeliveredEntry(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
-    """Where a record of a batch went."""
+    """Where a record of a batch was written."""
 
     id: str
     cluster_id: str
@@ -53,35 +53,35 @@ class DeliveredEntry(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False)
 
 
 class FailedEntry(msgspec.Struct, gc=False):
-    """Why a record of a batch went nowhere."""
+    """Why a record of a batch was not written."""
 
     id: str
     error_code: int
     message: str
 
 
-class BatchAnswer(msgspec.Struct):
-    """What became of a batch."""
+class BatchResult(msgspec.Struct):
+    """The results of a batch."""
 
     successes: list[DeliveredEntry]
     failures: list[FailedEntry]
 
 
-class Failure(msgspec.Struct, gc=False):
-    """Why a record went nowhere."""
+class FailedRecord(msgspec.Struct, gc=False):
+    """Why a record was not written."""
 
     error_code: int
     message: str
 
 
-def part(encoder: Encoder, data: bytes | None) -> WrittenPart:
-    """How a key or value was written."""
+def written_part(encoder: Encoder, data: bytes | None) -> WrittenPart:
+    """Describe a key or value that was encoded."""
     size = _NO_BYTES if data is None else len(data)
     schema = encoder.schema
     if schema is None:
-        return WrittenPart(type=_type(encoder), size=size)
+        return WrittenPart(type=_type_name(encoder.format), size=size)
     return WrittenPart(
-        type=_type(encoder),
+        type=_type_name(encoder.format),
         subject=schema.subject,
         schema_id=schema.id,
         schema_version=schema.version,
@@ -89,8 +89,8 @@ def part(encoder: Encoder, data: bytes | None) -> WrittenPart:
     )
 
 
-def told(error: ProxyError, topic: str, partition: int | None) -> ProxyError:
-    """The same failure in the words and codes of API v3; the client library names neither topic nor partition."""
+def to_v3_error(error: ProxyError, topic: str, partition: int | None) -> ProxyError:
+    """An error of the producers with API v3's codes and messages; the client library names no topic or partition."""
     match error.code:
         case 40401:
             return ProxyError(40403, "This server does not host this topic-partition.")
@@ -99,51 +99,52 @@ def told(error: ProxyError, topic: str, partition: int | None) -> ProxyError:
     return error
 
 
-def failure(error: ProxyError) -> Failure:
-    """A failure as it is answered."""
-    return Failure(error.code, error.message)
+def failed_record(error: ProxyError) -> FailedRecord:
+    """An error in the form of the response."""
+    return FailedRecord(error.code, error.message)
 
 
-def delivered(
+def delivered_record(
     delivery: Delivery, cluster_id: str, *, key: WrittenPart | None, value: WrittenPart | None
 ) -> DeliveredRecord:
-    """A success as it is answered."""
+    """A delivery in the form of the response."""
     return DeliveredRecord(
         error_code=DELIVERED,
         cluster_id=cluster_id,
         topic_name=delivery.topic,
         partition_id=delivery.partition,
         offset=delivery.offset,
-        timestamp=timestamp(delivery.timestamp_ms),
+        timestamp=format_timestamp(delivery.timestamp_ms),
         key=key,
         value=value,
     )
 
 
-def entry(record_id: str, answer: DeliveredRecord) -> DeliveredEntry:
-    """A success in a batch."""
+def delivered_entry(record_id: str, record: DeliveredRecord) -> DeliveredEntry:
+    """A delivery in the form of the response to a batch."""
     return DeliveredEntry(
         id=record_id,
-        cluster_id=answer.cluster_id,
-        topic_name=answer.topic_name,
-        partition_id=answer.partition_id,
-        offset=answer.offset,
-        timestamp=answer.timestamp,
-        key=answer.key,
-        value=answer.value,
+        cluster_id=record.cluster_id,
+        topic_name=record.topic_name,
+        partition_id=record.partition_id,
+        offset=record.offset,
+        timestamp=record.timestamp,
+        key=record.key,
+        value=record.value,
     )
 
 
-def timestamp(milliseconds: int) -> str | None:
-    """A time as Java writes it: in UTC, and with milliseconds if there are any; None when it is not known."""
+def format_timestamp(milliseconds: int) -> str | None:
+    """A timestamp as Java formats it: in UTC, with milliseconds unless they are zero; None if it is not known."""
     seconds, rest = divmod(milliseconds, 1000)
-    if milliseconds < 0 or (second := _second(seconds)) is None:
+    if milliseconds < 0 or (second := _format_second(seconds)) is None:
         return None
     return f"{second}.{rest:03d}Z" if rest else f"{second}Z"
 
 
+# Cached, like the names below: consecutive records mostly share the second, and formatting costs more than the look-up.
 @lru_cache(maxsize=256)
-def _second(seconds: int) -> str | None:
+def _format_second(seconds: int) -> str | None:
     try:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     except (ValueError, OverflowError, OSError):
@@ -151,9 +152,5 @@ def _second(seconds: int) -> str | None:
 
 
 @lru_cache(maxsize=16)
-def _name(format_: str) -> str:
+def _type_name(format_: str) -> str:
     return format_.upper()
-
-
-def _type(encoder: Encoder) -> str:
-    return _name(encoder.format)

@@ -1,4 +1,4 @@
-"""A body of JSON objects, one after the other, cut into the objects while it still arrives."""
+"""Splits a body of concatenated JSON objects into the objects while it is still arriving."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 
 
 def _pattern(depth: int) -> bytes:
-    """A pattern for objects that hold other objects up to this depth; each byte is looked at once."""
+    """A pattern for objects that hold other objects up to this depth; it does not backtrack: each byte is read once."""
     inner = b"" if depth == 0 else b"|" + _pattern(depth - 1)
     return rb'\{[^"{}]*+(?:(?:' + _STRING + inner + rb')[^"{}]*+)*+\}'
 
@@ -22,9 +22,9 @@ _END_OF_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
 class Splitter:
-    """Finds where objects end; whether they are well-formed inside is for whoever reads them.
+    """Finds where objects end; it does not check whether they are well-formed inside.
 
-    An object that arrives bit by bit is looked at once, not once for each bit. Raises ProxyError where no object can
+    An object that arrives in pieces is scanned once, not again for each piece. Raises ProxyError where no object can
     follow; the rest of the body has no meaning then.
     """
 
@@ -34,66 +34,62 @@ class Splitter:
         self._end = _EndFinder()
 
     @property
-    def begun(self) -> int:
-        """How many bytes there are of an object that has not come to its end."""
+    def partial_bytes(self) -> int:
+        """The number of bytes received of an object that is not complete yet."""
         return len(self._partial)
 
     def split(self, chunk: bytes) -> Iterator[bytes]:
-        """The objects that are complete with these bytes; to be used up before the next call."""
+        """Yield the objects that are complete with these bytes; exhaust it before the next call."""
         start = 0
+        # First complete the object that earlier chunks began.
         if self._partial:
             start = self._end.find(chunk, 0)
             self._keep(chunk if start < 0 else chunk[:start])
             if start < 0:
                 return
-            yield self._take()
+            text, self._partial = bytes(self._partial), bytearray()
+            yield text
         while True:
+            # The pattern is the fast way: it finds complete objects that are not nested too deeply for it.
             while found := _NEXT.match(chunk, start):
                 start = found.end()
-                yield self._checked(found[1])
+                yield self._check_size(found[1])
             begin = _BEGIN.search(chunk, start)
             if begin is None:
                 return
-            start = self._find_end(chunk, begin.start())
+            if not chunk.startswith(b"{", begin.start()):
+                shown = chunk[begin.start() : begin.start() + 20].decode(errors="replace")
+                raise ProxyError(400, f"Error processing JSON: a record must be an object, not {shown!r}")
+            # What follows is nested more deeply, or incomplete.
+            self._end = _EndFinder()
+            start = self._end.find(chunk, begin.start())
             if start < 0:
                 self._keep(chunk[begin.start() :])
                 return
-            yield self._checked(chunk[begin.start() : start])
+            yield self._check_size(chunk[begin.start() : start])
 
     def finish(self) -> None:
-        """The body is over; raises ProxyError when it ends in the middle of an object."""
+        """Call at the end of the body; raises ProxyError when it ends in the middle of an object."""
         if self._partial:
             raise ProxyError(400, f"The body ends in the middle of a record, after {len(self._partial)} bytes of it")
-
-    def _find_end(self, chunk: bytes, start: int) -> int:
-        """Where an object ends that is deeper than the pattern goes, or -1 when it is not complete."""
-        if not chunk.startswith(b"{", start):
-            told = chunk[start : start + 20].decode(errors="replace")
-            raise ProxyError(400, f"Error processing JSON: a record must be an object, not {told!r}")
-        self._end = _EndFinder()
-        return self._end.find(chunk, start)
 
     def _keep(self, part: bytes) -> None:
         self._partial += part
         if len(self._partial) > self._max_bytes:
             raise self._too_large()
 
-    def _take(self) -> bytes:
-        text, self._partial = bytes(self._partial), bytearray()
-        return text
-
-    def _checked(self, text: bytes) -> bytes:
+    def _check_size(self, text: bytes) -> bytes:
         if len(text) > self._max_bytes:
             raise self._too_large()
         return text
 
     def _too_large(self) -> ProxyError:
-        most = f"{self._max_bytes} bytes (request.max.bytes)"
-        return too_large(f"Produce request size is larger than allowed threshold: a record has more than {most}")
+        limit = f"{self._max_bytes} bytes (request.max.bytes)"
+        return too_large(f"Produce request size is larger than allowed threshold: a record has more than {limit}")
 
 
 class _EndFinder:
-    """Knows how deep inside an object the bytes seen so far have led."""
+    """Finds the end of an object that arrives in pieces: it remembers the depth, and whether it is in a string."""
 
     def __init__(self) -> None:
         self._depth = 0
@@ -120,7 +116,7 @@ class _EndFinder:
         return -1
 
     def _after_string(self, chunk: bytes, position: int) -> int:
-        """Where the string that was begun ends, or -1 when that is not in this chunk."""
+        """Where the current string ends, or -1 when that is not in this chunk."""
         if self._is_escaped and position < len(chunk):
             self._is_escaped = False
             position += 1

@@ -1,4 +1,4 @@
-"""Records that arrive one after the other in one request, each answered while others are still on their way."""
+"""Streams of API v3: records arrive one after the other in one request, and results are sent while it goes on."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -7,37 +7,37 @@ from itertools import islice
 import msgspec
 
 from rest_proxy.errors import ProxyError, too_many, unavailable
-from rest_proxy.produce.v3.records import Destination, RecordSender, Result, WrittenRecord, is_end
-from rest_proxy.produce.v3.results import encode, failure
+from rest_proxy.produce.v3.results import encode, failed_record
+from rest_proxy.produce.v3.sender import Destination, RecordSender, Result, WrittenRecord, is_end
 from rest_proxy.produce.v3.splitting import Splitter
 
 NextChunk = Callable[[], Awaitable[bytes | None]]
-"""More of the body, or None when it is over; may raise whatever ends the stream without an answer."""
+"""Returns more of the body, or None at its end; any other error than ProxyError ends the stream without a response."""
 
 _MAX_IN_FLIGHT = 1_000
-"""Records of one stream that are on their way at once; no more of the body is read meanwhile."""
-_AT_A_TIME = 200
-"""Records by schemas take long: so many are written before others get their turn."""
+"""Records of one stream that are in flight at once; no more of the body is read meanwhile."""
+_CHUNK = 200
+"""Encoding with schemas takes long: other requests get a turn after this many records."""
 _END_OF_LINE = b"\r\n"
 
 
 class StreamLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of one stream is taken, and for how long."""
+    """Limits of one stream."""
 
     max_record_bytes: int
     idle_seconds: float
-    """How long nothing may come."""
+    """How long the client may send nothing."""
     max_seconds: float
-    """How long records are taken."""
+    """How long records are accepted."""
     grace_seconds: float
-    """How much longer they are refused one by one, before the stream ends."""
+    """For how long after that they are refused one by one, before the stream ends."""
 
 
 class RecordStreams:
-    """The streams that are open; they end together when the proxy stops."""
+    """The open streams; they end together when the proxy stops."""
 
     def __init__(self, max_bytes: int = 256 * 1024 * 1024) -> None:
-        """`max_bytes` bounds what has come of records whose rest is awaited, of all streams together."""
+        """`max_bytes` bounds the size of all incomplete records, over all streams."""
         self._max_bytes = max_bytes
         self._bytes = 0
         self._waiting: set[asyncio.Timeout] = set()
@@ -45,41 +45,43 @@ class RecordStreams:
 
     @property
     def waiting(self) -> int:
-        """How many streams wait for more of their bodies."""
+        """The number of streams that wait for more of their bodies."""
         return len(self._waiting)
 
     def stop(self) -> None:
-        """Let all streams end, each with the reason as its last words."""
+        """End all streams; the last line of each says why."""
         self._is_stopping = True
         for timeout in self._waiting:
             timeout.reschedule(0)
 
-    async def wait(self, next_chunk: NextChunk, until: float, *, begun: int = 0) -> bytes | None:
-        """More of a body, of which some bytes of a record have begun to come.
+    async def wait(self, next_chunk: NextChunk, until: float, *, partial_bytes: int = 0) -> bytes | None:
+        """Wait for more of a body, of which `partial_bytes` of an incomplete record are in memory.
 
-        Raises TimeoutError when no more has come by then, ProxyError when the proxy stops or too much is begun.
+        Raises TimeoutError when nothing has come by then, ProxyError when the proxy stops or incomplete records take
+        too much memory.
         """
         if self._is_stopping:
-            raise _stopped()
-        if begun and self._bytes and self._bytes + begun > self._max_bytes:
-            raise too_many(f"Records that have not come to their end have {self._max_bytes} bytes (requests.max.bytes)")
+            raise _proxy_stops()
+        # A single stream may always go on.
+        if partial_bytes and self._bytes and self._bytes + partial_bytes > self._max_bytes:
+            raise too_many(f"Incomplete records of all streams take {self._max_bytes} bytes (requests.max.bytes)")
         try:
             async with asyncio.timeout_at(until) as timeout:
                 self._waiting.add(timeout)
-                self._bytes += begun
+                self._bytes += partial_bytes
                 try:
                     return await next_chunk()
                 finally:
-                    self._bytes -= begun
+                    self._bytes -= partial_bytes
                     self._waiting.discard(timeout)
         except TimeoutError:
             if self._is_stopping:
-                raise _stopped() from None
+                raise _proxy_stops() from None
             raise
 
 
 class RecordStream:
-    """Answers the records of one request in their order, each in a line of JSON."""
+    """Sends the records of one request and yields their results in order, each as a line of JSON."""
 
     def __init__(
         self, sender: RecordSender, destination: Destination, *, limits: StreamLimits, streams: RecordStreams
@@ -94,11 +96,11 @@ class RecordStream:
         self._ends_at = self._late_after + limits.grace_seconds
 
     async def answers(self, next_chunk: NextChunk) -> AsyncIterator[bytes]:
-        """Lines of answers, as soon as there are any; ends with the body, or after the line that says why."""
+        """Lines with results, as soon as there are any; ends with the body, or with a line that says why."""
         is_over = False
         while not is_over:
             try:
-                chunk = await self._next(next_chunk)
+                chunk = await self._next_chunk(next_chunk)
                 if chunk is None:
                     self._splitter.finish()
                     return
@@ -113,29 +115,29 @@ class RecordStream:
                     break
                 yield lines(await self._sender.send(group, self._destination))
 
-    async def _next(self, next_chunk: NextChunk) -> bytes | None:
+    async def _next_chunk(self, next_chunk: NextChunk) -> bytes | None:
         limits = self._limits
         until = min(self._time() + limits.idle_seconds, self._ends_at)
         try:
-            return await self._streams.wait(next_chunk, until, begun=self._splitter.begun)
+            return await self._streams.wait(next_chunk, until, partial_bytes=self._splitter.partial_bytes)
         except TimeoutError:
             if until < self._ends_at:
-                reason = f"No record came within {limits.idle_seconds:g} s (streaming.connection.idle.timeout.ms)"
+                reason = f"No record arrived within {limits.idle_seconds:g} s (streaming.connection.idle.timeout.ms)"
                 raise ProxyError(408, reason) from None
-            raise _late() from None
+            raise _open_too_long() from None
 
     async def _read(self, texts: Iterator[bytes]) -> tuple[list[WrittenRecord | ProxyError], bool]:
-        """The next records, as many as may be on their way at once, and whether nothing can follow them."""
+        """Encode the next records, as many as may be in flight at once; also returns whether nothing can follow."""
         group: list[WrittenRecord | ProxyError] = []
         topic = self._destination.topic
         is_late = self._time() >= self._late_after
         try:
             for text in islice(texts, _MAX_IN_FLIGHT):
-                written = _late() if is_late else await self._sender.write_text(text, topic)
+                written = _open_too_long() if is_late else await self._sender.write_text(text, topic)
                 group.append(written)
                 if is_end(written):
                     return group, True
-                if len(group) % _AT_A_TIME == 0:
+                if len(group) % _CHUNK == 0:
                     await asyncio.sleep(0)
         except ProxyError as error:
             return [*group, error], True
@@ -143,14 +145,14 @@ class RecordStream:
 
 
 def lines(results: Sequence[Result]) -> bytes:
-    """Answers, each in a line of its own."""
-    told = [encode(failure(result) if isinstance(result, ProxyError) else result) for result in results]
-    return _END_OF_LINE.join([*told, b""])
+    """Results, each in a line of its own."""
+    encoded = [encode(failed_record(result) if isinstance(result, ProxyError) else result) for result in results]
+    return _END_OF_LINE.join([*encoded, b""])
 
 
-def _late() -> ProxyError:
+def _open_too_long() -> ProxyError:
     return ProxyError(408, "Streaming connection open for longer than allowed: Connection will be closed.")
 
 
-def _stopped() -> ProxyError:
-    return unavailable("The proxy stops: no more records are taken.")
+def _proxy_stops() -> ProxyError:
+    return unavailable("The proxy is shutting down and accepts no more records.")

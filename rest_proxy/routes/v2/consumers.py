@@ -10,10 +10,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from core_broker.client.consumer import Place
 from core_broker.client.group_consumer import BEGINNING, END, Commit
-from core_broker.service.web.connections import connection_of
+from core_broker.service.web.connections import get_connection
 from core_broker.service.web.errors import envelope
 from core_broker.service.web.limits import BoundedRoute
-from core_broker.service.web.media_types import preferred
+from core_broker.service.web.media_types import negotiate
 from core_broker.service.web.paths import IS_HEAD, Segment
 from rest_proxy.consume.instances import errors as instance_errors
 from rest_proxy.consume.instances.instance import Instance
@@ -49,8 +49,8 @@ Timeout = Annotated[
     Query(
         ge=-1,
         le=2**31 - 1,
-        description="How long to wait for records, in milliseconds (ten minutes at most); left out or -1: as long as "
-        "the instance was created with, once the group has given it partitions.",
+        description="How long to wait for records, in milliseconds (at most ten minutes); left out or -1: the "
+        "instance's own time-out, counted from when the group has assigned partitions.",
         examples=[1000],
     ),
 ]
@@ -59,14 +59,14 @@ MaxBytes = Annotated[
     Query(
         ge=-1,
         le=2**63 - 1,
-        description="Most bytes of keys and values in the answer; one record is answered whatever its size.",
+        description="Most bytes of keys and values in the response; one record is returned whatever its size.",
         examples=[1_000_000],
     ),
 ]
 
 
 class V2Response(Response):
-    """An answer in the media type that it has unless another one is asked for."""
+    """A response with the default media type of API v2."""
 
     media_type = _JSON
 
@@ -74,7 +74,7 @@ class V2Response(Response):
 def router(settings: ProxySettings, *, instances: Instances) -> APIRouter:
     """The routes."""
     routes = APIRouter(prefix="/consumers/{group}", tags=["v2 consumers"], route_class=BoundedRoute)
-    _add_life(routes, settings, instances)
+    _add_lifetime(routes, settings, instances)
     _add_subscription(routes, instances)
     _add_assignments(routes, instances)
     _add_positions(routes, instances)
@@ -83,14 +83,16 @@ def router(settings: ProxySettings, *, instances: Instances) -> APIRouter:
     return routes
 
 
-def _add_life(routes: APIRouter, settings: ProxySettings, instances: Instances) -> None:
-    @routes.post("", operation_id="createConsumerInstanceV2", responses=_told(409, 422, 429, model=V2CreatedInstance))
+def _add_lifetime(routes: APIRouter, settings: ProxySettings, instances: Instances) -> None:
+    @routes.post(
+        "", operation_id="createConsumerInstanceV2", responses=_responses(409, 422, 429, model=V2CreatedInstance)
+    )
     async def create_instance(group: Group, request: Request, body: V2CreateInstance | None = None) -> Response:
         """Create a consumer instance in a group."""
         name = await instances.create(group, body or V2CreateInstance())
         base = base_url(request, settings.advertised_listeners)
         uri = f"{base}/consumers/{quote(group, safe='')}/instances/{quote(name, safe='')}"
-        return _answer(V2CreatedInstance(instance_id=name, base_uri=uri))
+        return _json_response(V2CreatedInstance(instance_id=name, base_uri=uri))
 
     @routes.delete(
         "/instances/{name}",
@@ -100,9 +102,9 @@ def _add_life(routes: APIRouter, settings: ProxySettings, instances: Instances) 
         response_class=Response,
     )
     async def delete_instance(group: Group, name: Name) -> Response:
-        """End a consumer instance: it leaves its group at once, and commits before if it does so by itself."""
+        """Delete a consumer instance: it leaves its group at once; with auto.commit.enable it commits first."""
         await instances.delete(group, name)
-        return _nothing()
+        return _no_content()
 
 
 def _add_subscription(routes: APIRouter, instances: Instances) -> None:
@@ -112,7 +114,7 @@ def _add_subscription(routes: APIRouter, instances: Instances) -> None:
         path, operation_id="subscribeV2", status_code=204, responses=errors(404, 409, 422), response_class=Response
     )
     async def subscribe(group: Group, name: Name, body: V2Subscription) -> Response:
-        """Subscribe to topics, by name or by a pattern; replaces the subscription before."""
+        """Subscribe to topics, by name or by a pattern; replaces the current subscription."""
         if body.topics is not None and body.topic_pattern is not None:
             raise instance_errors.exclusive()
         if body.topics is not None:
@@ -123,21 +125,21 @@ def _add_subscription(routes: APIRouter, instances: Instances) -> None:
             await instances.use(group, name, lambda instance: instance.subscribe_to_pattern(pattern))
         else:
             raise instance_errors.illegal_state("Neither topic_pattern nor topics are present in request")
-        return _nothing()
+        return _no_content()
 
-    @routes.get(path, operation_id="getSubscriptionV2", responses=_told(404, 422, model=V2SubscribedTopics))
+    @routes.get(path, operation_id="getSubscriptionV2", responses=_responses(404, 422, model=V2SubscribedTopics))
     async def get_subscription(group: Group, name: Name) -> Response:
-        """The topics that an instance is subscribed to."""
+        """The subscribed topics of an instance."""
         topics = await instances.use(group, name, lambda instance: instance.topics, is_remote=False)
-        return _answer(V2SubscribedTopics(topics=topics))
+        return _json_response(V2SubscribedTopics(topics=topics))
 
     @routes.delete(
         path, operation_id="unsubscribeV2", status_code=204, responses=errors(404, 422), response_class=Response
     )
     async def unsubscribe(group: Group, name: Name) -> Response:
-        """End a subscription, or an assignment."""
+        """End the subscription or the assignment."""
         await instances.use(group, name, Instance.unsubscribe)
-        return _nothing()
+        return _no_content()
 
 
 def _add_assignments(routes: APIRouter, instances: Instances) -> None:
@@ -151,16 +153,16 @@ def _add_assignments(routes: APIRouter, instances: Instances) -> None:
         response_class=Response,
     )
     async def assign(group: Group, name: Name, body: V2Partitions) -> Response:
-        """Read these partitions, whatever the group does; replaces the assignment before."""
+        """Read these partitions, independently of the group; replaces the current assignment."""
         await instances.use(group, name, partial(Instance.assign, places=_places(body.partitions)))
-        return _nothing()
+        return _no_content()
 
-    @routes.get(path, operation_id="getAssignmentsV2", responses=_told(404, 422, model=V2Partitions))
+    @routes.get(path, operation_id="getAssignmentsV2", responses=_responses(404, 422, model=V2Partitions))
     async def get_assignments(group: Group, name: Name) -> Response:
-        """The partitions that an instance reads, by its own choice or by the group's."""
-        places = await instances.assigned(group, name)
-        return _answer(
-            V2Partitions(partitions=[V2Partition(topic=topic, partition=number) for topic, number in places])
+        """The partitions that an instance reads, assigned by the client or by the group."""
+        assigned = await instances.assigned(group, name)
+        return _json_response(
+            V2Partitions(partitions=[V2Partition(topic=topic, partition=number) for topic, number in assigned])
         )
 
 
@@ -169,11 +171,13 @@ def _add_positions(routes: APIRouter, instances: Instances) -> None:
 
     @routes.post(path, operation_id="seekV2", status_code=204, responses=errors(404, 409, 422), response_class=Response)
     async def seek(group: Group, name: Name, body: V2Positions) -> Response:
-        """Read on at offsets, or at the first records with a time or a later one (at the end, if there is none)."""
+        """Move to offsets, or to the first records at or after a time (to the end, if there are none)."""
         offsets = {(item.topic, item.partition): item.offset for item in body.offsets}
-        times = {(item.topic, item.partition): int(item.timestamp.timestamp() * 1000) for item in body.timestamps}
-        await instances.seek(group, name, offsets=offsets, times={place: max(0, ms) for place, ms in times.items()})
-        return _nothing()
+        times = {
+            (item.topic, item.partition): max(0, int(item.timestamp.timestamp() * 1000)) for item in body.timestamps
+        }
+        await instances.seek(group, name, offsets=offsets, times=times)
+        return _no_content()
 
     @routes.post(
         f"{path}/beginning",
@@ -183,9 +187,9 @@ def _add_positions(routes: APIRouter, instances: Instances) -> None:
         response_class=Response,
     )
     async def seek_to_beginning(group: Group, name: Name, body: V2Partitions) -> Response:
-        """Read on at the first records of partitions."""
+        """Move to the beginning of partitions."""
         await instances.seek(group, name, offsets={}, times=dict.fromkeys(_places(body.partitions), BEGINNING))
-        return _nothing()
+        return _no_content()
 
     @routes.post(
         f"{path}/end",
@@ -195,28 +199,31 @@ def _add_positions(routes: APIRouter, instances: Instances) -> None:
         response_class=Response,
     )
     async def seek_to_end(group: Group, name: Name, body: V2Partitions) -> Response:
-        """Read on behind the last records of partitions."""
+        """Move to the end of partitions."""
         await instances.seek(group, name, offsets={}, times=dict.fromkeys(_places(body.partitions), END))
-        return _nothing()
+        return _no_content()
 
 
 def _add_offsets(routes: APIRouter, instances: Instances) -> None:
     path = "/instances/{name}/offsets"
 
-    @routes.post(path, operation_id="commitOffsetsV2", responses=_told(404, 409, 422, model=list[V2CommittedOffset]))
+    @routes.post(
+        path, operation_id="commitOffsetsV2", responses=_responses(404, 409, 422, model=list[V2CommittedOffset])
+    )
     async def commit(group: Group, name: Name, body: V2Commits | None = None) -> Response:
-        """Commit offsets: those of the listed records, or of all that were answered. The answer is an empty list."""
-        listed = None if body is None else body.offsets
+        """Commit the offsets of the listed records, or of all that were received. The response is an empty list."""
+        records = None if body is None else body.offsets
         commits = None
-        if listed is not None:
-            commits = {(item.topic, item.partition): Commit(item.offset + 1, item.metadata or "") for item in listed}
+        if records is not None:
+            # Clients list the last records they have processed; Kafka's commits name the next one to read.
+            commits = {(item.topic, item.partition): Commit(item.offset + 1, item.metadata or "") for item in records}
         await instances.commit(group, name, commits)
         return V2Response(b"[]")
 
     @routes.get(
         path,
         operation_id="getCommittedOffsetsV2",
-        responses=_told(404, 408, 413, 422, model=V2CommittedOffsets),
+        responses=_responses(404, 408, 413, 422, model=V2CommittedOffsets),
         openapi_extra={
             "requestBody": {
                 "description": "The partitions, for clients that can send a body with GET.",
@@ -234,17 +241,17 @@ def _add_offsets(routes: APIRouter, instances: Instances) -> None:
             Query(max_length=1000, description="Its partitions, each `partition=`."),
         ] = None,
     ) -> Response:
-        """What the group has committed for the partitions in the body or the query, or else for all that are read."""
+        """The group's commits for the partitions in the body or the query, or for all partitions of the instance."""
         if topic is not None:
             places = [(topic, number) for number in partition or []]
         else:
-            places = await _asked_in_body(request) or list(await instances.assigned(group, name))
+            places = await _partitions_in_body(request) or list(await instances.assigned(group, name))
         found = await instances.use(group, name, lambda instance: instance.committed(places))
         offsets = [
             V2CommittedOffset(topic=place[0], partition=place[1], offset=item.offset, metadata=item.metadata)
             for place, item in found.items()
         ]
-        return _answer(V2CommittedOffsets(offsets=offsets))
+        return _json_response(V2CommittedOffsets(offsets=offsets))
 
 
 def _add_records(routes: APIRouter, instances: Instances) -> None:
@@ -268,15 +275,15 @@ def _add_records(routes: APIRouter, instances: Instances) -> None:
     ) -> Response:
         """The next records, in the format of the instance.
 
-        It is answered as soon as there are fetch.min.bytes of them, or when the time is over, then with what there is.
-        What an answer holds counts as received when the client comes back; until then it is not committed.
+        The response comes as soon as there are fetch.min.bytes of them, or when the time is up, with what there is.
+        Records count as received when the client sends its next request; until then they are not committed.
         """
         accept = request.headers.get("accept", "*/*").encode()
-        media_type = preferred(accept, tuple(EMBEDDED)) or preferred(accept, V2) or V2[0]
+        media_type = negotiate(accept, tuple(EMBEDDED)) or negotiate(accept, V2) or V2[0]
         try:
             if IS_HEAD in request.scope:
-                raise ProxyError(405, "HEAD would take records without showing them: use GET")
-            media_type = await _media_type(instances, group, name, accept)
+                raise ProxyError(405, "HEAD would consume records without returning them: use GET")
+            media_type = await _records_type(instances, group, name, accept)
             body = await instances.poll(
                 group,
                 name,
@@ -285,7 +292,9 @@ def _add_records(routes: APIRouter, instances: Instances) -> None:
                 client=_Client(request),
             )
         except ProxyError as error:
-            return _refusal(error, media_type.decode())
+            response = envelope(error.status, error.code, error.message, retry_after_seconds=error.retry_after_seconds)
+            response.headers["content-type"] = media_type.decode()
+            return response
         return Response(body, media_type=media_type.decode())
 
 
@@ -294,7 +303,7 @@ class _Client:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._connection = connection_of(request.scope)
+        self._connection = get_connection(request.scope)
 
     async def is_gone(self) -> bool:
         """Whether it has left."""
@@ -303,23 +312,23 @@ class _Client:
         )
 
     def is_lost(self) -> bool:
-        """Whether it went without having read its answer."""
+        """Whether it left without reading its response."""
         return self._connection is not None and self._connection.is_broken
 
 
-async def _media_type(instances: Instances, group: str, name: str, accept: bytes) -> bytes:
-    """What the records are called; raises ProxyError unless the client accepts the instance's format."""
+async def _records_type(instances: Instances, group: str, name: str, accept: bytes) -> bytes:
+    """The media type of the records; raises ProxyError unless the client accepts the instance's format."""
     own = await instances.format_of(group, name)
     offered = next(media_type for media_type, format_ in EMBEDDED.items() if format_ is own)
-    chosen = preferred(accept, (offered, *V2))
-    if chosen is None and preferred(accept, tuple(EMBEDDED)) is not None:
+    chosen = negotiate(accept, (offered, *V2))
+    if chosen is None and negotiate(accept, tuple(EMBEDDED)) is not None:
         raise instance_errors.format_mismatch(own)
     if chosen is None:
         raise ProxyError(406, "HTTP 406 Not Acceptable")
     return chosen
 
 
-async def _asked_in_body(request: Request) -> list[Place]:
+async def _partitions_in_body(request: Request) -> list[Place]:
     """The partitions in the body of a GET; raises ProxyError."""
     body = b""
     try:
@@ -327,9 +336,9 @@ async def _asked_in_body(request: Request) -> list[Place]:
             async for part in request.stream():
                 body += part
                 if len(body) > _MAX_GET_BODY_BYTES:
-                    raise too_large(f"The body of a GET may have {_MAX_GET_BODY_BYTES} bytes")
+                    raise too_large(f"The body of a GET may have at most {_MAX_GET_BODY_BYTES} bytes")
     except TimeoutError:
-        raise ProxyError(408, f"The body did not come within {_GET_BODY_SECONDS:g} s") from None
+        raise ProxyError(408, f"The body did not arrive within {_GET_BODY_SECONDS:g} s") from None
     if not body.strip():
         return []
     try:
@@ -344,21 +353,13 @@ def _places(partitions: list[V2Partition]) -> list[Place]:
     return [(item.topic, item.partition) for item in partitions]
 
 
-def _told(*statuses: int, model: Any) -> dict[int | str, dict[str, Any]]:
+def _responses(*statuses: int, model: Any) -> dict[int | str, dict[str, Any]]:
     return {**errors(*statuses), 200: {"model": model}}
 
 
-def _answer(model: BaseModel) -> Response:
+def _json_response(model: BaseModel) -> Response:
     return V2Response(model.model_dump_json())
 
 
-def _nothing() -> Response:
+def _no_content() -> Response:
     return Response(status_code=204)
-
-
-def _refusal(error: ProxyError, media_type: str) -> Response:
-    response = envelope(error.status, error.code, error.message)
-    response.headers["content-type"] = media_type
-    if error.retry_after_seconds:
-        response.headers["retry-after"] = str(error.retry_after_seconds)
-    return response

@@ -1,4 +1,4 @@
-"""`/brokers` and `/topics` of API v2: what there is in the cluster."""
+"""`/brokers` and `/topics` of API v2."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,15 +24,15 @@ from rest_proxy.models.v2.topics import (
 )
 from rest_proxy.routes.media_types import V2
 from rest_proxy.routes.parameters import PartitionId, TopicName
-from rest_proxy.routes.v3.answers import told
+from rest_proxy.routes.v3.responses import json_response
 
 _UNKNOWN_TOPIC_IN_V3 = 40403
 _INVALID_REQUEST = 40002
-_ANYTHING: dict[str, Example] = {"anything": {"summary": "Any texts by name.", "value": {"hello": "proxy"}}}
+_ANYTHING: dict[str, Example] = {"anything": {"summary": "Any strings by name.", "value": {"hello": "proxy"}}}
 
 
 class V2Response(JSONResponse):
-    """An answer of API v2, for the description of the routes; the layer around them names it as the client wishes."""
+    """Sets the media type in the OpenAPI document; the layer around the routes sets the negotiated one."""
 
     media_type = V2[0].decode()
 
@@ -49,34 +49,34 @@ def router(cluster: KafkaCluster) -> APIRouter:
 def _add_cluster(routes: APIRouter, cluster: KafkaCluster) -> None:
     @routes.get("/", response_model=dict[str, str], operation_id="getRootV2")
     def get_root() -> Response:
-        """Whether the proxy is there."""
+        """Check that the proxy is up."""
         return Response(b"{}", media_type="application/json")
 
     @routes.post("/", response_model=dict[str, str], operation_id="postRootV2")
     def post_root(
         body: Annotated[dict[str, str] | None, Body(openapi_examples=_ANYTHING)] = None,  # noqa: ARG001 - it is checked
     ) -> Response:
-        """Whether the proxy is there and takes what is sent to it."""
+        """Check that the proxy is up and accepts bodies."""
         return Response(b"{}", media_type="application/json")
 
     @routes.get("/brokers", response_model=BrokerList, responses=errors(406), operation_id="listBrokersV2")
     def list_brokers() -> Response:
         """The ids of the brokers."""
-        return told(BrokerList(brokers=[broker.id for broker in brokers.listed(cluster)]))
+        return json_response(BrokerList(brokers=[broker.id for broker in brokers.list_all(cluster)]))
 
 
 def _add_topics(routes: APIRouter, cluster: KafkaCluster) -> None:
     @routes.get("/topics", response_model=list[str], responses=errors(406), operation_id="listTopicsV2")
     def list_topics() -> Response:
-        """The names of the topics, without those that Kafka keeps for itself."""
-        names = [topic.name for topic in topics.listed(cluster)]
+        """The names of the topics, except internal ones."""
+        names = [topic.name for topic in topics.list_all(cluster)]
         return Response(msgspec.json.encode(names), media_type="application/json")
 
     @routes.get("/topics/{topic}", response_model=TopicDetails, responses=errors(404, 406), operation_id="getTopicV2")
     def get_topic(topic: TopicName) -> Response:
         """A topic with its configs and partitions."""
-        with _in_v2():
-            return told(topic_details(topics.found(cluster, topic), configs.of_topic(cluster, topic)))
+        with _v2_error_codes():
+            return json_response(topic_details(topics.get(cluster, topic), configs.of_topic(cluster, topic)))
 
 
 def _add_partitions(routes: APIRouter, cluster: KafkaCluster) -> None:
@@ -88,8 +88,8 @@ def _add_partitions(routes: APIRouter, cluster: KafkaCluster) -> None:
     )
     def list_partitions(topic: TopicName) -> Response:
         """The partitions of a topic."""
-        with _in_v2():
-            found = [partition_details(partition).model_dump() for partition in partitions.listed(cluster, topic)]
+        with _v2_error_codes():
+            found = [partition_details(partition).model_dump() for partition in partitions.list_all(cluster, topic)]
         return Response(msgspec.json.encode(found), media_type="application/json")
 
     @routes.get(
@@ -100,9 +100,9 @@ def _add_partitions(routes: APIRouter, cluster: KafkaCluster) -> None:
     )
     def get_partition(topic: TopicName, partition: PartitionId) -> Response:
         """A partition of a topic."""
-        with _in_v2():
-            found = partitions.found(cluster, topic, partition, missing=ProxyError(40402, "Partition not found."))
-        return told(partition_details(found))
+        with _v2_error_codes():
+            found = partitions.get(cluster, topic, partition, missing=ProxyError(40402, "Partition not found."))
+        return json_response(partition_details(found))
 
     @routes.get(
         "/topics/{topic}/partitions/{partition}/offsets",
@@ -111,15 +111,15 @@ def _add_partitions(routes: APIRouter, cluster: KafkaCluster) -> None:
         operation_id="getPartitionOffsetsV2",
     )
     def get_partition_offsets(topic: TopicName, partition: PartitionId) -> Response:
-        """Where a partition begins and ends."""
-        with _in_v2():
+        """The first offset of a partition, and the next one to be written."""
+        with _v2_error_codes():
             beginning, end = partitions.offsets(cluster, topic, partition)
-        return told(PartitionOffsets(beginning_offset=beginning, end_offset=end))
+        return json_response(PartitionOffsets(beginning_offset=beginning, end_offset=end))
 
 
 @contextmanager
-def _in_v2() -> Iterator[None]:
-    """A topic that does not exist, or cannot, has a code of its own in API v2."""
+def _v2_error_codes() -> Iterator[None]:
+    """Map the errors for missing and invalid topics: API v2 has one code for both."""
     try:
         yield
     except ProxyError as error:

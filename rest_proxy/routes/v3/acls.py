@@ -1,7 +1,7 @@
 """ACLs in API v3: `/v3/clusters/{cluster_id}/acls`, and `acls:batch`.
 
-A batch is answered with 204, as Confluent's server does, though its documents say 201. A cluster without an authorizer
-has no ACLs and takes none: 400, error code 40002.
+A batch is answered with 204, as by Confluent's server, although its documentation says 201. A cluster without an
+authorizer has no ACLs and refuses to create any: 400, error code 40002.
 """
 
 from collections.abc import Sequence
@@ -29,15 +29,15 @@ from rest_proxy.models.v3.acls import (
     Name,
 )
 from rest_proxy.models.v3.resources import Links
-from rest_proxy.routes.v3.answers import InCluster, body_missing, in_cluster, nothing, told
+from rest_proxy.routes.v3.responses import GetLinks, json_response, links_dependency, missing_body, no_content
 
 _ACLS = "/v3/clusters/{cluster_id}/acls"
 _ERRORS = errors(404)
 _BODY_ERRORS = errors(404, 413, 415, 422)
 
 
-def _known(words: type[StrEnum]) -> BeforeValidator:
-    """A word in the query that is none of these is answered with 404, as Confluent's server does."""
+def _one_of(words: type[StrEnum]) -> BeforeValidator:
+    """Answer an unknown value in the query with 404, as Confluent's server does."""
 
     def check(value: str) -> str:
         if value.upper() not in words.__members__:
@@ -47,26 +47,28 @@ def _known(words: type[StrEnum]) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-WantedResourceType = Annotated[AnyResourceType, _known(ResourceType)]
-WantedPatternType = Annotated[AnyPatternType, _known(PatternType)]
-WantedOperation = Annotated[AnyOperation, _known(Operation)]
-WantedPermission = Annotated[AnyPermission, _known(Permission)]
+WantedResourceType = Annotated[AnyResourceType, _one_of(ResourceType)]
+WantedPatternType = Annotated[AnyPatternType, _one_of(PatternType)]
+WantedOperation = Annotated[AnyOperation, _one_of(Operation)]
+WantedPermission = Annotated[AnyPermission, _one_of(Permission)]
 ResourceName = Annotated[Name, Query(description="The name of the resource; empty: any.", examples=["orders"])]
-Principal = Annotated[Name, Query(description="Whom the rules are about; empty: anyone.", examples=["User:alice"])]
-Host = Annotated[Name, Query(description="From where; empty: any rule, whatever it says.", examples=["*"])]
+Principal = Annotated[Name, Query(description="The principal of the ACLs; empty: any.", examples=["User:alice"])]
+Host = Annotated[Name, Query(description="The host of the ACLs; empty: any.", examples=["*"])]
 
 
 def _search(
     *,
-    resource_type: Annotated[WantedResourceType, Query(description="What the rules are about.")] = ResourceType.ANY,
+    resource_type: Annotated[
+        WantedResourceType, Query(description="The resource type of the ACLs.")
+    ] = ResourceType.ANY,
     resource_name: ResourceName = "",
     pattern_type: Annotated[
-        WantedPatternType, Query(description="How their names are meant; MATCH: all that apply to this name.")
+        WantedPatternType, Query(description="Their pattern type; MATCH: all ACLs that apply to this name.")
     ] = PatternType.ANY,
     principal: Principal = "",
     host: Host = "",
-    operation: Annotated[WantedOperation, Query(description="What they allow or deny.")] = Operation.ANY,
-    permission: Annotated[WantedPermission, Query(description="Whether they allow or deny.")] = Permission.ANY,
+    operation: Annotated[WantedOperation, Query(description="The operation that they allow or deny.")] = Operation.ANY,
+    permission: Annotated[WantedPermission, Query(description="Whether they allow or deny it.")] = Permission.ANY,
 ) -> AclFilter:
     return AclFilter(
         resource_type=resource_type,
@@ -82,19 +84,19 @@ def _search(
 def _deletion(
     *,
     resource_type: Annotated[
-        WantedResourceType, Query(description="What the rules are about; must be given.")
+        WantedResourceType, Query(description="The resource type of the ACLs; must be given.")
     ] = ResourceType.UNKNOWN,
     resource_name: ResourceName = "",
     pattern_type: Annotated[
-        WantedPatternType, Query(description="How their names are meant; must be given. MATCH: all that apply.")
+        WantedPatternType, Query(description="Their pattern type; must be given. MATCH: all ACLs that apply.")
     ] = PatternType.UNKNOWN,
     principal: Principal = "",
     host: Host = "",
     operation: Annotated[
-        WantedOperation, Query(description="What they allow or deny; must be given.")
+        WantedOperation, Query(description="The operation that they allow or deny; must be given.")
     ] = Operation.UNKNOWN,
     permission: Annotated[
-        WantedPermission, Query(description="Whether they allow or deny; must be given.")
+        WantedPermission, Query(description="Whether they allow or deny it; must be given.")
     ] = Permission.UNKNOWN,
 ) -> AclFilter:
     return _search(
@@ -111,26 +113,26 @@ def _deletion(
 def router(cluster: KafkaCluster, advertised: Sequence[str] = ()) -> APIRouter:
     """ACLs over HTTP."""
     routes = APIRouter(tags=["v3 acls"], route_class=BoundedRoute)
-    within = in_cluster(cluster, advertised)
-    _add_reads(routes, cluster, within)
-    _add_creations(routes, cluster, within)
-    _add_deletions(routes, cluster, within)
+    get_links = links_dependency(cluster, advertised)
+    _add_reads(routes, cluster, get_links)
+    _add_creations(routes, cluster, get_links)
+    _add_deletions(routes, cluster, get_links)
     return routes
 
 
-def _add_reads(routes: APIRouter, cluster: KafkaCluster, within: InCluster) -> None:
+def _add_reads(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
     @routes.get(_ACLS, operation_id="getKafkaAcls", response_model=AclDataList, responses=_ERRORS)
     def search_acls(
-        wanted: Annotated[AclFilter, Depends(_search)], links: Annotated[Links, Depends(within)]
+        wanted: Annotated[AclFilter, Depends(_search)], links: Annotated[Links, Depends(get_links)]
     ) -> Response:
-        """The ACLs that a search finds; without parameters, all of them."""
+        """The ACLs that match; without parameters, all of them."""
         acls.check_search(wanted)
-        with cluster.asked() as admin:
+        with cluster.admin() as admin:
             found = admin.access.acls(wanted)
-        return told(AclDataList(metadata=acls.metadata(wanted, links), data=acls.acl_data(found, links)))
+        return json_response(AclDataList(metadata=acls.metadata(wanted, links), data=acls.acl_data(found, links)))
 
 
-def _add_creations(routes: APIRouter, cluster: KafkaCluster, within: InCluster) -> None:
+def _add_creations(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
     @routes.post(
         _ACLS,
         operation_id="createKafkaAcls",
@@ -138,18 +140,18 @@ def _add_creations(routes: APIRouter, cluster: KafkaCluster, within: InCluster) 
         responses={
             **_BODY_ERRORS,
             201: {
-                "description": "It is there now; `Location` says where.",
-                "headers": {"Location": {"description": "Where it is found.", "schema": {"type": "string"}}},
+                "description": "The ACL exists now; `Location` is its URL.",
+                "headers": {"Location": {"description": "The URL of the ACL.", "schema": {"type": "string"}}},
             },
         },
         response_class=Response,
     )
-    def create_acl(links: Annotated[Links, Depends(within)], body: CreateAclBody | None = None) -> Response:
-        """Add an ACL; one that is there already stays."""
+    def create_acl(links: Annotated[Links, Depends(get_links)], body: CreateAclBody | None = None) -> Response:
+        """Create an ACL; one that exists already stays as it is."""
         if body is None:
-            raise body_missing()
+            raise missing_body()
         rule = acls.rule(body)
-        with cluster.asked() as admin:
+        with cluster.admin() as admin:
             admin.access.create([rule])
         return Response(status_code=201, headers={"Location": acls.address(rule, links)})
 
@@ -157,26 +159,26 @@ def _add_creations(routes: APIRouter, cluster: KafkaCluster, within: InCluster) 
         _ACLS + ":batch",
         operation_id="batchCreateKafkaAcls",
         status_code=204,
-        responses={**_BODY_ERRORS, 204: {"description": "They are there now."}},
-        dependencies=[Depends(within)],
+        responses={**_BODY_ERRORS, 204: {"description": "The ACLs exist now."}},
+        dependencies=[Depends(get_links)],
     )
     def create_acls(body: CreateAclsBody | None = None) -> Response:
-        """Add several ACLs; when the cluster refuses some, the others are there."""
+        """Create several ACLs; if the cluster refuses some, the others are created all the same."""
         if body is None:
-            raise body_missing()
+            raise missing_body()
         rules = [acls.rule(one) for one in body.data]
-        with cluster.asked() as admin:
+        with cluster.admin() as admin:
             admin.access.create(rules)
-        return nothing()
+        return no_content()
 
 
-def _add_deletions(routes: APIRouter, cluster: KafkaCluster, within: InCluster) -> None:
+def _add_deletions(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
     @routes.delete(_ACLS, operation_id="deleteKafkaAcls", response_model=DeletedAcls, responses=_ERRORS)
     def delete_acls(
-        wanted: Annotated[AclFilter, Depends(_deletion)], links: Annotated[Links, Depends(within)]
+        wanted: Annotated[AclFilter, Depends(_deletion)], links: Annotated[Links, Depends(get_links)]
     ) -> Response:
-        """Remove the ACLs that a search finds. What they are about must be said: ANY if all are meant."""
+        """Delete the ACLs that match. Types, operation and permission must be given: ANY for all of them."""
         acls.check_deletion(wanted)
-        with cluster.asked() as admin:
+        with cluster.admin() as admin:
             removed = admin.access.delete(wanted)
-        return told(DeletedAcls(data=acls.acl_data(removed, links)))
+        return json_response(DeletedAcls(data=acls.acl_data(removed, links)))

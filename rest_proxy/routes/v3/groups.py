@@ -24,7 +24,7 @@ from rest_proxy.models.v3.groups import (
 )
 from rest_proxy.models.v3.resources import Links
 from rest_proxy.routes.parameters import PartitionId, TopicName
-from rest_proxy.routes.v3.answers import InCluster, in_cluster, told
+from rest_proxy.routes.v3.responses import GetLinks, json_response, links_dependency
 
 _GROUPS = "/v3/clusters/{cluster_id}/consumer-groups"
 _CONSUMERS = _GROUPS + "/{consumer_group_id}/consumers"
@@ -33,41 +33,39 @@ _LAGS = _GROUPS + "/{consumer_group_id}/lags"
 _ERRORS = errors(404)
 
 GroupId = Annotated[Segment, Path(description="The id of the group, percent-encoded.", examples=["billing"])]
-ConsumerId = Annotated[
-    Segment, Path(description="The id that the group gave to a member, percent-encoded.", examples=["billing-1-9f0a"])
-]
+ConsumerId = Annotated[Segment, Path(description="The member id, percent-encoded.", examples=["billing-1-9f0a"])]
 
 
 def router(cluster: KafkaCluster, advertised: Sequence[str] = ()) -> APIRouter:
     """Consumer groups over HTTP."""
     routes = APIRouter(tags=["v3 consumer groups"], route_class=BoundedRoute)
-    within = in_cluster(cluster, advertised)
-    _add_groups(routes, cluster, within)
-    _add_consumers(routes, cluster, within)
-    _add_assignments(routes, cluster, within)
-    _add_lags(routes, cluster, within)
+    get_links = links_dependency(cluster, advertised)
+    _add_groups(routes, cluster, get_links)
+    _add_consumers(routes, cluster, get_links)
+    _add_assignments(routes, cluster, get_links)
+    _add_lags(routes, cluster, get_links)
     return routes
 
 
-def _found(cluster: KafkaCluster, group_id: str) -> Group:
-    with cluster.asked() as admin:
-        return groups.found(admin, group_id)
+def _get_group(cluster: KafkaCluster, group_id: str) -> Group:
+    with cluster.admin() as admin:
+        return groups.get(admin, group_id)
 
 
-def _measured(cluster: KafkaCluster, group_id: str) -> tuple[Group, list[lag.PartitionLag]]:
-    with cluster.asked() as admin:
-        group = groups.found(admin, group_id)
+def _get_lags(cluster: KafkaCluster, group_id: str) -> tuple[Group, list[lag.PartitionLag]]:
+    with cluster.admin() as admin:
+        group = groups.get(admin, group_id)
         return group, lag.lags(admin, group)
 
 
-def _add_groups(routes: APIRouter, cluster: KafkaCluster, within: InCluster) -> None:
+def _add_groups(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
     @routes.get(_GROUPS, operation_id="listKafkaConsumerGroups", response_model=GroupDataList, responses=_ERRORS)
-    def list_consumer_groups(links: Annotated[Links, Depends(within)]) -> Response:
+    def list_consumer_groups(links: Annotated[Links, Depends(get_links)]) -> Response:
         """Every consumer group of the cluster."""
-        with cluster.asked() as admin:
-            listed = groups.listed(admin)
+        with cluster.admin() as admin:
+            listed = groups.list_all(admin)
         data = [groups.group_data(group, links) for group in listed]
-        return told(GroupDataList(metadata=links.collection("consumer-groups"), data=data))
+        return json_response(GroupDataList(metadata=links.collection("consumer-groups"), data=data))
 
     @routes.get(
         _GROUPS + "/{consumer_group_id}",
@@ -75,33 +73,33 @@ def _add_groups(routes: APIRouter, cluster: KafkaCluster, within: InCluster) -> 
         response_model=GroupData,
         responses=_ERRORS,
     )
-    def get_consumer_group(consumer_group_id: GroupId, links: Annotated[Links, Depends(within)]) -> Response:
-        """A consumer group: its state, its kind, and where its members and its lag are told."""
-        return told(groups.group_data(_found(cluster, consumer_group_id), links))
+    def get_consumer_group(consumer_group_id: GroupId, links: Annotated[Links, Depends(get_links)]) -> Response:
+        """A consumer group: its state, its kind, and where its members and its lag are json_response."""
+        return json_response(groups.group_data(_get_group(cluster, consumer_group_id), links))
 
 
-def _add_consumers(routes: APIRouter, cluster: KafkaCluster, within: InCluster) -> None:
+def _add_consumers(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
     @routes.get(_CONSUMERS, operation_id="listKafkaConsumers", response_model=ConsumerDataList, responses=_ERRORS)
-    def list_consumers(consumer_group_id: GroupId, links: Annotated[Links, Depends(within)]) -> Response:
+    def list_consumers(consumer_group_id: GroupId, links: Annotated[Links, Depends(get_links)]) -> Response:
         """The members of a consumer group."""
-        group = _found(cluster, consumer_group_id)
+        group = _get_group(cluster, consumer_group_id)
         members = sorted(group.members, key=lambda member: member.member_id)
         data = [groups.consumer_data(group, member, links) for member in members]
         metadata = links.collection("consumer-groups", group.group_id, "consumers")
-        return told(ConsumerDataList(metadata=metadata, data=data))
+        return json_response(ConsumerDataList(metadata=metadata, data=data))
 
     @routes.get(
         _CONSUMERS + "/{consumer_id}", operation_id="getKafkaConsumer", response_model=ConsumerData, responses=_ERRORS
     )
     def get_consumer(
-        consumer_group_id: GroupId, consumer_id: ConsumerId, links: Annotated[Links, Depends(within)]
+        consumer_group_id: GroupId, consumer_id: ConsumerId, links: Annotated[Links, Depends(get_links)]
     ) -> Response:
         """A member of a consumer group."""
-        group = _found(cluster, consumer_group_id)
-        return told(groups.consumer_data(group, groups.member(group, consumer_id), links))
+        group = _get_group(cluster, consumer_group_id)
+        return json_response(groups.consumer_data(group, groups.member(group, consumer_id), links))
 
 
-def _add_assignments(routes: APIRouter, cluster: KafkaCluster, within: InCluster) -> None:
+def _add_assignments(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
     @routes.get(
         _ASSIGNMENTS,
         operation_id="listKafkaConsumerAssignments",
@@ -109,14 +107,14 @@ def _add_assignments(routes: APIRouter, cluster: KafkaCluster, within: InCluster
         responses=_ERRORS,
     )
     def list_consumer_assignments(
-        consumer_group_id: GroupId, consumer_id: ConsumerId, links: Annotated[Links, Depends(within)]
+        consumer_group_id: GroupId, consumer_id: ConsumerId, links: Annotated[Links, Depends(get_links)]
     ) -> Response:
         """The partitions that a member of a consumer group reads."""
-        group = _found(cluster, consumer_group_id)
+        group = _get_group(cluster, consumer_group_id)
         member = groups.member(group, consumer_id)
-        data = [groups.assignment_data(group, member, place, links) for place in sorted(member.partitions)]
+        data = [groups.assignment_data(group, member, key, links) for key in sorted(member.partitions)]
         metadata = links.collection("consumer-groups", group.group_id, "consumers", member.member_id, "assignments")
-        return told(AssignmentDataList(metadata=metadata, data=data))
+        return json_response(AssignmentDataList(metadata=metadata, data=data))
 
     @routes.get(
         _ASSIGNMENTS + "/{topic_name}/partitions/{partition_id}",
@@ -129,16 +127,16 @@ def _add_assignments(routes: APIRouter, cluster: KafkaCluster, within: InCluster
         consumer_id: ConsumerId,
         topic_name: TopicName,
         partition_id: PartitionId,
-        links: Annotated[Links, Depends(within)],
+        links: Annotated[Links, Depends(get_links)],
     ) -> Response:
         """One partition that a member of a consumer group reads."""
-        group = _found(cluster, consumer_group_id)
+        group = _get_group(cluster, consumer_group_id)
         member = groups.member(group, consumer_id)
         groups.check_assigned(member, topic_name, partition_id)
-        return told(groups.assignment_data(group, member, (topic_name, partition_id), links))
+        return json_response(groups.assignment_data(group, member, (topic_name, partition_id), links))
 
 
-def _add_lags(routes: APIRouter, cluster: KafkaCluster, within: InCluster) -> None:
+def _add_lags(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
     @routes.get(
         _GROUPS + "/{consumer_group_id}/lag-summary",
         operation_id="getKafkaConsumerGroupLagSummary",
@@ -146,18 +144,20 @@ def _add_lags(routes: APIRouter, cluster: KafkaCluster, within: InCluster) -> No
         responses=_ERRORS,
     )
     def get_consumer_group_lag_summary(
-        consumer_group_id: GroupId, links: Annotated[Links, Depends(within)]
+        consumer_group_id: GroupId, links: Annotated[Links, Depends(get_links)]
     ) -> Response:
-        """How far a consumer group is behind in all, and where it is the farthest behind."""
-        group, measured = _measured(cluster, consumer_group_id)
-        return told(lag.summary_data(group, measured, links))
+        """The total lag of a consumer group, and the partition with the most."""
+        group, measured = _get_lags(cluster, consumer_group_id)
+        return json_response(lag.summary_data(group, measured, links))
 
     @routes.get(_LAGS, operation_id="listKafkaConsumerLags", response_model=LagDataList, responses=_ERRORS)
-    def list_consumer_lags(consumer_group_id: GroupId, links: Annotated[Links, Depends(within)]) -> Response:
-        """How far a consumer group is behind, by partition: those in which it has committed."""
-        group, measured = _measured(cluster, consumer_group_id)
+    def list_consumer_lags(consumer_group_id: GroupId, links: Annotated[Links, Depends(get_links)]) -> Response:
+        """The lag of a consumer group in each partition in which it has committed."""
+        group, measured = _get_lags(cluster, consumer_group_id)
         data = [lag.lag_data(group, one, links) for one in measured]
-        return told(LagDataList(metadata=links.collection("consumer-groups", group.group_id, "lags"), data=data))
+        return json_response(
+            LagDataList(metadata=links.collection("consumer-groups", group.group_id, "lags"), data=data)
+        )
 
     @routes.get(
         _LAGS + "/{topic_name}/partitions/{partition_id}",
@@ -169,8 +169,8 @@ def _add_lags(routes: APIRouter, cluster: KafkaCluster, within: InCluster) -> No
         consumer_group_id: GroupId,
         topic_name: TopicName,
         partition_id: PartitionId,
-        links: Annotated[Links, Depends(within)],
+        links: Annotated[Links, Depends(get_links)],
     ) -> Response:
-        """How far a consumer group is behind in one partition."""
-        group, measured = _measured(cluster, consumer_group_id)
-        return told(lag.lag_data(group, lag.of_partition(measured, topic_name, partition_id), links))
+        """The lag of a consumer group in one partition."""
+        group, measured = _get_lags(cluster, consumer_group_id)
+        return json_response(lag.lag_data(group, lag.of_partition(measured, topic_name, partition_id), links))

@@ -1,4 +1,4 @@
-"""`/v3/clusters/{cluster_id}/topics/{topic_name}/partitions`: partitions, replicas, offsets, replicas on the move."""
+"""`/v3/clusters/{cluster_id}/topics/{topic_name}/partitions`: partitions, replicas, offsets, reassignments."""
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated
@@ -22,7 +22,7 @@ from rest_proxy.models.v3.partitions import (
 )
 from rest_proxy.models.v3.resources import Links
 from rest_proxy.routes.parameters import BrokerId, PartitionId, TopicName
-from rest_proxy.routes.v3.answers import InCluster, in_cluster, told
+from rest_proxy.routes.v3.responses import GetLinks, json_response, links_dependency
 
 _OFFSET_TYPE = "earliest_and_latest"
 
@@ -30,24 +30,24 @@ _OFFSET_TYPE = "earliest_and_latest"
 def router(cluster: KafkaCluster, advertised: Sequence[str] = ()) -> APIRouter:
     """The routes, answering for one cluster."""
     routes = APIRouter(prefix="/v3/clusters/{cluster_id}/topics", tags=["v3 partitions"], route_class=BoundedRoute)
-    here = in_cluster(cluster, advertised)
-    # A `-` in the place of a name or number means all of them, and so comes before any.
-    _add_reassignments(routes, cluster, here)
-    _add_partitions(routes, cluster, here)
-    _add_replicas(routes, cluster, here)
+    get_links = links_dependency(cluster, advertised)
+    # `-` in place of a name or number means all of them, so these routes come before those with a name.
+    _add_reassignments(routes, cluster, get_links)
+    _add_partitions(routes, cluster, get_links)
+    _add_replicas(routes, cluster, get_links)
     return routes
 
 
-def _add_reassignments(routes: APIRouter, cluster: KafkaCluster, here: InCluster) -> None:
+def _add_reassignments(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
     @routes.get(
         "/-/partitions/-/reassignment",
         response_model=ReassignmentDataList,
         responses=errors(404),
         operation_id="listKafkaReassignments",
     )
-    def list_reassignments(links: Annotated[Links, Depends(here)]) -> Response:
-        """Every partition of the cluster whose replicas are on the move."""
-        return _moving(partitions.reassignments(cluster), links, "-")
+    def list_reassignments(links: Annotated[Links, Depends(get_links)]) -> Response:
+        """Every partition of the cluster that is being reassigned."""
+        return _reassignments_response(partitions.reassignments(cluster), links, "-")
 
     @routes.get(
         "/{topic_name}/partitions/-/reassignment",
@@ -55,10 +55,10 @@ def _add_reassignments(routes: APIRouter, cluster: KafkaCluster, here: InCluster
         responses=errors(404),
         operation_id="listKafkaReassignmentsOfTopic",
     )
-    def list_reassignments_of_topic(topic_name: TopicName, links: Annotated[Links, Depends(here)]) -> Response:
-        """The partitions of a topic whose replicas are on the move."""
-        topics.found(cluster, topic_name)
-        return _moving(partitions.reassignments(cluster, topic=topic_name), links, topic_name)
+    def list_reassignments_of_topic(topic_name: TopicName, links: Annotated[Links, Depends(get_links)]) -> Response:
+        """The partitions of a topic that are being reassigned."""
+        topics.get(cluster, topic_name)
+        return _reassignments_response(partitions.reassignments(cluster, topic=topic_name), links, topic_name)
 
     @routes.get(
         "/{topic_name}/partitions/{partition_id}/reassignment",
@@ -67,23 +67,25 @@ def _add_reassignments(routes: APIRouter, cluster: KafkaCluster, here: InCluster
         operation_id="getKafkaReassignment",
     )
     def get_reassignment(
-        topic_name: TopicName, partition_id: PartitionId, links: Annotated[Links, Depends(here)]
+        topic_name: TopicName, partition_id: PartitionId, links: Annotated[Links, Depends(get_links)]
     ) -> Response:
-        """Where a partition moves; 404 when it does not."""
-        return told(ReassignmentData.of(partitions.reassignment(cluster, topic_name, partition_id), links))
+        """The reassignment of a partition; 404 if there is none."""
+        return json_response(ReassignmentData.of(partitions.reassignment(cluster, topic_name, partition_id), links))
 
 
-def _add_partitions(routes: APIRouter, cluster: KafkaCluster, here: InCluster) -> None:
+def _add_partitions(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
     @routes.get(
         "/{topic_name}/partitions",
         response_model=PartitionDataList,
         responses=errors(404),
         operation_id="listKafkaPartitions",
     )
-    def list_partitions(topic_name: TopicName, links: Annotated[Links, Depends(here)]) -> Response:
+    def list_partitions(topic_name: TopicName, links: Annotated[Links, Depends(get_links)]) -> Response:
         """The partitions of a topic."""
-        data = [PartitionData.of(topic_name, item, links) for item in partitions.listed(cluster, topic_name)]
-        return told(PartitionDataList(metadata=links.collection("topics", topic_name, "partitions"), data=data))
+        data = [PartitionData.of(topic_name, item, links) for item in partitions.list_all(cluster, topic_name)]
+        return json_response(
+            PartitionDataList(metadata=links.collection("topics", topic_name, "partitions"), data=data)
+        )
 
     @routes.get(
         "/{topic_name}/partitions/{partition_id}",
@@ -92,10 +94,10 @@ def _add_partitions(routes: APIRouter, cluster: KafkaCluster, here: InCluster) -
         operation_id="getKafkaPartition",
     )
     def get_partition(
-        topic_name: TopicName, partition_id: PartitionId, links: Annotated[Links, Depends(here)]
+        topic_name: TopicName, partition_id: PartitionId, links: Annotated[Links, Depends(get_links)]
     ) -> Response:
         """A partition."""
-        return told(PartitionData.of(topic_name, partitions.found(cluster, topic_name, partition_id), links))
+        return json_response(PartitionData.of(topic_name, partitions.get(cluster, topic_name, partition_id), links))
 
     @routes.get(
         "/{topic_name}/partitions/{partition_id}/offset",
@@ -107,10 +109,12 @@ def _add_partitions(routes: APIRouter, cluster: KafkaCluster, here: InCluster) -
         topic_name: TopicName,
         partition_id: PartitionId,
         *,
-        offset_type: Annotated[str, Query(description="Which offsets; there is one choice.")] = _OFFSET_TYPE,
-        links: Annotated[Links, Depends(here)],
+        offset_type: Annotated[
+            str, Query(description="Which offsets; `earliest_and_latest` is the only choice.")
+        ] = _OFFSET_TYPE,
+        links: Annotated[Links, Depends(get_links)],
     ) -> Response:
-        """Where a partition begins and ends."""
+        """The first offset of a partition, and the next one to be written."""
         if offset_type != _OFFSET_TYPE:
             raise ProxyError(400, f"offset_type:{offset_type[:80]} is invalid")
         earliest, latest = partitions.offsets(cluster, topic_name, partition_id)
@@ -123,10 +127,10 @@ def _add_partitions(routes: APIRouter, cluster: KafkaCluster, here: InCluster) -
             earliest_offset=earliest,
             latest_offset=latest,
         )
-        return told(data)
+        return json_response(data)
 
 
-def _add_replicas(routes: APIRouter, cluster: KafkaCluster, here: InCluster) -> None:
+def _add_replicas(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
     @routes.get(
         "/{topic_name}/partitions/{partition_id}/replicas",
         response_model=ReplicaDataList,
@@ -134,13 +138,13 @@ def _add_replicas(routes: APIRouter, cluster: KafkaCluster, here: InCluster) -> 
         operation_id="listKafkaReplicas",
     )
     def list_replicas(
-        topic_name: TopicName, partition_id: PartitionId, links: Annotated[Links, Depends(here)]
+        topic_name: TopicName, partition_id: PartitionId, links: Annotated[Links, Depends(get_links)]
     ) -> Response:
         """The replicas of a partition, the preferred leader first."""
-        found = partitions.found(cluster, topic_name, partition_id)
+        found = partitions.get(cluster, topic_name, partition_id)
         data = [ReplicaData.of(topic_name, found, broker_id, links) for broker_id in found.replicas]
         metadata = links.collection("topics", topic_name, "partitions", partition_id, "replicas")
-        return told(ReplicaDataList(metadata=metadata, data=data))
+        return json_response(ReplicaDataList(metadata=metadata, data=data))
 
     @routes.get(
         "/{topic_name}/partitions/{partition_id}/replicas/{broker_id}",
@@ -149,16 +153,19 @@ def _add_replicas(routes: APIRouter, cluster: KafkaCluster, here: InCluster) -> 
         operation_id="getKafkaReplica",
     )
     def get_replica(
-        topic_name: TopicName, partition_id: PartitionId, broker_id: BrokerId, links: Annotated[Links, Depends(here)]
+        topic_name: TopicName,
+        partition_id: PartitionId,
+        broker_id: BrokerId,
+        links: Annotated[Links, Depends(get_links)],
     ) -> Response:
-        """What one broker holds of a partition."""
-        found = partitions.found(cluster, topic_name, partition_id)
+        """The replica of a partition on one broker."""
+        found = partitions.get(cluster, topic_name, partition_id)
         if broker_id not in found.replicas:
             raise not_found()
-        return told(ReplicaData.of(topic_name, found, broker_id, links))
+        return json_response(ReplicaData.of(topic_name, found, broker_id, links))
 
 
-def _moving(found: Iterable[Reassignment], links: Links, topic: str) -> Response:
+def _reassignments_response(found: Iterable[Reassignment], links: Links, topic: str) -> Response:
     data = [ReassignmentData.of(item, links) for item in found]
     metadata = links.collection("topics", topic, "partitions", "-", "reassignment")
-    return told(ReassignmentDataList(metadata=metadata, data=data))
+    return json_response(ReassignmentDataList(metadata=metadata, data=data))

@@ -1,4 +1,4 @@
-"""API v3: records of a partition as pages and streams, and those of a topic as a stream."""
+"""Reads in API v3: a partition as pages or as a stream, a topic as a stream."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.formats import Format
 from rest_proxy.models.errors import errors
-from rest_proxy.models.records_read import EVENTS, NDJSON_V3, RecordList
+from rest_proxy.models.reads import EVENTS, NDJSON_V3, RecordList
 from rest_proxy.models.v3.resources import Links
 from rest_proxy.routes.media_types import JSON
 from rest_proxy.routes.parameters import PartitionId, TopicName
@@ -28,31 +28,31 @@ from rest_proxy.routes.read_parameters import (
     StreamLimits,
     V3Limits,
     ValueFormat,
-    negotiated,
+    negotiate_read,
 )
-from rest_proxy.routes.reading import Asked, Reading
-from rest_proxy.routes.v3.answers import InCluster, in_cluster
+from rest_proxy.routes.reading import Reading, ReadRequest
+from rest_proxy.routes.v3.responses import GetLinks, links_dependency
 
 _TOPIC = "/v3/clusters/{cluster_id}/topics/{topic_name}"
 _DEFAULT_RECORDS = 1000
 _ORIGINS = ("offset", "timestamp", "from", "position")
 _UNKNOWN = 40403
-"""What API v3 calls a topic or partition that is not there."""
+"""API v3's code for a topic or partition that does not exist."""
 _STREAMS = {NDJSON.decode(): NDJSON_V3, SERVER_SENT_EVENTS.decode(): EVENTS}
 _ERRORS = errors(404, 406, 429)
 
 
 def router(reading: Reading, cluster: KafkaCluster, advertised: Sequence[str] = ()) -> APIRouter:
-    """Reads over HTTP."""
+    """The routes."""
     routes = APIRouter(tags=["v3 records"], route_class=BoundedRoute)
-    within = in_cluster(cluster, advertised)
-    _add_partition(routes, reading, within)
-    _add_topic(routes, reading, within)
+    get_links = links_dependency(cluster, advertised)
+    _add_partition(routes, reading, get_links)
+    _add_topic(routes, reading, get_links)
     return routes
 
 
-def _add_partition(routes: APIRouter, reading: Reading, within: InCluster) -> None:
-    meaning = "A page; or, where Accept asks for it, a stream that goes on."
+def _add_partition(routes: APIRouter, reading: Reading, get_links: GetLinks) -> None:
+    meaning = "A page; or, if Accept asks for one, a stream that does not end."
 
     @routes.get(
         _TOPIC + "/partitions/{partition_id}/records",
@@ -62,7 +62,7 @@ def _add_partition(routes: APIRouter, reading: Reading, within: InCluster) -> No
     )
     async def read_records(
         request: Request,
-        links: Annotated[Links, Depends(within)],
+        links: Annotated[Links, Depends(get_links)],
         *,
         topic_name: TopicName,
         partition_id: PartitionId,
@@ -73,32 +73,32 @@ def _add_partition(routes: APIRouter, reading: Reading, within: InCluster) -> No
         isolation_level: IsolationLevel = None,
         accept: Accept = "*/*",
     ) -> Response:
-        """Records of a partition, from an offset or a time on (else pages from the beginning, streams from the end).
+        """Records of a partition, from an offset or a time on; else pages start at the beginning, streams at the end.
 
-        A page is answered as soon as there is a record, or empty when the time is over; `metadata.next` pages on. A
-        stream (Accept: application/x-ndjson or text/event-stream) brings each record as it is written.
+        A page is returned as soon as there is a record, or empty when the time is up; `metadata.next` is the next one.
+        A stream (Accept: application/x-ndjson or text/event-stream) sends each record as it is written.
         """
-        media_type = negotiated(accept, JSON)
-        asked = Asked(
+        media_type = negotiate_read(accept, JSON)
+        read = ReadRequest(
             topic=topic_name,
             partition=partition_id,
             origin=origin,
             limits=limits,
             isolation=isolation_level,
-            telling=reading.v3(key_format, value_format),
+            record_format=reading.v3(key_format, value_format),
         )
-        with _told_as_v3():
+        with _v3_error_codes():
             if media_type != JSON:
-                return await reading.stream(asked, media_type=media_type)
+                return await reading.stream(read, media_type=media_type)
             if origin.position is not None:
-                raise ProxyError(400, "Parameter position: it is for streams; a page begins at offset or timestamp")
-            page, data = await reading.page(request, asked, default_records=_DEFAULT_RECORDS)
+                raise ProxyError(400, "Parameter position is for streams only; a page begins at offset or timestamp")
+            page, data = await reading.page(request, read, default_records=_DEFAULT_RECORDS)
         path = links.url("topics", topic_name, "partitions", partition_id, "records")
-        return Response(_listed(request, path, page, data), media_type=JSON.decode())
+        return Response(_encode_page(request, path, page, data), media_type=JSON.decode())
 
 
-def _add_topic(routes: APIRouter, reading: Reading, within: InCluster) -> None:
-    meaning = "A stream that goes on. The records of one partition come in their order."
+def _add_topic(routes: APIRouter, reading: Reading, get_links: GetLinks) -> None:
+    meaning = "A stream that does not end. The records of each partition are in order."
 
     @routes.get(
         _TOPIC + "/records",
@@ -107,7 +107,7 @@ def _add_topic(routes: APIRouter, reading: Reading, within: InCluster) -> None:
         responses={**_ERRORS, 200: {"content": _STREAMS, "description": meaning}},
     )
     async def stream_records(
-        links: Annotated[Links, Depends(within)],  # noqa: ARG001 - it checks the cluster
+        links: Annotated[Links, Depends(get_links)],  # noqa: ARG001 - the dependency checks the cluster id
         *,
         topic_name: TopicName,
         origin: FromTopicOrigin,
@@ -117,25 +117,25 @@ def _add_topic(routes: APIRouter, reading: Reading, within: InCluster) -> None:
         isolation_level: IsolationLevel = None,
         accept: Accept = "*/*",
     ) -> Response:
-        """Records of all partitions of a topic as a stream, from a time on, or else those that are written from now on.
+        """Records of all partitions of a topic as a stream, from a time on, or from now on.
 
-        Partitions that the topic gets later are read from their beginning.
+        Partitions that are added later are read from their beginning.
         """
-        media_type = negotiated(accept)
-        asked = Asked(
+        media_type = negotiate_read(accept)
+        read = ReadRequest(
             topic=topic_name,
             partition=None,
             origin=origin,
             limits=limits,
             isolation=isolation_level,
-            telling=reading.v3(key_format, value_format),
+            record_format=reading.v3(key_format, value_format),
         )
-        with _told_as_v3():
-            return await reading.stream(asked, media_type=media_type)
+        with _v3_error_codes():
+            return await reading.stream(read, media_type=media_type)
 
 
 @contextmanager
-def _told_as_v3() -> Iterator[None]:
+def _v3_error_codes() -> Iterator[None]:
     try:
         yield
     except ProxyError as error:
@@ -144,7 +144,7 @@ def _told_as_v3() -> Iterator[None]:
         raise ProxyError(_UNKNOWN, error.message) from None
 
 
-def _listed(request: Request, path: str, page: Page, data: bytes) -> bytes:
+def _encode_page(request: Request, path: str, page: Page, data: bytes) -> bytes:
     sent = request.url.query
     kept = [(key, value) for key, value in request.query_params.multi_items() if key not in _ORIGINS]
     metadata = {

@@ -21,8 +21,8 @@ from schema_registry.client import errors as registry
 def test_every_error_of_the_cluster_has_its_answer(
     error: cluster.ClientError, status: int, code: int, retry: int | None
 ) -> None:
-    told = from_cluster(error, address="kafka:9092")
-    assert (told.status, told.code, told.retry_after_seconds) == (status, code, retry)
+    result = from_cluster(error, address="kafka:9092")
+    assert (result.status, result.code, result.retry_after_seconds) == (status, code, retry)
 
 
 def test_no_kind_of_error_is_left_out() -> None:
@@ -39,12 +39,12 @@ def test_no_kind_of_error_is_left_out() -> None:
     assert kinds == named
 
 
-def test_refused_users_are_told_so_in_the_words_of_javas_clients() -> None:
-    told = from_cluster(cluster.NotAllowed("Broker: Topic authorization failed", code=29))
-    assert told.message == "Not authorized to access topics: Broker: Topic authorization failed"
+def test_users_without_authorization_get_the_message_of_javas_clients() -> None:
+    result = from_cluster(cluster.NotAllowed("Broker: Topic authorization failed", code=29))
+    assert result.message == "Not authorized to access topics: Broker: Topic authorization failed"
 
 
-def test_a_cluster_that_does_not_answer_is_told_with_its_address() -> None:
+def test_a_cluster_that_does_not_answer_is_reported_with_its_address() -> None:
     assert "kafka:9092" in from_cluster(cluster.Unreachable("silence"), address="kafka:9092").message
 
 

@@ -27,6 +27,6 @@ def nowhere() -> KafkaCluster:
 @pytest.fixture
 def topic(cluster: KafkaCluster, name: str) -> str:
     """A topic of this test's own, with two partitions."""
-    with cluster.asked() as admin:
+    with cluster.admin() as admin:
         admin.create_topic(name, partitions=2)
     return name

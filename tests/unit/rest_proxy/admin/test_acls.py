@@ -55,7 +55,7 @@ def test_rules_take_no_words_of_filters(field: str, word: str) -> None:
 
 
 @pytest.mark.parametrize("field", WORDS)
-def test_nobody_searches_for_the_unknown(field: str) -> None:
+def test_a_search_for_unknown_is_refused(field: str) -> None:
     acls.check_search(AclFilter())
     with pytest.raises(ProxyError, match=f"{field} cannot be UNKNOWN") as refused:
         acls.check_search(UNSAID[field])
@@ -84,7 +84,7 @@ def test_address_of_a_search_has_what_was_not_said() -> None:
     )
 
 
-def test_rule_is_told_with_its_cluster_and_address() -> None:
-    (told,) = acls.acl_data([RULE], LINKS)
-    assert (told.kind, told.cluster_id, told.metadata.self) == ("KafkaAcl", "c-1", acls.address(RULE, LINKS))
-    assert {field: str(getattr(told, field)) for field in FIELDS} == FIELDS
+def test_an_acl_has_its_cluster_and_url() -> None:
+    (result,) = acls.acl_data([RULE], LINKS)
+    assert (result.kind, result.cluster_id, result.metadata.self) == ("KafkaAcl", "c-1", acls.address(RULE, LINKS))
+    assert {field: str(getattr(result, field)) for field in FIELDS} == FIELDS

@@ -8,7 +8,7 @@ pytestmark = pytest.mark.processes
 
 
 def test_cluster_knows_its_id_once_it_was_asked(cluster: KafkaCluster) -> None:
-    found = cluster.described()
+    found = cluster.describe()
     assert cluster.id == found.cluster_id
     cluster.check(found.cluster_id)
 
@@ -19,9 +19,9 @@ def test_no_other_id_is_found(cluster: KafkaCluster) -> None:
     assert raised.value.code == 404
 
 
-def test_cluster_that_is_not_there_is_told_with_its_address(cluster: KafkaCluster, nowhere: KafkaCluster) -> None:
+def test_an_unreachable_cluster_is_reported_with_its_address(cluster: KafkaCluster, nowhere: KafkaCluster) -> None:
     with pytest.raises(ProxyError) as raised:
-        nowhere.check(cluster.described().cluster_id)
+        nowhere.check(cluster.describe().cluster_id)
     assert raised.value.status == 503
     assert "127.0.0.1:1" in raised.value.message
     assert raised.value.retry_after_seconds
@@ -39,6 +39,6 @@ def test_cluster_that_is_not_there_is_told_with_its_address(cluster: KafkaCluste
     ],
 )
 def test_errors_have_the_codes_of_api_v3(cluster: KafkaCluster, error: ClientError, code: int) -> None:
-    with pytest.raises(ProxyError) as raised, cluster.asked():
+    with pytest.raises(ProxyError) as raised, cluster.admin():
         raise error
     assert raised.value.code == code

@@ -14,7 +14,7 @@ def group(state: str = "stable", kind: str = "classic", coordinator: Broker | No
 
 
 @pytest.mark.parametrize(
-    ("state", "told"),
+    ("state", "result"),
     [
         ("unknown", "UNKNOWN"),
         ("preparing rebalancing", "PREPARING_REBALANCE"),
@@ -25,13 +25,13 @@ def group(state: str = "stable", kind: str = "classic", coordinator: Broker | No
         ("", "UNKNOWN"),
     ],
 )
-def test_states_are_told_in_confluents_words(state: str, told: str) -> None:
-    assert groups.group_data(group(state), LINKS).state == told
+def test_states_have_confluents_names(state: str, result: str) -> None:
+    assert groups.group_data(group(state), LINKS).state == result
 
 
-@pytest.mark.parametrize(("kind", "told"), [("classic", "CLASSIC"), ("consumer", "CONSUMER"), ("", "UNKNOWN")])
-def test_kinds_are_told_in_confluents_words(kind: str, told: str) -> None:
-    assert groups.group_data(group(kind=kind), LINKS).type == told
+@pytest.mark.parametrize(("kind", "result"), [("classic", "CLASSIC"), ("consumer", "CONSUMER"), ("", "UNKNOWN")])
+def test_types_have_confluents_names(kind: str, result: str) -> None:
+    assert groups.group_data(group(kind=kind), LINKS).type == result
 
 
 def test_coordinator_is_one_of_the_brokers() -> None:

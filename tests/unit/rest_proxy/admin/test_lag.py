@@ -36,20 +36,20 @@ def test_group_is_never_ahead_of_a_partition() -> None:
     assert measured.lag == 0
 
 
-def test_partition_that_nobody_reads_has_lag_all_the_same() -> None:
+def test_a_partition_without_a_reader_has_lag_all_the_same() -> None:
     measured = lag.measure(GROUP, {("t", 2): 1}, {("t", 2): 2})
-    told = lag.summary_data(GROUP, measured, LINKS)
-    assert (told.max_lag_consumer_id, told.max_lag_client_id, told.max_lag_instance_id) == ("", "", None)
-    assert (told.max_lag, told.total_lag) == (1, 1)
+    result = lag.summary_data(GROUP, measured, LINKS)
+    assert (result.max_lag_consumer_id, result.max_lag_client_id, result.max_lag_instance_id) == ("", "", None)
+    assert (result.max_lag, result.total_lag) == (1, 1)
 
 
 def test_summary_tells_who_is_the_farthest_behind() -> None:
     committed = {("t", 0): 0, ("t", 1): 0, ("t", 3): 0}
-    told = lag.summary_data(GROUP, lag.measure(GROUP, committed, {("t", 0): 3, ("t", 1): 9, ("t", 3): 5}), LINKS)
-    assert (told.max_lag, told.total_lag, told.max_lag_topic_name, told.max_lag_partition_id) == (9, 17, "t", 1)
-    assert (told.max_lag_consumer_id, told.max_lag_client_id, told.max_lag_instance_id) == ("m-2", "two", "till")
-    assert told.max_lag_consumer.related == "http://proxy/v3/clusters/c-1/consumer-groups/g/consumers/m-2"
-    assert told.metadata.resource_name == "crn:///kafka=c-1/consumer-group=g/lag-summary"
+    result = lag.summary_data(GROUP, lag.measure(GROUP, committed, {("t", 0): 3, ("t", 1): 9, ("t", 3): 5}), LINKS)
+    assert (result.max_lag, result.total_lag, result.max_lag_topic_name, result.max_lag_partition_id) == (9, 17, "t", 1)
+    assert (result.max_lag_consumer_id, result.max_lag_client_id, result.max_lag_instance_id) == ("m-2", "two", "till")
+    assert result.max_lag_consumer.related == "http://proxy/v3/clusters/c-1/consumer-groups/g/consumers/m-2"
+    assert result.metadata.resource_name == "crn:///kafka=c-1/consumer-group=g/lag-summary"
 
 
 def test_partition_without_commits_is_not_found() -> None:

@@ -8,11 +8,11 @@ pytestmark = pytest.mark.processes
 
 
 def test_partitions_are_listed_by_number(cluster: KafkaCluster, topic: str) -> None:
-    assert [partition.index for partition in partitions.listed(cluster, topic)] == [0, 1]
+    assert [partition.index for partition in partitions.list_all(cluster, topic)] == [0, 1]
 
 
 def test_broker_holds_the_partitions_that_it_is_a_replica_of(cluster: KafkaCluster, topic: str) -> None:
-    (broker,) = brokers.listed(cluster)
+    (broker,) = brokers.list_all(cluster)
     held = [partition.index for name, partition in brokers.replicas_on(cluster, broker.id) if name == topic]
     assert held == [0, 1]
 
@@ -26,7 +26,7 @@ def test_unknown_partition_has_a_code_of_its_own_where_offsets_are_asked_for(clu
         partitions.offsets(cluster, topic, 2)
     assert raised.value.code == 40402
     with pytest.raises(ProxyError) as raised:
-        partitions.found(cluster, topic, 2)
+        partitions.get(cluster, topic, 2)
     assert raised.value.code == 404
 
 

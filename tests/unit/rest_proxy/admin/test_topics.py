@@ -9,8 +9,8 @@ pytestmark = pytest.mark.processes
 
 
 def test_numbers_of_a_created_topic_are_those_that_it_has(cluster: KafkaCluster, name: str) -> None:
-    assert topics.created(cluster, NewTopic(name=name, partitions=3)) == (3, 1)
-    assert len(topics.found(cluster, name).partitions) == 3
+    assert topics.create(cluster, NewTopic(name=name, partitions=3)) == (3, 1)
+    assert len(topics.get(cluster, name).partitions) == 3
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ def test_numbers_of_a_created_topic_are_those_that_it_has(cluster: KafkaCluster,
 def test_numbers_of_a_topic_that_could_be_created_are_those_that_it_would_have(
     cluster: KafkaCluster, name: str, new: dict[str, int], numbers: tuple[int, int]
 ) -> None:
-    assert topics.created(cluster, NewTopic(name=name, **new), validate_only=True) == numbers  # type: ignore[arg-type]  # by name
-    assert name not in [topic.name for topic in topics.listed(cluster)]
+    assert topics.create(cluster, NewTopic(name=name, **new), validate_only=True) == numbers  # type: ignore[arg-type]  # by name
+    assert name not in [topic.name for topic in topics.list_all(cluster)]
 
 
 @pytest.mark.parametrize("assignment", [{1: [1]}, {0: [1], 2: [1]}])
@@ -34,13 +34,13 @@ def test_partitions_of_an_assignment_count_from_zero(
     cluster: KafkaCluster, name: str, assignment: dict[int, list[int]]
 ) -> None:
     with pytest.raises(ProxyError, match="0-based") as raised:
-        topics.created(cluster, NewTopic(name=name, assignment=assignment))
+        topics.create(cluster, NewTopic(name=name, assignment=assignment))
     assert raised.value.code == 40002
 
 
 def test_topic_that_is_gone_is_not_found(cluster: KafkaCluster, topic: str) -> None:
     topics.delete(cluster, topic)
-    for call in (topics.found, topics.delete):
+    for call in (topics.get, topics.delete):
         with pytest.raises(ProxyError) as raised:
             call(cluster, topic)
         assert raised.value.code == 40403

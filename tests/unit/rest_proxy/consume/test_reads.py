@@ -33,7 +33,7 @@ def topic(broker: BrokerProcess, name: str) -> str:
 
 
 async def read(readers: Readers, topic: str, offset: int, *, is_gone: bool = False, timeout_ms: int = 0) -> Page:
-    async def asked() -> bool:
+    async def client_is_gone() -> bool:
         return is_gone
 
     request = PageRequest(
@@ -45,7 +45,7 @@ async def read(readers: Readers, topic: str, offset: int, *, is_gone: bool = Fal
         max_bytes=1_000_000,
         max_records=4,
     )
-    return await Pages(readers).page(request, is_gone=asked)
+    return await Pages(readers).page(request, is_gone=client_is_gone)
 
 
 async def test_pages_that_follow_each_other_share_a_reader(readers: Readers, topic: str) -> None:
@@ -72,7 +72,7 @@ async def test_a_page_knows_the_bounds_of_its_partition(readers: Readers, topic:
     assert (page.records, page.beginning_offset, page.next_offset, page.end_offset) == ([], 0, 10, 10)
 
 
-async def test_nothing_is_waited_for_when_the_client_is_gone(readers: Readers, topic: str) -> None:
+async def test_a_page_does_not_wait_when_the_client_has_left(readers: Readers, topic: str) -> None:
     page = await read(readers, topic, 10, is_gone=True, timeout_ms=2**31)
     assert page.records == []
     readers.is_stopping = True

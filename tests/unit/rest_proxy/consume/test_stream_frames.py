@@ -3,7 +3,7 @@ import json
 import pytest
 
 from core_broker.client.records import IncomingRecord
-from rest_proxy.consume.rendering import RecordV2, Rendering
+from rest_proxy.consume.rendering import RecordRenderer, RecordV2
 from rest_proxy.consume.stream_frames import JsonLines, ServerSentEvents, parse_position, position_text
 from rest_proxy.errors import ProxyError, unavailable
 
@@ -14,15 +14,15 @@ def record(partition: int, offset: int) -> IncomingRecord:
     )
 
 
-def told(record: IncomingRecord) -> RecordV2:
+def render(record: IncomingRecord) -> RecordV2:
     return RecordV2("t", None, None, record.partition, record.offset)
 
 
-RENDERING = Rendering(told, lambda record, _: told(record))
+RENDERER = RecordRenderer(render, lambda record, _: render(record))
 
 
 def test_the_id_of_an_event_is_the_position_after_it_in_all_partitions() -> None:
-    frames = ServerSentEvents(RENDERING, {2: 5, 0: 0, 11: 3})
+    frames = ServerSentEvents(RENDERER, {2: 5, 0: 0, 11: 3})
     assert frames.opening() == b"retry: 1000\nid: 0:0,2:5,11:3\n\n"
     text = frames.records([record(2, 5), record(2, 9), record(0, 0), record(2, 10), record(1, 4)])
     ids = [line.removeprefix("id: ") for line in text.decode().splitlines() if line.startswith("id: ")]
@@ -31,21 +31,21 @@ def test_the_id_of_an_event_is_the_position_after_it_in_all_partitions() -> None
 
 
 def test_every_event_has_its_record() -> None:
-    text = ServerSentEvents(RENDERING, {0: 0, 1: 0}).records([record(0, 3), record(1, 4)]).decode()
+    text = ServerSentEvents(RENDERER, {0: 0, 1: 0}).records([record(0, 3), record(1, 4)]).decode()
     data = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
     assert [(one["partition"], one["offset"]) for one in data] == [(0, 3), (1, 4)]
     assert text.endswith("\n\n")
 
 
 def test_lines_have_an_end_only_when_something_is_wrong() -> None:
-    frames = JsonLines(RENDERING, {0: 0})
+    frames = JsonLines(RENDERER, {0: 0})
     frames.records([record(0, 6)])
     assert (frames.opening(), frames.heartbeat(), frames.ending("end")) == (b"", b"\n", b"")
     last = json.loads(frames.ending("error", unavailable("gone")))
     assert last == {"reason": "error", "position": "0:7", "error_code": 503, "message": "gone"}
 
 
-def test_positions_are_read_as_they_are_written() -> None:
+def test_positions_are_parsed_as_they_are_written() -> None:
     positions = {0: 17, 1: 0, 2_000_000_000: 10**18 - 1}
     assert parse_position(position_text(positions)) == positions
 

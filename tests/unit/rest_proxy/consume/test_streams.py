@@ -9,7 +9,7 @@ from core_broker.client.reachability import Reachability
 from core_broker.client.records import OutgoingRecord
 from rest_proxy.consume.readers import Readers
 from rest_proxy.consume.reads import Start
-from rest_proxy.consume.rendering import RecordV2, Rendering
+from rest_proxy.consume.rendering import RecordRenderer, RecordV2
 from rest_proxy.consume.stream_frames import JsonLines
 from rest_proxy.consume.streams import Stream, StreamRequest, Streams
 from rest_proxy.errors import ProxyError
@@ -19,7 +19,7 @@ from tests.support.broker import BrokerProcess
 
 pytestmark = pytest.mark.processes
 
-PLAIN = Rendering(
+PLAIN = RecordRenderer(
     lambda record: RecordV2("", None, None, record.partition, record.offset),
     lambda record, _: RecordV2("", None, None, record.partition, record.offset),
 )
@@ -62,25 +62,25 @@ def chunks(
     return streams.chunks(stream, JsonLines(PLAIN, stream.positions), decoders=(), count=count)
 
 
-async def test_a_stream_counts_what_it_brings(streams: Streams, topic: str) -> None:
+async def test_a_stream_counts_its_records(streams: Streams, topic: str) -> None:
     counted: list[int] = []
-    stream = await streams.opened(request(topic))
+    stream = await streams.open(request(topic))
     text = b"".join([chunk async for chunk in chunks(streams, stream, counted.append)])
     stream.close()
     assert (text.count(b"\n"), sum(counted)) == (3, 3)
 
 
-async def test_a_stream_takes_one_place_until_it_is_closed_however_often(streams: Streams, topic: str) -> None:
-    stream = await streams.opened(request(topic))
+async def test_a_stream_counts_as_one_until_it_is_closed_however_often(streams: Streams, topic: str) -> None:
+    stream = await streams.open(request(topic))
     with pytest.raises(ProxyError, match="streams.max") as caught:
-        await streams.opened(request(topic))
+        await streams.open(request(topic))
     assert caught.value.status == 429
     for _ in range(2):
         stream.close()
         assert streams.count == 0
 
 
-async def test_a_stream_that_cannot_begin_takes_no_place(streams: Streams, topic: str) -> None:
+async def test_a_stream_that_cannot_begin_does_not_count(streams: Streams, topic: str) -> None:
     for wrong in (
         {"partition": 5},
         {"partition": 2**31 - 1},
@@ -88,18 +88,18 @@ async def test_a_stream_that_cannot_begin_takes_no_place(streams: Streams, topic
         {"partition": None, "position": {7: 0}},
     ):
         with pytest.raises(ProxyError):
-            await streams.opened(request(topic, **wrong))
+            await streams.open(request(topic, **wrong))
         assert streams.count == 0
 
 
 async def test_all_streams_end_when_the_proxy_stops_and_none_begins(streams: Streams, topic: str) -> None:
-    stream = await streams.opened(request(topic, until_end=False))
-    async with aclosing(chunks(streams, stream)) as told:
-        assert (await anext(told)).count(b"\n") == 3
+    stream = await streams.open(request(topic, until_end=False))
+    async with aclosing(chunks(streams, stream)) as lines:
+        assert (await anext(lines)).count(b"\n") == 3
         streams.stop()
-        rest = [chunk async for chunk in told]
+        rest = [chunk async for chunk in lines]
     stream.close()
     assert b'"error_code":503' in rest[-1]
     assert b'"position":"0:3"' in rest[-1]
     with pytest.raises(ProxyError, match="the proxy stops"):
-        await streams.opened(request(topic))
+        await streams.open(request(topic))

@@ -29,14 +29,14 @@ def test_any_bytes_survive(data: bytes) -> None:
         (b"", None),
     ],
 )
-def test_base64_is_read_as_confluents_proxy_reads_it(text: bytes, data: bytes | None) -> None:
+def test_base64_is_decoded_as_in_confluents_proxy(text: bytes, data: bytes | None) -> None:
     assert BinaryEncoder().encode(msgspec.Raw(text)) == data
 
 
 @pytest.mark.parametrize(
     "text", [b'"not base64"', b'"fooba"', b'"-_-_"', b'"Zm=v"', b'"Zm9v\\n"', b'"\xff\xff\xff\xff"', b"1", b"{}", b"[]"]
 )
-def test_what_is_no_base64_is_refused_with_what_is_allowed(text: bytes) -> None:
+def test_invalid_base64_is_refused_with_what_is_allowed(text: bytes) -> None:
     with pytest.raises(ProxyError, match=r"is not base64: expected a string of A-Z, a-z, 0-9, \+ and /, or null") as e:
         BinaryEncoder().encode(msgspec.Raw(text))
     assert e.value.code == 400

@@ -28,7 +28,7 @@ def record(value: bytes | None, *, key: bytes | None = None, headers: Sequence[H
     )
 
 
-async def told(decoder: Decoder, incoming: IncomingRecord) -> tuple[Any, Any]:
+async def decode(decoder: Decoder, incoming: IncomingRecord) -> tuple[Any, Any]:
     await decoder.prepare([incoming])
     key, value = decoder.key(incoming), decoder.value(incoming)
     return json.loads(msgspec.json.encode(key)), json.loads(msgspec.json.encode(value))
@@ -45,8 +45,8 @@ async def unreadable(decoder: Decoder, value: bytes) -> str:
 
 
 @pytest.mark.parametrize("format_", Format)
-async def test_what_is_not_there_is_null(client: RegistryClient, format_: Format) -> None:
-    assert await told(Decoder(format_, client), record(None)) == (None, None)
+async def test_missing_data_is_null(client: RegistryClient, format_: Format) -> None:
+    assert await decode(Decoder(format_, client), record(None)) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,13 @@ async def test_what_is_not_there_is_null(client: RegistryClient, format_: Format
         (Format.STRING, "é\n".encode(), "é\n"),
     ],
 )
-async def test_data_without_schema_is_told(client: RegistryClient, format_: Format, data: bytes, view: Any) -> None:
-    assert await told(Decoder(format_, client), record(data, key=data)) == (view, view)
+async def test_data_without_a_schema_is_decoded(
+    client: RegistryClient, format_: Format, data: bytes, view: Any
+) -> None:
+    assert await decode(Decoder(format_, client), record(data, key=data)) == (view, view)
 
 
-async def test_json_is_told_as_it_was_written(client: RegistryClient, name: str) -> None:
+async def test_json_stays_as_it_was_written(client: RegistryClient, name: str) -> None:
     text = b'{"a":123456789012345678901234567890,"b":1.10}'
     prefix = Serializer(client, JSON.definition).writer(name).prefix
     for format_, data in ((Format.JSON, text), (Format.JSONSCHEMA, prefix + text)):
@@ -84,7 +86,7 @@ async def test_json_is_told_as_it_was_written(client: RegistryClient, name: str)
         (Format.STRING, b"\xff"),
     ],
 )
-async def test_what_is_no_json_or_text_is_told_with_its_place(
+async def test_invalid_json_or_text_is_reported_with_its_place(
     client: RegistryClient, format_: Format, data: bytes
 ) -> None:
     assert f"{format_}: it is not {'JSON' if format_ is Format.JSON else 'text'} in UTF-8" in await unreadable(
@@ -94,14 +96,16 @@ async def test_what_is_no_json_or_text_is_told_with_its_place(
 
 @WITH_SCHEMA
 @pytest.mark.parametrize("place", IdPlace)
-async def test_data_with_schema_is_told(client: RegistryClient, name: str, format_: Format, place: IdPlace) -> None:
+async def test_data_with_a_schema_is_decoded(
+    client: RegistryClient, name: str, format_: Format, place: IdPlace
+) -> None:
     example = EXAMPLES[format_]
     serializer = Serializer(client, example.definition, settings=SerializerSettings(id_place=place))
     headers: list[Header] = []
     value = serializer.serialize_json(name, example.view, headers=headers)
     key = serializer.serialize_json(name, example.other_view, is_key=True, headers=headers)
     decoder = Decoder(format_, client)
-    assert await told(decoder, record(value, key=key, headers=headers)) == (example.other_view, example.view)
+    assert await decode(decoder, record(value, key=key, headers=headers)) == (example.other_view, example.view)
 
 
 @WITH_SCHEMA
@@ -116,21 +120,21 @@ async def test_data_with_schema_is_told(client: RegistryClient, name: str, forma
         (b"\1" + bytes(16), "the registry has no schema 00000000-0000-0000-0000-000000000000"),
     ],
 )
-async def test_why_data_names_no_schema_is_told(
+async def test_data_without_a_schema_id_is_reported_with_the_reason(
     client: RegistryClient, format_: Format, data: bytes, reason: str
 ) -> None:
     assert reason in await unreadable(Decoder(format_, client), data)
 
 
-async def test_data_that_does_not_fit_its_schema_is_told(client: RegistryClient, name: str) -> None:
+async def test_data_that_does_not_match_its_schema_is_reported(client: RegistryClient, name: str) -> None:
     value = Serializer(client, AVRO.definition).serialize_json(name, AVRO.view)
     assert "does not fit the Avro schema" in await unreadable(Decoder(Format.AVRO, client), value[:6])
 
 
-async def test_the_schema_tells_the_format(client: RegistryClient, name: str) -> None:
+async def test_the_schema_determines_the_format(client: RegistryClient, name: str) -> None:
     value = Serializer(client, AVRO.definition).serialize_json(name, AVRO.view)
     decoder = Decoder(Format.PROTOBUF, client)
-    assert await told(decoder, record(value)) == (None, AVRO.view)
+    assert await decode(decoder, record(value)) == (None, AVRO.view)
     assert decoder.format_by(int.from_bytes(value[1:5])) is Format.AVRO
 
 
@@ -142,7 +146,7 @@ async def test_a_key_of_another_format_is_its_bytes(client: RegistryClient, form
     assert decoder.key_or_base64(incoming) == "b3JkZXItMQ=="
 
 
-async def test_a_key_of_an_unknown_schema_is_told(client: RegistryClient) -> None:
+async def test_a_key_with_an_unknown_schema_is_reported(client: RegistryClient) -> None:
     incoming = record(None, key=b"\0\x7f\xff\xff\xff\0")
     decoder = Decoder(Format.AVRO, client)
     await decoder.prepare([incoming])
@@ -150,7 +154,7 @@ async def test_a_key_of_an_unknown_schema_is_told(client: RegistryClient) -> Non
         decoder.key_or_base64(incoming)
 
 
-async def test_records_that_were_not_prepared_ask_nobody(name: str) -> None:
+async def test_records_that_were_not_prepared_cause_no_requests(name: str) -> None:
     with FakeRegistry() as registry, _client(registry.url) as client:
         registered = registry.register(f"{name}-value")
         data = b"\0" + registered.id.to_bytes(4, "big") + b"\0"

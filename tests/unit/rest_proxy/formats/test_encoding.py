@@ -70,7 +70,7 @@ async def test_schemas_are_ignored_by_v2_and_refused_by_v3_where_a_format_has_no
 
 @WITH_SCHEMA
 @pytest.mark.parametrize("is_key", [True, False])
-async def test_a_schema_by_its_text_is_registered_and_written_by(
+async def test_a_schema_given_by_its_text_is_registered_and_used(
     client: RegistryClient, name: str, format_: Format, is_key: bool
 ) -> None:
     example = EXAMPLES[format_]
@@ -87,7 +87,7 @@ async def test_a_schema_by_its_text_is_registered_and_written_by(
 
 
 @WITH_SCHEMA
-async def test_a_schema_that_is_there_is_found_by_id_version_and_subject(
+async def test_an_existing_schema_is_found_by_id_version_and_subject(
     client: RegistryClient, name: str, format_: Format
 ) -> None:
     example = EXAMPLES[format_]
@@ -127,7 +127,7 @@ async def test_a_strategy_by_record_needs_a_schema(client: RegistryClient, name:
 
 @WITH_SCHEMA
 @pytest.mark.parametrize(("rules", "code"), [(V2, 42203), (V3, 400)])
-async def test_data_that_does_not_fit_its_schema_is_refused(
+async def test_data_that_does_not_match_its_schema_is_refused(
     client: RegistryClient, name: str, format_: Format, rules: Any, code: int
 ) -> None:
     example = EXAMPLES[format_]
@@ -144,7 +144,7 @@ async def test_data_that_does_not_fit_its_schema_is_refused(
         assert error.value.code == code
 
 
-async def test_what_is_wrong_deep_inside_is_told_in_few_words(client: RegistryClient, name: str) -> None:
+async def test_an_error_deep_inside_has_a_short_message(client: RegistryClient, name: str) -> None:
     choice = SchemaChoice(schema='syntax = "proto3"; message A { A a = 1; }')
     encoder = await Encoders(client).encoder(Format.PROTOBUF, name, is_key=False, choice=choice)
     with pytest.raises(ProxyError, match="Message too deep") as error:
@@ -168,7 +168,7 @@ async def test_null_is_a_tombstone_with_and_without_a_schema(
 
 @WITH_SCHEMA
 @pytest.mark.parametrize(("is_key", "code"), [(True, 42201), (False, 42202)])
-async def test_v2_asks_for_the_schema_of_what_is_not_null(
+async def test_v2_requires_a_schema_unless_the_data_is_null(
     client: RegistryClient, format_: Format, is_key: bool, code: int
 ) -> None:
     encoder = Encoders(client, V2).ready(format_, "topic", is_key=is_key)
@@ -183,13 +183,17 @@ async def test_v2_asks_for_the_schema_of_what_is_not_null(
     [
         (SchemaChoice(schema_id=2**31 - 1), 42207, "Error when fetching schema by id. schemaId = 2147483647"),
         (SchemaChoice(schema_version=7), 400, "Schema does not exist for subject: {name}-value, version: 7"),
-        (SchemaChoice(schema_version=0), 400, "schema_version=0 is no version: expected a number from 1, or 'latest'."),
-        (SchemaChoice(schema_version="new"), 400, "schema_version='new' is no version"),
+        (
+            SchemaChoice(schema_version=0),
+            400,
+            "schema_version=0 is not a version: expected a number from 1, or 'latest'.",
+        ),
+        (SchemaChoice(schema_version="new"), 400, "schema_version='new' is not a version"),
         (SchemaChoice(), 42207, "Error when fetching latest schema version. subject = {name}-value"),
         (SchemaChoice(subject="no/such"), 42207, "Error when fetching latest schema version. subject = no/such"),
     ],
 )
-async def test_a_schema_that_is_not_there_is_told(
+async def test_a_schema_that_does_not_exist_is_reported(
     client: RegistryClient, name: str, choice: SchemaChoice, code: int, message: str
 ) -> None:
     error = await refused(Encoders(client), None, name, choice)
@@ -207,7 +211,7 @@ async def test_an_id_of_another_subject_is_refused(client: RegistryClient, name:
     assert f"subject = {name}-value, schemaId = {other.id}" in error.message
 
 
-async def test_an_id_tells_the_format_in_v2(client: RegistryClient, name: str) -> None:
+async def test_an_id_determines_the_format_in_v2(client: RegistryClient, name: str) -> None:
     there = client.register(f"{name}-value", AVRO.definition)
     encoder = await Encoders(client, V2).encoder(
         Format.PROTOBUF, name, is_key=False, choice=SchemaChoice(schema_id=there.id)
@@ -227,7 +231,7 @@ async def test_a_schema_that_cannot_be_read_is_42205(
     assert error.message.startswith("Invalid schema: ")
 
 
-async def test_a_schema_that_may_not_follow_is_told_with_the_differences(client: RegistryClient, name: str) -> None:
+async def test_an_incompatible_schema_is_reported_with_the_differences(client: RegistryClient, name: str) -> None:
     client.register(f"{name}-value", SchemaDefinition('"string"'))
     error = await refused(Encoders(client), Format.AVRO, name, SchemaChoice(schema='"int"'))
     assert error.code == 42207
@@ -235,7 +239,7 @@ async def test_a_schema_that_may_not_follow_is_told_with_the_differences(client:
     assert "TYPE_MISMATCH" in error.message
 
 
-async def test_what_was_asked_for_once_is_ready(client: RegistryClient, name: str) -> None:
+async def test_an_encoder_is_ready_after_its_first_use(client: RegistryClient, name: str) -> None:
     encoders, choice = Encoders(client), SchemaChoice(schema=AVRO.definition.text)
     assert encoders.ready(Format.AVRO, name, is_key=False, choice=choice) is None
     made = await encoders.encoder(Format.AVRO, name, is_key=False, choice=choice)
@@ -267,7 +271,7 @@ async def test_the_latest_schema_is_asked_for_again_as_soon_as_the_client_does(
         assert encoders.ready(None, name, is_key=False) is after
 
 
-async def test_many_that_want_the_same_ask_once(name: str) -> None:
+async def test_concurrent_requests_for_the_same_encoder_ask_the_registry_once(name: str) -> None:
     with FakeRegistry() as registry, _client(registry.url) as client:
         registry.answers[f"/subjects/{name}-value/versions/latest"] = LATEST
         registry.go.clear()
@@ -281,7 +285,7 @@ async def test_many_that_want_the_same_ask_once(name: str) -> None:
         assert len(registry.asked) == 1
 
 
-async def test_no_text_is_remembered_for_ever(client: RegistryClient, name: str) -> None:
+async def test_no_schema_text_is_cached_for_ever(client: RegistryClient, name: str) -> None:
     encoders = Encoders(client)
     title = "x" * (1 << 19)
     choices = [SchemaChoice(schema=json.dumps({"title": title, "description": str(number)})) for number in range(10)]
@@ -303,7 +307,9 @@ async def test_a_registry_that_is_down_is_503_with_its_address_and_asked_again_l
         assert registry.url in error.message
         assert "secret" not in error.message
         registry.start()
-        assert (await refused(encoders, None, name, SchemaChoice())).code == 503, "nobody waits for it again at once"
+        assert (await refused(encoders, None, name, SchemaChoice())).code == 503, (
+            "the next request does not wait for it"
+        )
         clock.advance(1000)
         assert (await encoders.encoder(None, name, is_key=False)).encode(msgspec.Raw(b'"a"')) is not None
 
@@ -324,14 +330,14 @@ async def test_a_registry_that_hangs_is_503_while_formats_without_schema_go_on(n
         assert (await encoders.encoder(Format.JSON, name, is_key=False)).encode(msgspec.Raw(b"1")) == b"1"
 
 
-async def test_a_registry_that_refuses_the_proxy_is_told(name: str) -> None:
+async def test_a_registry_that_denies_access_is_reported(name: str) -> None:
     with ScriptedHttp((401, b'{"error_code":401,"message":"who are you?"}')) as http, _client(http.url) as client:
         error = await refused(Encoders(client), None, name, SchemaChoice())
     assert (error.code, "who are you?" in error.message) == (40301, True)
 
 
 @pytest.mark.parametrize("answer", [b"{}", b"nonsense", b'{"schema":"{","id":1}', b'{"schema":"\\"x.Y\\"","id":1}'])
-async def test_a_registry_that_talks_nonsense_is_told(name: str, answer: bytes) -> None:
+async def test_a_registry_with_invalid_responses_is_reported(name: str, answer: bytes) -> None:
     with ScriptedHttp((200, answer)) as http, _client(http.url) as client:
         error = await refused(Encoders(client), None, name, SchemaChoice())
     assert error.code in (42205, 42207)

@@ -52,7 +52,7 @@ def test_json_is_kept_as_text_without_what_may_be_left_out(text: bytes, data: by
 
 
 @pytest.mark.parametrize("text", [b'"\xff"', b'{"a": "\xff"}', b'"\\ud83d x"', b'"\\ude00"', b'"\xed\xa0\xbd"'])
-def test_what_is_no_utf_8_is_refused(text: bytes) -> None:
+def test_invalid_utf_8_is_refused(text: bytes) -> None:
     with pytest.raises(ProxyError, match="is not JSON in UTF-8") as error:
         encoded(text)
     assert error.value.code == 400

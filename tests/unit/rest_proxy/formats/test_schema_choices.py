@@ -7,7 +7,7 @@ from rest_proxy.formats.schema_choices import MAX_TEXT_CHARACTERS, Target, check
 from schema_registry.serdes.subject_names import SubjectNameStrategy
 
 
-def checked(format_: Format | None, choice: SchemaChoice, rules: Rules) -> None:
+def check_choice(format_: Format | None, choice: SchemaChoice, rules: Rules) -> None:
     check(Target(format=format_, topic="t", is_key=False, choice=choice), rules)
 
 
@@ -28,7 +28,7 @@ def checked(format_: Format | None, choice: SchemaChoice, rules: Rules) -> None:
     ],
 )
 def test_what_is_clear_is_taken(format_: Format | None, choice: SchemaChoice, rules: Rules) -> None:
-    checked(format_, choice, rules)
+    check_choice(format_, choice, rules)
 
 
 @pytest.mark.parametrize(
@@ -66,20 +66,20 @@ def test_what_is_clear_is_taken(format_: Format | None, choice: SchemaChoice, ru
             V3,
             "'type=STRING' cannot be used with 'subject_name_strategy'",
         ),
-        (None, SchemaChoice(schema_id=-1), V3, "schema_id=-1 is no id of a schema"),
-        (None, SchemaChoice(schema_id=2**31), V3, "schema_id=2147483648 is no id of a schema"),
+        (None, SchemaChoice(schema_id=-1), V3, "schema_id=-1 is not a valid schema id"),
+        (None, SchemaChoice(schema_id=2**31), V3, "schema_id=2147483648 is not a valid schema id"),
     ],
 )
-def test_what_contradicts_itself_is_refused(
+def test_contradictory_choices_are_refused(
     format_: Format | None, choice: SchemaChoice, rules: Rules, message: str
 ) -> None:
     with pytest.raises(ProxyError, match=message) as error:
-        checked(format_, choice, rules)
+        check_choice(format_, choice, rules)
     assert error.value.code == 400
 
 
 def test_a_schema_has_a_size() -> None:
-    checked(Format.AVRO, SchemaChoice(schema="x" * MAX_TEXT_CHARACTERS), V3)
+    check_choice(Format.AVRO, SchemaChoice(schema="x" * MAX_TEXT_CHARACTERS), V3)
     with pytest.raises(ProxyError, match="longer than 1048576 characters") as error:
-        checked(Format.AVRO, SchemaChoice(schema="x" * (MAX_TEXT_CHARACTERS + 1)), V3)
+        check_choice(Format.AVRO, SchemaChoice(schema="x" * (MAX_TEXT_CHARACTERS + 1)), V3)
     assert error.value.code == 42205

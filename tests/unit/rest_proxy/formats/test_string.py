@@ -21,7 +21,7 @@ def test_text_is_written_in_utf_8(text: bytes, data: bytes | None) -> None:
 
 
 @pytest.mark.parametrize("text", [b"1", b"true", b"{}", b"[]", b'"\xff"', b'"\\ud83d!"'])
-def test_what_is_no_text_is_refused(text: bytes) -> None:
+def test_anything_but_text_is_refused(text: bytes) -> None:
     with pytest.raises(ProxyError, match="is not text: expected a string in UTF-8, or null") as error:
         StringEncoder().encode(msgspec.Raw(text))
     assert error.value.code == 400

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.processes
         (None, "false", Guarantees("all", False)),
     ],
 )
-def test_guarantees_are_read_from_the_query(acks: str | None, idempotence: str | None, expected: Guarantees) -> None:
+def test_guarantees_are_parsed_from_the_query(acks: str | None, idempotence: str | None, expected: Guarantees) -> None:
     assert Guarantees.parse(acks, idempotence) == expected
 
 
@@ -39,7 +39,7 @@ def test_guarantees_are_read_from_the_query(acks: str | None, idempotence: str |
     "acks,idempotence,words",
     [("2", None, "acks='2'"), (None, "maybe", "idempotence='maybe'"), ("1", "true", "needs acks=all")],
 )
-def test_guarantees_that_cannot_be_are_refused(acks: str | None, idempotence: str | None, words: str) -> None:
+def test_invalid_guarantees_are_refused(acks: str | None, idempotence: str | None, words: str) -> None:
     with pytest.raises(ProxyError, match=words) as caught:
         Guarantees.parse(acks, idempotence)
     assert caught.value.status == 400

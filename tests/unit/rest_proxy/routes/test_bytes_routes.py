@@ -8,7 +8,7 @@ import pytest
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from core_broker.service.web.asgi import Message, Scope
-from rest_proxy.routes.bytes_routes import Shortcut, answered_by
+from rest_proxy.routes.bytes_routes import Shortcut, route_class
 
 
 async def echo(request: Request) -> Response:
@@ -21,7 +21,7 @@ async def echo(request: Request) -> Response:
 
 def router() -> APIRouter:
     """One route past the framework, and one through it."""
-    routes = APIRouter(route_class=answered_by(echo))
+    routes = APIRouter(route_class=route_class(echo))
 
     @routes.post("/things/{thing}")
     async def post_thing(thing: int) -> None:

@@ -1,9 +1,9 @@
-"""Pages of other origins."""
+"""CORS."""
 
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from rest_proxy.routes.cross_origin import shared
+from rest_proxy.routes.cross_origin import allow_origins
 from rest_proxy.settings import ProxySettings
 
 SHOP = "https://shop.example"
@@ -17,7 +17,7 @@ def client(**settings: str) -> TestClient:
         return ["orders"]
 
     return TestClient(
-        shared(app, ProxySettings.parse({key.replace("_", "."): value for key, value in settings.items()}))
+        allow_origins(app, ProxySettings.parse({key.replace("_", "."): value for key, value in settings.items()}))
     )
 
 
@@ -52,6 +52,6 @@ def test_methods_may_be_fewer() -> None:
     assert status == 400
 
 
-def test_nobody_may_unless_the_operator_says_so() -> None:
+def test_other_origins_are_refused_by_default() -> None:
     assert preflight(SHOP) == (405, None)
     assert "access-control-allow-origin" not in client().get("/topics", headers={"Origin": SHOP}).headers

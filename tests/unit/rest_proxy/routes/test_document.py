@@ -86,7 +86,7 @@ def test_a_body_is_needed_in_api_v3_though_its_route_does_without(document: dict
         ("/v3/stream", "get", "200 400 403 406 500 503"),
     ],
 )
-def test_failures_of_the_layers_around_are_told(
+def test_errors_of_the_layers_around_are_documented(
     document: dict[str, Any], path: str, method: str, statuses: str
 ) -> None:
     assert list(document["paths"][path][method]["responses"]) == statuses.split()

@@ -2,8 +2,8 @@ import pytest
 
 from rest_proxy.consume.reads import Start
 from rest_proxy.errors import ProxyError
-from rest_proxy.routes.read_parameters import negotiated
-from rest_proxy.routes.reading import Origin, known_topic
+from rest_proxy.routes.read_parameters import negotiate_read
+from rest_proxy.routes.reading import Origin, check_topic_name
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_only_one_origin_may_be_given() -> None:
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "a/b", "a\0", "ü", "x" * 250, "\udcff"])
 def test_names_that_no_topic_has_are_not_found(name: str) -> None:
     with pytest.raises(ProxyError) as caught:
-        known_topic(name)
+        check_topic_name(name)
     assert caught.value.code == 40401
     caught.value.message.encode()
 
@@ -60,10 +60,10 @@ def test_names_that_no_topic_has_are_not_found(name: str) -> None:
     ],
 )
 def test_pages_are_preferred_to_streams(accept: str, chosen: bytes) -> None:
-    assert negotiated(accept, b"application/json") == chosen
+    assert negotiate_read(accept, b"application/json") == chosen
 
 
 def test_what_cannot_be_answered_is_406() -> None:
     with pytest.raises(ProxyError) as caught:
-        negotiated("image/png", b"application/json")
+        negotiate_read("image/png", b"application/json")
     assert caught.value.status == 406

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core_broker.service.web.media_types import preferred
+from core_broker.service.web.media_types import negotiate
 from schema_registry.routes.media_types import ANSWERS
 
 V1, ANY_VERSION, JSON = (
@@ -36,4 +36,4 @@ V1, ANY_VERSION, JSON = (
     ],
 )
 def test_the_best_type_that_the_client_accepts_is_chosen(accept: bytes, expected: bytes | None) -> None:
-    assert preferred(accept, ANSWERS) == expected
+    assert negotiate(accept, ANSWERS) == expected

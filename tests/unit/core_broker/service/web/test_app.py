@@ -17,7 +17,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from core_broker.service.metrics import Family
-from core_broker.service.web.app import create_app, guarded
+from core_broker.service.web.app import create_app, with_limits
 from core_broker.service.web.counts import RequestCounts
 from core_broker.service.web.server import endpoints, serving
 from core_broker.service.web.settings import WebSettings
@@ -78,7 +78,7 @@ async def service(**changes: str) -> AsyncIterator[httpx2.AsyncClient]:
     def fall_ill() -> None:
         healthy[0] = False
 
-    async with serving(guarded(app, settings, counts), settings) as urls:
+    async with serving(with_limits(app, settings, counts), settings) as urls:
         verify: ssl.SSLContext | bool = True
         if certificate := settings.ssl_certificate_location:
             verify = ssl.create_default_context(cafile=certificate)
@@ -155,7 +155,7 @@ async def test_a_client_that_does_not_finish_its_head_is_disconnected() -> None:
             assert await asyncio.to_thread(connection.recv, 100) == b""
 
 
-async def test_a_client_that_does_not_finish_its_body_is_told() -> None:
+async def test_a_client_that_does_not_finish_its_body_gets_408() -> None:
     async with service(**{"request.read.timeout.ms": "100"}) as client:
         with _send(client, b"POST /bytes HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc") as connection:
             assert b" 408 " in await asyncio.to_thread(connection.recv, 1000)
@@ -244,13 +244,13 @@ async def test_a_client_that_waits_for_leave_to_send_too_long_a_body_gets_none()
         (b'{"count":1,"many":[' + b"0," * 1_000_000 + b"0]}", {}, 413, "The body has more than 20000 values"),
         (b"[" + b"[]," * 1_000_000 + b"[]]", {}, 413, "The body has more than 20000 values"),
         (b"[" * 1_000_000, {}, 413, "The body has more than 20000 values"),
-        (b"[" * 19_000, {}, 400, "nests too deep"),
+        (b"[" * 19_000, {}, 400, "nested too deeply"),
         (b'{"count":"' + b"," * 100_000 + b'"}', {}, 400, "Body count ',,,,"),
         (b'{"count":1,"many":[' + b'"x",' * 10_000 + b'"x"]}', {}, 400, "; and 9991 more"),
-        (b'{"count":"\\ud800"}', {}, 400, "half of a surrogate pair"),
-        (b'{"count":{"\\ud800":1}}', {}, 400, "half of a surrogate pair"),
-        (b"\x1f\x8b\x08", {}, 400, "no text in UTF-8"),
-        (b"\x1f\x8b\x08", {"content-encoding": "gzip"}, 415, "not with the content-encoding gzip"),
+        (b'{"count":"\\ud800"}', {}, 400, "unpaired surrogate"),
+        (b'{"count":{"\\ud800":1}}', {}, 400, "unpaired surrogate"),
+        (b"\x1f\x8b\x08", {}, 400, "not encoded in UTF-8"),
+        (b"\x1f\x8b\x08", {"content-encoding": "gzip"}, 415, "The content-encoding gzip is not supported"),
         (b"9" * 5000, {}, 400, "error parsing the body"),
     ],
 )
@@ -282,7 +282,7 @@ async def test_reads_go_on_while_all_that_is_sent_takes_long() -> None:
     assert [answer.status_code for answer in answers] == [200] * 8
 
 
-async def test_who_waits_too_long_for_a_turn_is_told() -> None:
+async def test_a_request_that_waits_too_long_for_its_turn_gets_503() -> None:
     async with service(**{"worker.threads": "1", "request.queue.timeout.ms": "50"}) as client:
         first = asyncio.create_task(client.post("/slow"))
         refused = await client.post("/bytes", content=b"x")
@@ -293,7 +293,7 @@ async def test_who_waits_too_long_for_a_turn_is_told() -> None:
         assert (await first).status_code == 200
 
 
-async def test_every_address_is_served_and_told() -> None:
+async def test_every_listener_is_served_and_announced() -> None:
     settings = WebSettings.parse({"listeners": "http://127.0.0.1:0,http://:0", "shutdown.timeout.ms": "0"})
     app = create_app(title="t", description="d", error_type=Refused, collect=lambda: [Family(name="x", help="y")])
     async with serving(app, settings) as urls, httpx2.AsyncClient() as client:
@@ -326,7 +326,7 @@ async def test_https_is_served_with_a_certificate(certificate: Path) -> None:
         assert (await client.get("/health")).json() == {"status": "ok"}
 
 
-async def test_a_method_that_is_not_allowed_is_told_with_those_that_are() -> None:
+async def test_a_method_that_is_not_allowed_is_answered_with_those_that_are() -> None:
     async with service() as client:
         answer = await client.delete("/things/1")
         assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
@@ -358,7 +358,7 @@ async def test_an_error_that_may_pass_tells_when_to_try_again() -> None:
         raise Later
 
     async with (
-        serving(guarded(app, settings, counts), settings) as urls,
+        serving(with_limits(app, settings, counts), settings) as urls,
         httpx2.AsyncClient(base_url=urls[0]) as client,
     ):
         answer = await client.get("/later")

@@ -4,11 +4,11 @@ import socket
 import pytest
 import uvloop
 
-from core_broker.service.web.connections import Connection, connection_of, remember
+from core_broker.service.web.connections import Connection, attach_connection, get_connection
 
 
 async def hung_up() -> tuple[bool, bool, bool]:
-    """What is told of a client that waits, that has sent more, and that has just gone."""
+    """What is known of a client that waits, that has sent more, and that has just left."""
     loop = asyncio.get_running_loop()
     made: asyncio.Future[asyncio.BaseTransport] = loop.create_future()
 
@@ -47,6 +47,6 @@ def test_client_that_hangs_up_is_noticed_before_the_event_loop_hears_of_it(loop_
 def test_connection_travels_with_the_request() -> None:
     connection = Connection(None)
     scope: dict[str, object] = {}
-    assert connection_of(scope) is None
-    remember(connection, scope)
-    assert connection_of(scope) is connection
+    assert get_connection(scope) is None
+    attach_connection(scope, connection)
+    assert get_connection(scope) is connection

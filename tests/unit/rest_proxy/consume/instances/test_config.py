@@ -7,12 +7,12 @@ from rest_proxy.models.v2.consumers import V2CreateInstance
 from rest_proxy.settings import ProxySettings
 
 
-def parsed(**asked: object) -> InstanceConfig:
+def parse_config(**asked: object) -> InstanceConfig:
     return parse(V2CreateInstance.model_validate(asked), ProxySettings())
 
 
 def test_defaults_are_confluents_save_that_polls_do_not_wait_in_vain() -> None:
-    config = parsed()
+    config = parse_config()
     assert config == InstanceConfig(
         format=Format.BINARY,
         auto_offset_reset="latest",
@@ -41,7 +41,7 @@ def test_defaults_are_confluents_save_that_polls_do_not_wait_in_vain() -> None:
     ],
 )
 def test_values_are_read_as_json_or_as_text(key: str, value: object, field: str, expected: object) -> None:
-    assert getattr(parsed(**{key: value}), field) == expected
+    assert getattr(parse_config(**{key: value}), field) == expected
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_values_are_read_as_json_or_as_text(key: str, value: object, field: str,
         ("client.rack", "a\x00", 422, 42204),
     ],
 )
-def test_value_that_is_wrong_is_told_with_its_key(key: str, value: object, status: int, code: int) -> None:
+def test_value_that_is_wrong_is_reported_with_its_key(key: str, value: object, status: int, code: int) -> None:
     with pytest.raises(ProxyError) as caught:
-        parsed(**{key: value})
+        parse_config(**{key: value})
     assert (caught.value.status, caught.value.code) == (status, code)
     assert key in caught.value.message
     assert len(caught.value.message) < 300
@@ -72,6 +72,6 @@ def test_reset_of_the_proxys_own_properties_is_the_default() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "x" * 256, "a\nb", "a\x7f", " ", " a", "a ", ".", ".."])
-def test_name_that_no_log_or_library_could_carry_is_refused(name: str) -> None:
+def test_a_name_that_would_break_logs_or_the_client_library_is_refused(name: str) -> None:
     with pytest.raises(ProxyError):
         check_name("name", name)

@@ -18,32 +18,32 @@ def test_answer_counts_when_the_client_comes_back() -> None:
     positions = Positions()
     positions.answer([record(A, 4), record(B, 7), record(A, 5)], now=10.0)
     assert positions.uncommitted == {}
-    assert positions.saved() == []
-    positions.come_back(11.0)
+    assert positions.to_save() == []
+    positions.confirm_delivery(11.0)
     assert positions.uncommitted == {A: 6, B: 8}
-    assert positions.saved() == [Position("a", 0, 6), Position("b", 1, 8)]
+    assert positions.to_save() == [Position("a", 0, 6), Position("b", 1, 8)]
 
 
-def test_request_that_came_before_the_answer_is_no_receipt() -> None:
+def test_a_request_that_came_before_the_answer_does_not_confirm_it() -> None:
     positions = Positions()
     positions.answer([record(A, 4)], now=10.0)
-    positions.come_back(9.0)
+    positions.confirm_delivery(9.0)
     assert positions.uncommitted == {}
 
 
 def test_what_was_committed_is_not_committed_again() -> None:
     positions = Positions()
     positions.answer([record(A, 4)], now=1.0)
-    positions.come_back(2.0)
-    positions.committed({A: 5})
+    positions.confirm_delivery(2.0)
+    positions.mark_committed({A: 5})
     assert positions.uncommitted == {}
 
 
 def test_commit_of_less_leaves_the_rest() -> None:
     positions = Positions()
     positions.answer([record(A, 4)], now=1.0)
-    positions.come_back(2.0)
-    positions.committed({A: 3})
+    positions.confirm_delivery(2.0)
+    positions.mark_committed({A: 3})
     assert positions.uncommitted == {A: 5}
 
 
@@ -58,8 +58,8 @@ def test_partition_begins_where_the_client_went_whatever_is_committed() -> None:
     positions = Positions()
     positions.seek({A: 2})
     assert positions.start(A, 9) == 2
-    assert Positions(positions.saved()).start(A, 9) == 2
-    positions.committed({A: 2})
+    assert Positions(positions.to_save()).start(A, 9) == 2
+    positions.mark_committed({A: 2})
     assert positions.start(A, 9) == 9
 
 
@@ -67,17 +67,17 @@ def test_seek_takes_the_answer_before_back() -> None:
     positions = Positions()
     positions.answer([record(A, 4)], now=1.0)
     positions.seek({A: 1})
-    positions.come_back(2.0)
+    positions.confirm_delivery(2.0)
     assert positions.uncommitted == {A: 1}
 
 
 def test_nothing_is_committed_for_partitions_that_were_taken_away() -> None:
     positions = Positions()
     positions.answer([record(A, 4), record(B, 4)], now=1.0)
-    positions.come_back(2.0)
+    positions.confirm_delivery(2.0)
     positions.answer([record(A, 5)], now=3.0)
     positions.revoke([A])
-    positions.come_back(4.0)
+    positions.confirm_delivery(4.0)
     assert positions.uncommitted == {B: 5}
     assert positions.start(A, None) == 5
 
@@ -85,7 +85,7 @@ def test_nothing_is_committed_for_partitions_that_were_taken_away() -> None:
 def test_where_the_client_stood_is_committed_after_the_group_has_given_the_partition_back() -> None:
     positions = Positions()
     positions.answer([record(A, 4), record(B, 7)], now=1.0)
-    positions.come_back(2.0)
+    positions.confirm_delivery(2.0)
     positions.revoke([A, B])
     assert (positions.start(A, None), positions.start(B, 9)) == (5, 9)
     assert positions.uncommitted == {A: 5}
@@ -101,8 +101,8 @@ def test_answers_are_written_down_once_they_are_out_of_our_hands() -> None:
     positions = Positions()
     positions.begin({A: 0})
     positions.answer([record(A, 0)], now=1.0)
-    assert positions.saved() == [Position("a", 0, 0)]
-    assert positions.saved(with_answered=True) == [Position("a", 0, 1)]
+    assert positions.to_save() == [Position("a", 0, 0)]
+    assert positions.to_save(with_answered=True) == [Position("a", 0, 1)]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["poll", "lost", "commit", "crash"]), st.integers(1, 5))))
@@ -113,14 +113,14 @@ def test_nothing_is_skipped_whatever_happens(events: list[tuple[str, int]]) -> N
     for event, count in events:
         now += 1
         if event == "crash":
-            positions = Positions(positions.saved())
+            positions = Positions(positions.to_save())
             following = positions.start(A, group) or 0
             assert following <= received
             continue
-        positions.come_back(now)
+        positions.confirm_delivery(now)
         if event == "commit":
             group = positions.uncommitted.get(A, group)
-            positions.committed(positions.uncommitted)
+            positions.mark_committed(positions.uncommitted)
             continue
         page = [record(A, following + number) for number in range(count)]
         if event == "poll":  # Otherwise the client left, and nothing was handed over.

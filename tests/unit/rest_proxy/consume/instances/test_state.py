@@ -22,7 +22,7 @@ SAVED = SavedInstance(
     config=CONFIG,
     topics=["a"],
     assigned=[("a", 0)],
-    positions=[Position("a", 0, 5), Position("a", 1, 2**62, is_sought=True)],
+    positions=[Position("a", 0, 5), Position("a", 1, 2**62, is_explicit=True)],
 )
 
 
@@ -72,13 +72,13 @@ def test_sweep_removes_what_has_expired_and_is_not_in_use(files: InstanceFiles, 
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"group":"g"}', b"\xff", b"[]"])
-def test_file_that_is_no_instance_is_none(files: InstanceFiles, tmp_path: Path, content: bytes) -> None:
+def test_an_invalid_file_is_ignored(files: InstanceFiles, tmp_path: Path, content: bytes) -> None:
     files.save(SAVED)
     only_file(tmp_path).write_bytes(content)
     assert files.load(SAVED.group, SAVED.name) is None
 
 
-def test_file_of_another_instance_is_none(files: InstanceFiles, tmp_path: Path) -> None:
+def test_the_file_of_another_instance_is_ignored(files: InstanceFiles, tmp_path: Path) -> None:
     files.save(SAVED)
     path = only_file(tmp_path)
     path.write_bytes(path.read_bytes().replace(b"../n", b"../m"))

@@ -21,7 +21,7 @@ def test_addresses_are_escaped(parts: tuple[str | int, ...], expected: str) -> N
     assert LINKS.collection(*parts) == CollectionMetadata(self=expected, next=None)
 
 
-def test_names_are_told_as_they_are() -> None:
+def test_names_are_not_encoded() -> None:
     assert LINKS.name("topic", "orders", "partition", 3) == "crn:///kafka=c-1/topic=orders/partition=3"
     assert LINKS.name("consumer-group", "a b") == "crn:///kafka=c-1/consumer-group=a b"
 

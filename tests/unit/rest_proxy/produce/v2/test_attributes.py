@@ -1,4 +1,4 @@
-"""What a record of API v2 may have beside key and value."""
+"""What a record of API v2 may have besides key and value."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Records of API v2 become records of Kafka."""
+"""Encoding the records of API v2."""
 
 import asyncio
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from rest_proxy.formats import rules
 from rest_proxy.formats.encoding import Encoders
 from rest_proxy.formats.formats import Format
 from rest_proxy.produce.v2.records import RecordWriter
-from rest_proxy.produce.v2.request import parse
+from rest_proxy.produce.v2.requests import parse
 from schema_registry.client.registry_client import RegistryClient
 from schema_registry.client.settings import RegistryClientSettings
 

@@ -3,9 +3,9 @@ import pytest
 
 from core_broker.client.records import Delivery
 from rest_proxy.errors import ProxyError
-from rest_proxy.produce.v3.batch import batch_answer, read_batch
-from rest_proxy.produce.v3.records import Result
-from rest_proxy.produce.v3.results import delivered
+from rest_proxy.produce.v3.batch import batch_result, read_batch
+from rest_proxy.produce.v3.results import delivered_record
+from rest_proxy.produce.v3.sender import Result
 
 
 def test_a_batch_keeps_its_order() -> None:
@@ -31,9 +31,9 @@ def test_a_batch_that_cannot_be_sent(body: bytes, words: str) -> None:
     assert (caught.value.status, caught.value.code) == (422, 42208)
 
 
-def test_successes_and_failures_are_told_apart() -> None:
-    place = Delivery(topic="t", partition=0, offset=5, timestamp_ms=1)
-    results: list[Result] = [delivered(place, "c", key=None, value=None), ProxyError(400, "no")]
-    told = msgspec.to_builtins(batch_answer(["x", "y"], results))
-    assert [(item["id"], item["offset"]) for item in told["successes"]] == [("x", 5)]
-    assert told["failures"] == [{"id": "y", "error_code": 400, "message": "no"}]
+def test_successes_and_failures_are_listed_apart() -> None:
+    delivery = Delivery(topic="t", partition=0, offset=5, timestamp_ms=1)
+    results: list[Result] = [delivered_record(delivery, "c", key=None, value=None), ProxyError(400, "no")]
+    result = msgspec.to_builtins(batch_result(["x", "y"], results))
+    assert [(item["id"], item["offset"]) for item in result["successes"]] == [("x", 5)]
+    assert result["failures"] == [{"id": "y", "error_code": 400, "message": "no"}]

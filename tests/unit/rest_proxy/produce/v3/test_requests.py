@@ -9,7 +9,7 @@ from rest_proxy.produce.v3.requests import DataRequest, Malformed, entry_id, par
 from schema_registry.serdes.subject_names import SubjectNameStrategy
 
 
-def test_a_record_is_read_with_all_it_says() -> None:
+def test_a_record_is_parsed_with_all_its_fields() -> None:
     record = parse_record(
         b'{"partition_id":3,"timestamp":"2026-01-31T13:00:00.5+01:00","headers":[{"name":"a","value":"MQ"},{"name":"b"}],'
         b'"key":{"type":"STRING","data":"k"},"value":{"data":{"x":[1, 2]}},"unknown":{}}'
@@ -24,14 +24,14 @@ def test_a_record_is_read_with_all_it_says() -> None:
     assert bytes(record.value.data) == b'{"x":[1, 2]}'
 
 
-def test_what_is_left_out_is_nothing() -> None:
+def test_what_is_left_out_is_none() -> None:
     record = parse_record(b'{"value":{"type":"JSON"}}')
     assert (record.partition(), record.timestamp_ms(), record.header_pairs(), record.key) == (None, None, [], None)
     assert record.value is not None
     assert bytes(record.value.data) == b"null"
 
 
-def test_a_schema_is_named_in_any_way() -> None:
+def test_a_schema_is_given_by_id_or_by_text() -> None:
     data = DataRequest(subject_name_strategy="RECORD_NAME", schema_id=7)
     assert data.target() == (None, SchemaChoice(schema_id=7, strategy=SubjectNameStrategy.RECORD_NAME))
     data = DataRequest(type="PROTOBUF", schema="…", subject="s")
@@ -45,7 +45,7 @@ def test_a_schema_is_named_in_any_way() -> None:
         (DataRequest(subject_name_strategy="TOPIC"), "must be one of TOPIC_NAME, RECORD_NAME, TOPIC_RECORD_NAME"),
     ],
 )
-def test_what_is_allowed_is_told(given: DataRequest, words: str) -> None:
+def test_the_error_lists_what_is_allowed(given: DataRequest, words: str) -> None:
     with pytest.raises(ProxyError, match=words):
         given.target()
 
@@ -62,7 +62,7 @@ def test_what_is_allowed_is_told(given: DataRequest, words: str) -> None:
         ("null", None),
     ],
 )
-def test_times(given: str, expected: int | None) -> None:
+def test_timestamps(given: str, expected: int | None) -> None:
     assert parse_record(b'{"timestamp":%s}' % given.encode()).timestamp_ms() == expected
 
 
@@ -79,14 +79,14 @@ def test_times(given: str, expected: int | None) -> None:
         '"0001-01-01T00:00:00Z"',
     ],
 )
-def test_times_that_cannot_be(given: str) -> None:
+def test_invalid_timestamps_are_refused(given: str) -> None:
     with pytest.raises(ProxyError, match="timestamp=") as caught:
         parse_record(b'{"timestamp":%s}' % given.encode()).timestamp_ms()
     assert (caught.value.code, type(caught.value)) == (400, ProxyError)
 
 
 @pytest.mark.parametrize("partition", [-1, 2**31, 10**30])
-def test_partitions_that_cannot_be(partition: int) -> None:
+def test_invalid_partitions_are_refused(partition: int) -> None:
     with pytest.raises(ProxyError, match="Partition not found") as caught:
         parse_record(msgspec.json.encode({"partition_id": partition})).partition()
     assert caught.value.code == 40402
@@ -107,20 +107,20 @@ def test_partitions_that_cannot_be(partition: int) -> None:
         1,
     ],
 )
-def test_json_that_is_no_record_is_refused_and_its_place_told(record: Any) -> None:
+def test_json_that_is_not_a_record_is_refused_with_the_place_of_the_error(record: Any) -> None:
     with pytest.raises(ProxyError, match=r"Error processing JSON: \w+") as caught:
         parse_record(msgspec.json.encode(record))
     assert (caught.value.code, type(caught.value)) == (400, ProxyError)
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"{]}", b'{"key":}', b'{"key":{"type":"\xff"}}', b"{}{}"])
-def test_what_is_no_json_is_malformed(text: bytes) -> None:
+def test_text_that_is_not_json_is_malformed(text: bytes) -> None:
     with pytest.raises(Malformed) as caught:
         parse_record(text)
     assert caught.value.code == 400
 
 
-def test_what_nests_too_deep_is_refused() -> None:
+def test_a_record_that_is_nested_too_deeply_is_refused() -> None:
     with pytest.raises(ProxyError):
         parse_record(b'{"value":{"data":' + b"[" * 100_000 + b"]" * 100_000 + b"}}")
 
@@ -133,12 +133,12 @@ def test_headers_must_be_base64(value: str) -> None:
 
 
 def test_a_header_with_a_nul_in_its_name_is_refused_since_it_would_arrive_under_another_one() -> None:
-    with pytest.raises(ProxyError, match="has a NUL"):
+    with pytest.raises(ProxyError, match="contains a NUL"):
         parse_record(b'{"headers":[{"name":"a\\u0000b"}]}').header_pairs()
 
 
 @pytest.mark.parametrize("text", [b'{"value":{"data":"\\uD800"}}', b'{"headers":[{"name":"\\udc00x"}]}'])
-def test_half_of_a_surrogate_pair_is_bad_for_its_record_alone(text: bytes) -> None:
+def test_an_unpaired_surrogate_spoils_its_own_record_only(text: bytes) -> None:
     with pytest.raises(ProxyError, match="surrogate") as caught:
         parse_record(text)
     assert type(caught.value) is ProxyError

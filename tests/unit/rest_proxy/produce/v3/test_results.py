@@ -4,7 +4,16 @@ import pytest
 from core_broker.client.records import Delivery
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.binary import BinaryEncoder
-from rest_proxy.produce.v3.results import WrittenPart, delivered, encode, entry, failure, part, timestamp, told
+from rest_proxy.produce.v3.results import (
+    WrittenPart,
+    delivered_entry,
+    delivered_record,
+    encode,
+    failed_record,
+    format_timestamp,
+    to_v3_error,
+    written_part,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,14 +27,14 @@ from rest_proxy.produce.v3.results import WrittenPart, delivered, encode, entry,
         (10**17, None),
     ],
 )
-def test_times_are_told_as_java_does(milliseconds: int, expected: str | None) -> None:
-    assert timestamp(milliseconds) == expected
+def test_timestamps_are_formatted_as_in_java(milliseconds: int, expected: str | None) -> None:
+    assert format_timestamp(milliseconds) == expected
 
 
-def test_a_success_tells_what_is_known() -> None:
+def test_a_success_says_what_is_known() -> None:
     delivery = Delivery(topic="t", partition=1, offset=-1, timestamp_ms=-1)
     value = WrittenPart(type="AVRO", subject="t-value", schema_id=7, schema_version=2, size=3)
-    answer = delivered(delivery, "c", key=None, value=value)
+    answer = delivered_record(delivery, "c", key=None, value=value)
     assert msgspec.json.decode(encode(answer)) == {
         "error_code": 200,
         "cluster_id": "c",
@@ -34,19 +43,19 @@ def test_a_success_tells_what_is_known() -> None:
         "offset": -1,
         "value": {"type": "AVRO", "subject": "t-value", "schema_id": 7, "schema_version": 2, "size": 3},
     }
-    in_batch = msgspec.json.decode(encode(entry("1", answer)))
+    in_batch = msgspec.json.decode(encode(delivered_entry("1", answer)))
     assert (in_batch.pop("id"), "error_code" in in_batch) == ("1", False)
 
 
 @pytest.mark.parametrize(("data", "size"), [(b"abc", 3), (b"", 0), (None, -1)])
-def test_the_size_of_nothing_is_told_as_javas_client_does(data: bytes | None, size: int) -> None:
-    assert part(BinaryEncoder(), data) == WrittenPart(type="BINARY", size=size)
+def test_the_size_of_null_is_that_of_javas_client(data: bytes | None, size: int) -> None:
+    assert written_part(BinaryEncoder(), data) == WrittenPart(type="BINARY", size=size)
 
 
 @pytest.mark.parametrize(
     ("code", "partition", "expected"), [(40401, None, 40403), (40402, 7, 40402), (40402, None, 40402), (503, 1, 503)]
 )
-def test_failures_are_told_in_the_codes_of_this_api(code: int, partition: int | None, expected: int) -> None:
-    answer = failure(told(ProxyError(code, "words"), "orders", partition))
+def test_failures_have_the_codes_of_this_api(code: int, partition: int | None, expected: int) -> None:
+    answer = failed_record(to_v3_error(ProxyError(code, "reason"), "orders", partition))
     assert answer.error_code == expected
     assert ("Partition 7 of topic orders" in answer.message) == (partition == 7)

@@ -39,19 +39,19 @@ def test_an_object_is_found_as_soon_as_it_is_complete() -> None:
 
 
 @pytest.mark.parametrize("depth", [1, 6, 7, 8, 50, 10_000])
-def test_objects_may_nest(depth: int) -> None:
+def test_objects_may_be_nested(depth: int) -> None:
     text = b'{"a":' * depth + b'"{"' + b"}" * depth
     assert list(Splitter(1 << 20).split(text * 3)) == [text] * 3
 
 
 @pytest.mark.parametrize("body", [b"17", b"[{}]", b"}", b'{"a":1},{"b":2}', b"\x00{}", b"\xef\xbb\xbf{}"])
-def test_what_is_no_object_is_refused(body: bytes) -> None:
+def test_anything_but_an_object_is_refused(body: bytes) -> None:
     with pytest.raises(ProxyError, match="must be an object") as caught:
         list(Splitter(1000).split(body))
     assert caught.value.status == 400
 
 
-def test_objects_before_what_is_refused_are_found() -> None:
+def test_objects_before_the_invalid_one_are_found() -> None:
     texts = Splitter(1000).split(b'{"a":1} ?')
     assert next(texts) == b'{"a":1}'
     with pytest.raises(ProxyError):
@@ -80,8 +80,8 @@ def test_the_limit_is_for_each_object_not_for_all_of_them() -> None:
 
 
 @pytest.mark.parametrize("filling", [b"x", b"}", b"\\\\", b'\\"'])
-def test_a_large_object_in_single_bytes_is_looked_at_once(filling: bytes) -> None:
-    """Were it looked at anew with every byte, this would take hours."""
+def test_a_large_object_in_single_bytes_is_scanned_once(filling: bytes) -> None:
+    """Were it scanned again for every byte, this would take hours."""
     text = b'{"a":"' + filling * (300_000 // len(filling)) + b'"}'
     splitter = Splitter(1 << 20)
     found = [whole for byte in text for whole in splitter.split(bytes([byte]))]

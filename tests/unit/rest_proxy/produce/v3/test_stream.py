@@ -9,7 +9,7 @@ from rest_proxy.errors import ProxyError, too_many
 from rest_proxy.formats.encoding import Encoders
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.produce.producers import STRONGEST, Guarantees
-from rest_proxy.produce.v3.records import Destination, RecordSender
+from rest_proxy.produce.v3.sender import Destination, RecordSender
 from rest_proxy.produce.v3.stream import NextChunk, RecordStream, RecordStreams, StreamLimits
 from schema_registry.client.registry_client import RegistryClient
 from schema_registry.client.settings import RegistryClientSettings
@@ -19,7 +19,7 @@ RECORD = b'{"value":{"type":"STRING","data":"x"}}'
 
 
 class MemoryLog:
-    """A log in memory that acknowledges when it is told to."""
+    """A log in memory that acknowledges when the test allows it."""
 
     def __init__(self) -> None:
         self.groups: list[int] = []
@@ -46,7 +46,7 @@ class MemoryLog:
         return Delivery(topic=record.topic, partition=0, offset=self.offset - 1, timestamp_ms=1)
 
 
-class World:
+class Streams:
     """A log and streams into it."""
 
     def __init__(self, registry: RegistryClient) -> None:
@@ -60,10 +60,10 @@ class World:
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
+async def setup() -> AsyncIterator[Streams]:
     """What a stream needs; no schema is used, so no registry is asked."""
     with RegistryClient(RegistryClientSettings.parse({"url": "http://localhost:1"})) as registry:
-        yield World(registry)
+        yield Streams(registry)
 
 
 def body(chunks: Iterable[bytes]) -> NextChunk:
@@ -88,13 +88,13 @@ async def codes(stream: RecordStream, next_chunk: NextChunk) -> list[int]:
     return [msgspec.json.decode(line)["error_code"] for line in lines]
 
 
-async def test_all_records_are_answered_in_their_order(world: World) -> None:
-    lines = b"".join([part async for part in world.stream().answers(body([RECORD * 2500, RECORD[:9], RECORD[9:]]))])
+async def test_all_records_are_answered_in_their_order(setup: Streams) -> None:
+    lines = b"".join([part async for part in setup.stream().answers(body([RECORD * 2500, RECORD[:9], RECORD[9:]]))])
     offsets = [msgspec.json.decode(line)["offset"] for line in lines.split(b"\r\n")[:-1]]
     assert offsets == list(range(2501))
 
 
-async def test_no_more_is_read_while_a_thousand_records_are_on_their_way(world: World) -> None:
+async def test_no_more_is_read_while_a_thousand_records_are_on_their_way(setup: Streams) -> None:
     asked = 0
 
     async def next_chunk() -> bytes | None:
@@ -102,73 +102,73 @@ async def test_no_more_is_read_while_a_thousand_records_are_on_their_way(world: 
         asked += 1
         return RECORD * 1500 if asked < 3 else None
 
-    world.log.may_acknowledge.clear()
-    answers = world.stream().answers(next_chunk)
+    setup.log.may_acknowledge.clear()
+    answers = setup.stream().answers(next_chunk)
     first = asyncio.ensure_future(anext(answers))
     for _ in range(100):
         await asyncio.sleep(0)
-    assert (asked, world.log.groups, first.done()) == (1, [1000], False)
-    world.log.may_acknowledge.set()
+    assert (asked, setup.log.groups, first.done()) == (1, [1000], False)
+    setup.log.may_acknowledge.set()
     lines = [await first, *[part async for part in answers]]
-    assert [part.count(b"\r\n") for part in lines] == world.log.groups == [1000, 500, 1000, 500]
+    assert [part.count(b"\r\n") for part in lines] == setup.log.groups == [1000, 500, 1000, 500]
 
 
-async def test_a_bad_record_does_not_end_the_stream(world: World) -> None:
-    assert await codes(world.stream(), body([RECORD + b'{"key":1}' + RECORD])) == [200, 400, 200]
+async def test_a_bad_record_does_not_end_the_stream(setup: Streams) -> None:
+    assert await codes(setup.stream(), body([RECORD + b'{"key":1}' + RECORD])) == [200, 400, 200]
 
 
 @pytest.mark.parametrize("bad", [b"{]}", b"17", b"[]", b'{"a":"' + b"x" * 1000 + b'"}'])
-async def test_after_what_cannot_be_read_nothing_is_answered(world: World, bad: bytes) -> None:
-    told = await codes(world.stream(), body([RECORD, RECORD + bad + RECORD, RECORD]))
-    assert told[:2] == [200, 200]
-    assert told[2:] in ([400], [413])
-    assert world.log.offset == 2
+async def test_after_what_cannot_be_read_nothing_is_answered(setup: Streams, bad: bytes) -> None:
+    answered = await codes(setup.stream(), body([RECORD, RECORD + bad + RECORD, RECORD]))
+    assert answered[:2] == [200, 200]
+    assert answered[2:] in ([400], [413])
+    assert setup.log.offset == 2
 
 
-async def test_a_body_that_ends_within_a_record_is_told(world: World) -> None:
-    assert await codes(world.stream(), body([RECORD + b"{"])) == [200, 400]
+async def test_a_body_that_ends_within_a_record_is_answered_with_an_error(setup: Streams) -> None:
+    assert await codes(setup.stream(), body([RECORD + b"{"])) == [200, 400]
 
 
-async def test_a_refusal_of_all_is_told_for_each(world: World) -> None:
-    world.log.refusal = too_many("full")
-    assert await codes(world.stream(), body([RECORD + b'{"key":1}' + RECORD])) == [429, 400, 429]
+async def test_a_refusal_of_all_is_answered_for_each(setup: Streams) -> None:
+    setup.log.refusal = too_many("full")
+    assert await codes(setup.stream(), body([RECORD + b'{"key":1}' + RECORD])) == [429, 400, 429]
 
 
-async def test_a_stream_that_brings_nothing_is_ended(world: World) -> None:
+async def test_a_stream_that_brings_nothing_is_ended(setup: Streams) -> None:
     limits = msgspec.structs.replace(LIMITS, idle_seconds=0.01)
-    assert await codes(world.stream(limits), never) == [408]
+    assert await codes(setup.stream(limits), never) == [408]
 
 
-async def test_records_that_come_too_late_are_refused_and_not_sent(world: World) -> None:
+async def test_records_that_come_too_late_are_refused_and_not_sent(setup: Streams) -> None:
     limits = msgspec.structs.replace(LIMITS, max_seconds=0)
-    assert await codes(world.stream(limits), body([RECORD * 2, b'{"key":1}'])) == [408, 408, 408]
-    assert world.log.offset == 0
+    assert await codes(setup.stream(limits), body([RECORD * 2, b'{"key":1}'])) == [408, 408, 408]
+    assert setup.log.offset == 0
 
 
-async def test_a_stream_ends_when_its_grace_is_over(world: World) -> None:
+async def test_a_stream_ends_when_its_grace_is_over(setup: Streams) -> None:
     limits = msgspec.structs.replace(LIMITS, max_seconds=0, grace_seconds=0.01)
-    assert await codes(world.stream(limits), never) == [408]
+    assert await codes(setup.stream(limits), never) == [408]
 
 
-async def test_streams_end_when_the_proxy_stops(world: World) -> None:
-    waiting = asyncio.ensure_future(codes(world.stream(), never))
+async def test_streams_end_when_the_proxy_stops(setup: Streams) -> None:
+    waiting = asyncio.ensure_future(codes(setup.stream(), never))
     await asyncio.sleep(0)
-    world.streams.stop()
+    setup.streams.stop()
     assert await waiting == [503]
-    assert await codes(world.stream(), body([RECORD])) == [503]
+    assert await codes(setup.stream(), body([RECORD])) == [503]
 
 
-async def test_a_client_that_goes_ends_its_stream_without_an_answer(world: World) -> None:
+async def test_a_client_that_goes_ends_its_stream_without_an_answer(setup: Streams) -> None:
     async def gone() -> bytes | None:
         raise ConnectionError
 
     with pytest.raises(ConnectionError):
-        await codes(world.stream(), gone)
-    world.streams.stop()  # which finds none of it
+        await codes(setup.stream(), gone)
+    setup.streams.stop()  # which finds none of it
 
 
-async def test_what_has_begun_to_come_is_bounded_over_all_streams(world: World) -> None:
-    world.streams = RecordStreams(max_bytes=100)
+async def test_what_has_arrived_in_part_is_bounded_over_all_streams(setup: Streams) -> None:
+    setup.streams = RecordStreams(max_bytes=100)
     chunks = [b'{"value":{"type":"STRING","data":"' + b"x" * 40, b'"}}']
     left, goes_on = iter(chunks), asyncio.Event()
 
@@ -178,9 +178,9 @@ async def test_what_has_begun_to_come_is_bounded_over_all_streams(world: World) 
             await goes_on.wait()
         return chunk
 
-    first = asyncio.ensure_future(codes(world.stream(), slow))
+    first = asyncio.ensure_future(codes(setup.stream(), slow))
     await asyncio.sleep(0.01)
-    assert await codes(world.stream(), body(chunks)) == [429]
+    assert await codes(setup.stream(), body(chunks)) == [429]
     goes_on.set()
     assert await first == [200]
-    assert await codes(world.stream(), body(chunks)) == [200]
+    assert await codes(setup.stream(), body(chunks)) == [200]

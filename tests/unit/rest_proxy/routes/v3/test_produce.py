@@ -1,6 +1,6 @@
 import pytest
 
-from rest_proxy.routes.v3.records import is_stream
+from rest_proxy.routes.v3.produce import is_stream
 
 PATH = b"/v3/clusters/c/topics/t/records"
 

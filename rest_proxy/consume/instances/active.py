@@ -1,4 +1,4 @@
-"""A consumer instance in use: who calls it, on which threads, and since when nobody has."""
+"""An open consumer instance: it is called on threads, one call at a time, and knows when it was last used."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ _SPARE_THREADS = 8
 
 
 class Threads:
-    """Threads that wait for the cluster on behalf of instances; they are made as they are needed."""
+    """Threads for the blocking calls of instances, started on demand."""
 
     def __init__(self, instances_max: int, *, reachability: Reachability, address: str) -> None:
         self._pool = ThreadPoolExecutor(instances_max + _SPARE_THREADS, "instance")
@@ -31,7 +31,7 @@ class Threads:
         self._address = address
 
     async def run(self, call: Callable[[], T]) -> T:
-        """Call something that blocks."""
+        """Run a blocking call on a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
     async def check_cluster(self) -> None:
@@ -40,7 +40,7 @@ class Threads:
             try:
                 await self.run(self._reachability.check)
             except ClientError as error:
-                raise self.told(error) from error
+                raise self.map_error(error) from error
 
     async def is_cluster_there(self) -> bool:
         """Whether a broker answers."""
@@ -50,17 +50,17 @@ class Threads:
             return False
         return True
 
-    def told(self, error: ClientError) -> ProxyError:
-        """What the cluster said, as an answer."""
+    def map_error(self, error: ClientError) -> ProxyError:
+        """The ProxyError for an error of the cluster."""
         return errors.from_consumer(error, address=self._address)
 
     def shutdown(self) -> None:
-        """Start nothing any more."""
+        """Start no more calls."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-class Live:
-    """An instance in use."""
+class ActiveInstance:
+    """An open instance."""
 
     def __init__(self, instance: Instance, threads: Threads) -> None:
         self.instance = instance
@@ -70,50 +70,50 @@ class Live:
         self.polling = asyncio.Lock()
         """One poll at a time; others wait."""
         self.used_at = time.monotonic()
-        self.noted_at = self.used_at
-        """When it was last written down that it is used."""
+        self.touched_at = self.used_at
+        """When its file was last touched, to record that it is used."""
         self.is_closed = False
-        self._in_work = 0
+        self._requests = 0
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is in work."""
-        return not self._in_work and not self.using.locked()
+        """Whether no request uses it."""
+        return not self._requests and not self.using.locked()
 
     @contextmanager
-    def in_work(self) -> Iterator[None]:
-        """A request is in work: the instance does not expire before it has ended."""
-        self._in_work += 1
+    def in_use(self) -> Iterator[None]:
+        """Keep the instance from expiring while a request uses it."""
+        self._requests += 1
         try:
             yield
         finally:
-            self._in_work -= 1
+            self._requests -= 1
             self.used_at = time.monotonic()
 
     async def call(self, call: Callable[[Instance], T]) -> T:
-        """Call the instance on a thread, when nobody else does; raises ProxyError."""
+        """Call the instance on a thread, after other calls have ended; raises ProxyError."""
         async with self.using:
             if self.is_closed:
                 raise errors.not_found("It was deleted while this request waited.")
             try:
-                return await self._threads.run(partial(self._called, call))
+                return await self._threads.run(partial(self._call_or_reopen, call))
             except ClientError as error:
-                raise self._threads.told(error) from error
+                raise self._threads.map_error(error) from error
 
-    def _called(self, call: Callable[[Instance], T]) -> T:
+    def _call_or_reopen(self, call: Callable[[Instance], T]) -> T:
         try:
             return call(self.instance)
         except Fatal as error:
-            log.warning("consumer instance is opened anew", extra={"group": self.instance.group, "reason": str(error)})
+            log.warning("consumer instance is reopened", extra={"group": self.instance.group, "reason": str(error)})
             self.instance.reopen()
-            raise unavailable(f"The consumer had to be opened anew: {error}") from error
+            raise unavailable(f"The consumer failed and was reopened; try again: {error}") from error
 
     async def close(self, *, arrived_at: float | None = None) -> None:
-        """Leave the group; `arrived_at` is when the client asked for it, and what it has got is committed."""
+        """Leave the group. `arrived_at` is when the client asked for that: then what it has received is committed."""
         self.is_closed = True
         is_committing = arrived_at is not None and await self._threads.is_cluster_there()
         async with self.using:
             try:
                 await self._threads.run(partial(self.instance.close, arrived_at=arrived_at if is_committing else None))
             except ClientError as error:
-                log.warning("consumer instance is not closed cleanly", extra={"reason": str(error)})
+                log.warning("consumer instance was not closed cleanly", extra={"reason": str(error)})

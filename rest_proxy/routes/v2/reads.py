@@ -1,4 +1,4 @@
-"""API v2: records of a partition as pages (as Redpanda has them) and streams, and those of a topic as a stream."""
+"""Reads in API v2: a partition as pages (as in Redpanda) or as a stream, a topic as a stream."""
 
 from typing import Annotated
 from urllib.parse import urlencode
@@ -11,7 +11,7 @@ from rest_proxy.consume.stream_frames import NDJSON, SERVER_SENT_EVENTS
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.formats import Format
 from rest_proxy.models.errors import errors
-from rest_proxy.models.records_read import EVENTS, NDJSON_V2, V2_PAGE, V2ReadRecord
+from rest_proxy.models.reads import EVENTS, NDJSON_V2, V2_PAGE, V2ReadRecord
 from rest_proxy.routes.media_types import EMBEDDED, V2
 from rest_proxy.routes.parameters import PartitionId, TopicName
 from rest_proxy.routes.read_parameters import (
@@ -21,9 +21,9 @@ from rest_proxy.routes.read_parameters import (
     IsolationLevel,
     StreamLimits,
     V2Limits,
-    negotiated,
+    negotiate_read,
 )
-from rest_proxy.routes.reading import Asked, Origin, Reading
+from rest_proxy.routes.reading import Origin, Reading, ReadRequest
 
 _DEFAULT_RECORDS = 10_000
 _ORIGINS = ("offset", "timestamp", "from")
@@ -32,12 +32,13 @@ _PAGES = {media_type.decode(): V2_PAGE for media_type in (*EMBEDDED, *V2)}
 _ERRORS = errors(404, 406, 429)
 
 StreamFormat = Annotated[
-    Format, Query(alias="format", description="Streams: the format of keys and values; pages have it in Accept.")
+    Format,
+    Query(alias="format", description="Streams: the format of keys and values; pages use Accept."),
 ]
 
 
 def router(reading: Reading) -> APIRouter:
-    """Reads over HTTP."""
+    """The routes."""
     routes = APIRouter(tags=["v2 records"], route_class=BoundedRoute)
     _add_partition(routes, reading)
     _add_topic(routes, reading)
@@ -45,7 +46,7 @@ def router(reading: Reading) -> APIRouter:
 
 
 def _add_partition(routes: APIRouter, reading: Reading) -> None:
-    meaning = "A page, its records in the format of its media type; or a stream, where Accept asks for one."
+    meaning = "A page, with records in the format of its media type; or a stream, if Accept asks for one."
 
     @routes.get(
         "/topics/{topic}/partitions/{partition}/records",
@@ -67,29 +68,29 @@ def _add_partition(routes: APIRouter, reading: Reading) -> None:
         isolation_level: IsolationLevel = None,
         accept: Accept = "*/*",
     ) -> Response:
-        """Records of a partition, from an offset or a time on (a stream: else those that are written from now on).
+        """Records of a partition, from an offset or a time on; streams begin at the end by default.
 
-        A page is answered as soon as there is a record, or empty when the time is over; its `Link` header pages on.
+        A page is returned as soon as there is a record, or empty when the time is up; its `Link` header has the next.
         """
-        media_type = negotiated(accept, *EMBEDDED, *V2)
+        media_type = negotiate_read(accept, *EMBEDDED, *V2)
         is_page = media_type in EMBEDDED or media_type in V2
-        asked = Asked(
+        read = ReadRequest(
             topic=topic,
             partition=partition,
             origin=origin,
             limits=limits,
             isolation=isolation_level,
-            telling=reading.v2(EMBEDDED.get(media_type, Format.BINARY) if is_page else stream_format),
+            record_format=reading.v2(EMBEDDED.get(media_type, Format.BINARY) if is_page else stream_format),
         )
         if not is_page:
-            return await reading.stream(asked, media_type=media_type)
+            return await reading.stream(read, media_type=media_type)
         _check_page(origin)
-        page, body = await reading.page(request, asked, default_records=_DEFAULT_RECORDS)
-        return Response(body, media_type=media_type.decode(), headers={"link": _next(request, page)})
+        page, body = await reading.page(request, read, default_records=_DEFAULT_RECORDS)
+        return Response(body, media_type=media_type.decode(), headers={"link": _next_link(request, page)})
 
 
 def _add_topic(routes: APIRouter, reading: Reading) -> None:
-    meaning = "A stream that goes on. The records of one partition come in their order."
+    meaning = "A stream that does not end. The records of each partition are in order."
 
     @routes.get(
         "/topics/{topic}/records",
@@ -106,30 +107,30 @@ def _add_topic(routes: APIRouter, reading: Reading) -> None:
         isolation_level: IsolationLevel = None,
         accept: Accept = "*/*",
     ) -> Response:
-        """Records of all partitions of a topic as a stream, from a time on, or else those that are written from now on.
+        """Records of all partitions of a topic as a stream, from a time on, or from now on.
 
-        Partitions that the topic gets later are read from their beginning.
+        Partitions that are added later are read from their beginning.
         """
-        media_type = negotiated(accept)
-        asked = Asked(
+        media_type = negotiate_read(accept)
+        read = ReadRequest(
             topic=topic,
             partition=None,
             origin=origin,
             limits=limits,
             isolation=isolation_level,
-            telling=reading.v2(stream_format),
+            record_format=reading.v2(stream_format),
         )
-        return await reading.stream(asked, media_type=media_type)
+        return await reading.stream(read, media_type=media_type)
 
 
 def _check_page(origin: Origin) -> None:
-    """Pages say where they begin, as Redpanda asks for."""
+    """A page must say where it begins, as in Redpanda."""
     if origin.position is not None:
-        raise ProxyError(400, "Parameter position: it is for streams; a page begins at offset or timestamp")
+        raise ProxyError(400, "Parameter position is for streams only; a page begins at offset or timestamp")
     if origin.offset is None and origin.timestamp is None and origin.beginning_or_end is None:
         raise ProxyError(40002, "Missing mandatory parameter 'offset'")
 
 
-def _next(request: Request, page: Page) -> str:
+def _next_link(request: Request, page: Page) -> str:
     kept = [(key, value) for key, value in request.query_params.multi_items() if key not in _ORIGINS]
     return f'<{request.url.path}?{urlencode([("offset", page.next_offset), *kept])}>; rel="next"'

@@ -4,7 +4,7 @@ import pytest
 
 from rest_proxy.errors import ProxyError
 from rest_proxy.formats.formats import NO_CHOICE, SchemaChoice
-from rest_proxy.produce.v2.request import NULL, parse
+from rest_proxy.produce.v2.requests import NULL, parse
 
 
 def test_keys_and_values_stay_the_text_that_they_were() -> None:
@@ -75,14 +75,14 @@ BAD: dict[str, tuple[bytes, int]] = {
 
 
 @pytest.mark.parametrize(("body", "code"), BAD.values(), ids=BAD)
-def test_a_body_that_cannot_be_meant_is_refused(body: bytes, code: int) -> None:
+def test_an_invalid_body_is_refused(body: bytes, code: int) -> None:
     with pytest.raises(ProxyError) as refused:
         parse(body, max_records=10)
     assert refused.value.code == code
     assert len(refused.value.message) < 300
 
 
-def test_an_unknown_field_is_told() -> None:
+def test_an_unknown_field_is_named() -> None:
     with pytest.raises(ProxyError, match="^Unrecognized field: valur$"):
         parse(b'{"records":[{"valur":1}]}', max_records=1)
 

@@ -1,54 +1,51 @@
-"""API v3: records, one by one, as a stream in both directions, and in batches."""
+"""Produce in API v3: single records, streams in both directions, and batches."""
 
 import asyncio
 import codecs
 import re
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from urllib.parse import unquote
 
-from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi import APIRouter, Body, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from typing_extensions import override
 
 from core_broker.service.web.asgi import Receive, Scope, Send
-from core_broker.service.web.errors import envelope, generic
-from core_broker.service.web.media_types import named, preferred
+from core_broker.service.web.errors import envelope, status_error
+from core_broker.service.web.media_types import negotiate, without_parameters
 from rest_proxy.admin.cluster import KafkaCluster, unknown_topic_or_partition
 from rest_proxy.errors import ProxyError
 from rest_proxy.models.errors import errors
-from rest_proxy.models.v3.records import ProduceBatch, ProducedBatch, ProducedRecord, ProduceRecord, RefusedRecord
-from rest_proxy.produce.producers import STRONGEST, Guarantees
-from rest_proxy.produce.v3.batch import batch_answer, read_batch
-from rest_proxy.produce.v3.records import Destination, RecordSender
+from rest_proxy.models.v3.produce import ProduceBatch, ProducedBatch, ProducedRecord, ProduceRecord, RefusedRecord
+from rest_proxy.produce.v3.batch import batch_result, read_batch
 from rest_proxy.produce.v3.requests import parse_record
-from rest_proxy.produce.v3.results import encode, failure
+from rest_proxy.produce.v3.results import encode, failed_record
+from rest_proxy.produce.v3.sender import Destination, RecordSender
 from rest_proxy.produce.v3.stream import NextChunk, RecordStream, RecordStreams, StreamLimits
-from rest_proxy.routes.bytes_routes import answered_by, refused_body
+from rest_proxy.routes.bytes_routes import route_class
 from rest_proxy.routes.media_types import JSON
 from rest_proxy.routes.parameters import ClusterId, TopicName, is_topic_name
+from rest_proxy.routes.produce_parameters import (
+    Acks,
+    Idempotence,
+    body_error,
+    check_content_encoding,
+    requested_guarantees,
+)
 from rest_proxy.settings import ProxySettings
 
 _JSON = JSON.decode()
 _CHARSET = re.compile(rb""";\s*charset="?([^\s;"]+)""", re.IGNORECASE)
 _PATH = re.compile(rb"/v3/clusters/[^/]+/topics/[^/]+/records/?")
 _MULTI_STATUS = 207
-_TOLD_BY_STATUS = (429, 503)
-"""What concerns the proxy as a whole, and whoever retries or balances load: told by the status, not within."""
-
-Acks = Annotated[
-    Literal["all", "-1", "1", "0"],
-    Query(description="Who must have a record before it is acknowledged: all replicas in sync, the leader, nobody."),
-]
-Idempotence = Annotated[
-    bool | None,
-    Query(description="Whether each record is in the log exactly once; true unless `acks` asks for less than all."),
-]
+_STATUS_ERRORS = (429, 503)
+"""Errors of the proxy as a whole: load balancers and retrying clients look for them in the status."""
 
 
-class V3Records:
-    """Answers requests that produce records."""
+class V3Produce:
+    """Answers produce requests."""
 
     def __init__(
         self, settings: ProxySettings, *, sender: RecordSender, cluster: KafkaCluster, streams: RecordStreams
@@ -72,46 +69,54 @@ class V3Records:
             is_batch = request.scope["path"].endswith(":batch")
             return await (self._produce_batch(request) if is_batch else self._produce(request))
         except ProxyError as error:
-            return _refusal(error)
-        except HTTPException as error:  # The body is too long, or does not come.
-            return _refusal(refused_body(error))
+            return _error_response(error)
+        except HTTPException as error:  # The body is too long, or did not arrive in time.
+            return _error_response(body_error(error))
         except ClientDisconnect:
-            return generic(400)  # Nobody reads it.
+            return status_error(400)  # There is no client to read it.
 
     async def _produce(self, request: Request) -> Response:
         destination = await self._destination(request)
         if is_stream(request.scope, self._max_bytes):
-            return _Streamed(self._stream(destination))
+            return _StreamResponse(self._stream(destination))
         body = await request.body()
         if not body.strip():
             raise ProxyError(42206, "Request body is empty. Data is required.")
         try:
             record = parse_record(body)
         except ProxyError:
-            # There is more than one record, or a bad one: where each ends is for the stream to find out.
-            return _Streamed(self._stream(destination), body)
+            # The body has several records, or a bad one: the stream finds out where each ends.
+            return _StreamResponse(self._stream(destination), body)
         written = await self._sender.write(record, destination.topic)
         (result,) = await self._sender.send([written], destination)
         if not isinstance(result, ProxyError):
             return Response(encode(result), media_type=_JSON)
-        if result.status in _TOLD_BY_STATUS:
+        if result.status in _STATUS_ERRORS:
             raise result
-        return Response(encode(failure(result)), media_type=_JSON)
+        return Response(encode(failed_record(result)), media_type=_JSON)
 
     async def _produce_batch(self, request: Request) -> Response:
         destination = await self._destination(request)
         batch = read_batch(await request.body(), self._max_entries)
         written = [await self._sender.write_text(entry, destination.topic) for entry in batch.entries]
         results = await self._sender.send(written, destination)
-        answer = batch_answer(batch.ids, results)
-        return Response(encode(answer), status_code=_MULTI_STATUS, media_type=_JSON)
+        return Response(encode(batch_result(batch.ids, results)), status_code=_MULTI_STATUS, media_type=_JSON)
 
     def _stream(self, destination: Destination) -> RecordStream:
         return RecordStream(self._sender, destination, limits=self._limits, streams=self._streams)
 
     async def _destination(self, request: Request) -> Destination:
-        _check_types(dict(request.scope["headers"]))
-        guarantees = _guarantees(request)
+        """Check the headers, the query and the path; raises ProxyError."""
+        headers = dict(request.scope["headers"])
+        check_content_encoding(headers)
+        content_type = headers.get(b"content-type", JSON)
+        if not _is_json(content_type):
+            raise ProxyError(415, "HTTP 415 Unsupported Media Type")
+        if not _has_known_charset(content_type):
+            raise ProxyError(400, "The charset in the Content-Type is unknown: send the body in UTF-8")
+        if not _accepts_json(headers.get(b"accept", b"*/*")):
+            raise ProxyError(406, "HTTP 406 Not Acceptable")
+        guarantees = requested_guarantees(request)
         cluster_id, topic = (unquote(request.path_params[name]) for name in ("cluster_id", "topic_name"))
         if cluster_id != self._cluster_id:
             await asyncio.to_thread(self._cluster.check, cluster_id)
@@ -121,19 +126,20 @@ class V3Records:
         return Destination(cluster_id, topic, guarantees)
 
 
-class _Streamed(Response):
-    """Answers that are written while the body is still read; a body that was read already is taken as it is."""
+class _StreamResponse(Response):
+    """Sends results while the body is still being read; `body` is the whole body if it was read already."""
 
     def __init__(self, stream: RecordStream, body: bytes | None = None) -> None:
         super().__init__(media_type=_JSON)
         self._stream = stream
-        self._read = body
+        self._whole_body = body
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", JSON)]}
-        next_chunk = _chunks(receive) if self._read is None else _whole(self._read)
-        # Who waits for leave to send a body, as curl does, gets it when the body is read, unless the answer has begun.
+        next_chunk = _received_chunks(receive) if self._whole_body is None else _single_chunk(self._whole_body)
+        # A client that sent "Expect: 100-continue", as curl does, gets "100 Continue" when we start to read the body,
+        # but only if the response has not begun by then.
         is_begun = all(name != b"expect" for name, _ in scope["headers"])
         if is_begun:
             await send(head)
@@ -154,8 +160,8 @@ def router(
     settings: ProxySettings, *, sender: RecordSender, cluster: KafkaCluster, streams: RecordStreams
 ) -> APIRouter:
     """The routes."""
-    records = V3Records(settings, sender=sender, cluster=cluster, streams=streams)
-    routes = APIRouter(tags=["v3 records"], route_class=answered_by(records.answer))
+    produce = V3Produce(settings, sender=sender, cluster=cluster, streams=streams)
+    routes = APIRouter(tags=["v3 records"], route_class=route_class(produce.answer))
 
     @routes.post("/v3/clusters/{cluster_id}/topics/{topic_name}/records", **_RECORDS)
     async def produce_record(
@@ -167,9 +173,9 @@ def router(
     ) -> None:
         """Write a record, or a stream of records.
 
-        A body in chunks (`Transfer-Encoding: chunked`) may be of any length and stay open: it holds JSON objects one
-        after the other. Each is answered by a line of JSON, in their order, as soon as it is acknowledged. The status
-        is 200 whatever becomes of a record: its own `error_code` tells that.
+        A chunked body (`Transfer-Encoding: chunked`) may be of any length and stay open: it consists of JSON objects
+        one after the other. Each is answered with a line of JSON, in their order, as soon as it is acknowledged. The
+        status is 200 even if a record fails: see the `error_code` of its line.
         """
 
     @routes.post("/v3/clusters/{cluster_id}/topics/{topic_name}/records:batch", **_BATCH)
@@ -180,21 +186,21 @@ def router(
         acks: Acks = "all",
         idempotence: Idempotence = None,
     ) -> None:
-        """Write several records, each with an outcome of its own."""
+        """Write several records. Each has a result of its own."""
 
     return routes
 
 
 def is_stream(scope: Scope, max_bytes: int) -> bool:
-    """Whether the body of a request is records one after the other, bounded one by one and not as a whole."""
+    """Whether the body of a request is a stream: each record is limited in size, not the body as a whole."""
     if scope["method"] != "POST" or not _PATH.fullmatch(scope["raw_path"]):
         return False
     length = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
     return not length.isdigit() or int(length) > max_bytes
 
 
-def _chunks(receive: Receive) -> NextChunk:
-    """The body as it comes in; raises ClientDisconnect when the client has gone."""
+def _received_chunks(receive: Receive) -> NextChunk:
+    """The body as it arrives; raises ClientDisconnect when the client has left."""
     is_over = False
 
     async def next_chunk() -> bytes | None:
@@ -211,7 +217,7 @@ def _chunks(receive: Receive) -> NextChunk:
     return next_chunk
 
 
-def _whole(body: bytes) -> NextChunk:
+def _single_chunk(body: bytes) -> NextChunk:
     chunks = iter([body])
 
     async def next_chunk() -> bytes | None:
@@ -220,27 +226,14 @@ def _whole(body: bytes) -> NextChunk:
     return next_chunk
 
 
-def _refusal(error: ProxyError) -> Response:
-    refusal = envelope(error.status, error.code, error.message)
-    if error.retry_after_seconds:
-        refusal.headers["retry-after"] = str(error.retry_after_seconds)
-    return refusal
+def _error_response(error: ProxyError) -> Response:
+    return envelope(error.status, error.code, error.message, retry_after_seconds=error.retry_after_seconds)
 
 
-def _check_types(headers: dict[bytes, bytes]) -> None:
-    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
-        raise ProxyError(415, "Bodies are read as they are, without a content-encoding")
-    if not _is_json(headers.get(b"content-type", JSON)):
-        raise ProxyError(415, "HTTP 415 Unsupported Media Type")
-    if not _has_known_charset(headers.get(b"content-type", JSON)):
-        raise ProxyError(400, "The charset of the Content-Type is unknown: bodies are text in UTF-8")
-    if not _takes_json(headers.get(b"accept", b"*/*")):
-        raise ProxyError(406, "HTTP 406 Not Acceptable")
-
-
+# A client sends the same headers with each request: parsing them is cached.
 @lru_cache(maxsize=64)
 def _is_json(content_type: bytes) -> bool:
-    return named(content_type) in (b"", JSON, b"application/octet-stream")
+    return without_parameters(content_type) in (b"", JSON, b"application/octet-stream")
 
 
 @lru_cache(maxsize=64)
@@ -253,15 +246,8 @@ def _has_known_charset(content_type: bytes) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _takes_json(accept: bytes) -> bool:
-    return preferred(accept, (JSON,)) is not None
-
-
-def _guarantees(request: Request) -> Guarantees:
-    if not request.scope["query_string"]:
-        return STRONGEST
-    query = request.query_params
-    return Guarantees.parse(query.get("acks"), query.get("idempotence"))
+def _accepts_json(accept: bytes) -> bool:
+    return negotiate(accept, (JSON,)) is not None
 
 
 _RECORDS: dict[str, Any] = {
@@ -269,7 +255,7 @@ _RECORDS: dict[str, Any] = {
     "response_model": None,
     "responses": {
         **errors(404, 406, 408, 415, 422, 429),
-        200: {"model": ProducedRecord | RefusedRecord, "description": "What became of each record."},
+        200: {"model": ProducedRecord | RefusedRecord, "description": "The result of each record."},
     },
 }
 _BATCH: dict[str, Any] = {
@@ -278,6 +264,6 @@ _BATCH: dict[str, Any] = {
     "response_model": None,
     "responses": {
         **errors(404, 406, 408, 413, 415, 422),
-        _MULTI_STATUS: {"model": ProducedBatch, "description": "What became of each entry."},
+        _MULTI_STATUS: {"model": ProducedBatch, "description": "The result of each entry."},
     },
 }

@@ -1,4 +1,4 @@
-"""Bodies of produce requests in API v2: read from bytes in one go, keys and values left as the JSON text they are."""
+"""Bodies of produce requests in API v2: decoded in one pass, with keys and values left as JSON text."""
 
 import re
 
@@ -8,11 +8,11 @@ from rest_proxy.errors import ProxyError, too_large
 from rest_proxy.formats.formats import NO_CHOICE, SchemaChoice
 
 NULL = msgspec.Raw(b"null")
-"""A key or value that a record leaves out."""
+"""A key or value that the record does not have."""
 NO_HEADERS = msgspec.Raw(b"null")
 _MAX_SCHEMA_ID = 2**31 - 1
 _MAX_VALUES = 1_000_000
-"""Of objects, lists and members in a body, whatever they stand for: each takes time and memory once it is read."""
+"""Most objects, lists and members in a body, wherever they are: each takes time and memory once it is decoded."""
 _STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _UNKNOWN_FIELD = re.compile(r"unknown field `(.*?)`(?: - at `\$|$)", re.DOTALL)
 
@@ -28,7 +28,7 @@ class Record(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 class ProduceRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Records, and the schemas that their keys and values have; those may be left out where the format has none."""
+    """Records, and the schemas of their keys and values if the format has schemas."""
 
     records: list[Record] = []
     key_schema: str | None = None
@@ -37,36 +37,43 @@ class ProduceRequest(msgspec.Struct, forbid_unknown_fields=True):
     value_schema_id: int | None = None
 
     def key_choice(self) -> SchemaChoice:
-        """What is said about the keys' schema; NO_CHOICE itself when that is nothing."""
+        """The schema of the keys; NO_CHOICE itself if the request names none."""
         return _choice(self.key_schema, self.key_schema_id)
 
     def value_choice(self) -> SchemaChoice:
-        """What is said about the values' schema; NO_CHOICE itself when that is nothing."""
+        """The schema of the values; NO_CHOICE itself if the request names none."""
         return _choice(self.value_schema, self.value_schema_id)
 
 
-# Numbers may come as text, as Jackson and hence Confluent's proxy take them.
+# Numbers may be sent as strings: Jackson, and hence Confluent's proxy, accepts them.
 _decode = msgspec.json.Decoder(ProduceRequest, strict=False).decode
 
 
 def parse(body: bytes, *, max_records: int) -> ProduceRequest:
-    """Read a body; raises ProxyError when it cannot be meant as a whole.
+    """Decode a body; raises ProxyError when it is invalid as a whole.
 
-    Codes are Confluent's: 400 for what is no JSON or has wrong types, 422 for what is missing or not known.
+    Codes are Confluent's: 400 for invalid JSON or wrong types, 422 for missing or unknown fields.
     """
     if not body:
         raise ProxyError(422, "The body is empty: it must be an object with records")
     if not body.isascii():
-        _check_text(body)
-    _check_values(body)
+        # The decoder does not look into keys and values, so it would miss invalid bytes in them.
+        try:
+            body.decode()
+        except UnicodeDecodeError:
+            raise ProxyError(400, "The body is not valid JSON: it is not encoded in UTF-8") from None
+    # Count before decoding: five million empty records fit into a body. Strings are removed only if the first count,
+    # which includes the commas and brackets in them, is too high.
+    if len(body) > _MAX_VALUES and _values(body) > _MAX_VALUES and _values(_STRINGS.sub(b"", body)) > _MAX_VALUES:
+        raise too_large(f"The body has more than {_MAX_VALUES} values: send its records in several requests")
     try:
         request = _decode(body)
     except msgspec.ValidationError as error:
-        raise _misfit(str(error)) from None
+        raise _invalid_body(str(error)) from None
     except msgspec.DecodeError as error:
         raise ProxyError(400, f"The body is not valid JSON: {error}") from None
     except RecursionError:
-        raise ProxyError(400, "The body is not valid JSON: it nests too deep") from None
+        raise ProxyError(400, "The body is not valid JSON: it is nested too deeply") from None
     if not request.records:
         raise ProxyError(422, "records may not be empty")
     if len(request.records) > max_records:
@@ -78,34 +85,22 @@ def parse(body: bytes, *, max_records: int) -> ProduceRequest:
 
 def _choice(schema: str | None, schema_id: int | None) -> SchemaChoice:
     if schema_id is not None:
-        # No registry has it, whatever it is asked.
+        # No registry can have such an id.
         if not 0 <= schema_id <= _MAX_SCHEMA_ID:
             raise ProxyError(42205, f"Schema id {schema_id}: must be between 0 and {_MAX_SCHEMA_ID}")
         return SchemaChoice(schema_id=schema_id)
     return NO_CHOICE if schema is None else SchemaChoice(schema=schema)
 
 
-def _check_text(body: bytes) -> None:
-    # Keys and values are passed over unread, so that wrong bytes in them would be found by nobody.
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        raise ProxyError(400, "The body is not valid JSON: it is no text in UTF-8") from None
-
-
-def _check_values(body: bytes) -> None:
-    """Refuse too many values before they are made: five million empty records fit into a body."""
-    if len(body) > _MAX_VALUES and _values(body) > _MAX_VALUES and _values(_STRINGS.sub(b"", body)) > _MAX_VALUES:
-        raise too_large(f"The body has more than {_MAX_VALUES} values: send its records in several requests")
-
-
 def _values(text: bytes) -> int:
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
-def _misfit(told: str) -> ProxyError:
-    if found := _UNKNOWN_FIELD.search(told):
+def _invalid_body(reason: str) -> ProxyError:
+    """Confluent's code and message for what msgspec reports."""
+    if found := _UNKNOWN_FIELD.search(reason):
         return ProxyError(422, f"Unrecognized field: {found[1][:80]}")
-    if told.endswith("at `$.records`") and "`null`" in told:
+    if reason.endswith("at `$.records`") and "`null`" in reason:
         return ProxyError(422, "records may not be null")
-    return ProxyError(422 if told == "Expected `object`, got `null`" else 400, f"The body does not fit: {told[:200]}")
+    code = 422 if reason == "Expected `object`, got `null`" else 400
+    return ProxyError(code, f"The body is not a valid produce request: {reason[:200]}")
