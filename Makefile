@@ -33,14 +33,13 @@ $(CLASSES): $(STAMP)
 	@$(BIN)/caudal spark prepare || echo "  Spark's tests take longer, or are skipped, without that"
 	@touch $@
 
-check: setup ## Lint, types, import contracts, generated files
+check: setup ## Lint, types, import contracts, generated docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/deptry .
 	$(BIN)/python -m deploy.settings_docs --check
-	$(BIN)/python -m deploy.manifests --check
 
 test: $(CLASSES) ## Run all tests (none of the benchmarks)
 	$(BIN)/python -m pytest $(SPREAD)
@@ -67,7 +66,7 @@ test-java: setup ## Run the tests with Kafka's own Java clients (fetches them wi
 
 test-helm: setup ## Run the tests of the chart with Helm itself (builds it with Go)
 	GOBIN=$(CURDIR)/$(VENV)/helm go install helm.sh/helm/v3/cmd/helm@$(HELM)
-	CAUDAL_HELM=$(CURDIR)/$(VENV)/helm/helm $(BIN)/python -m pytest tests/unit/deploy/manifests/test_helm.py
+	CAUDAL_HELM=$(CURDIR)/$(VENV)/helm/helm $(BIN)/python -m pytest tests/unit/deploy/helm/test_helm.py
 
 test-docker: setup ## Build the images and run the platform in containers, on one machine and scaled out (needs Docker)
 	docker build -f deploy/docker/Dockerfile -t caudal:latest --target caudal .
@@ -85,9 +84,8 @@ run: setup ## Start the whole platform and show it at work, step by step (ONCE=1
 bench: setup ## Measure throughput, latency, start time and memory beside this machine's limits
 	$(BIN)/python -m tests.benchmarks
 
-docs: setup ## Rewrite the generated documentation and deployment files
+docs: setup ## Rewrite the generated documentation
 	$(BIN)/python -m deploy.settings_docs
-	$(BIN)/python -m deploy.manifests
 
 format: setup ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix .
