@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from deploy.doctor.finding import Finding, note, ok, problem, warning
-from deploy.doctor.sizes import GB, MB, size
-from deploy.doctor.surroundings import Surroundings
+from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
+from deploy.views.text import size
 
-_PLATFORM_BYTES: Final = 400 * MB
+_PLATFORM_BYTES: Final = 400_000_000
 """Broker, registry, REST proxy, Connect and launcher together, with some room."""
-_SPARK_BYTES: Final = 2 * GB
+_SPARK_BYTES: Final = 2_000_000_000
 """Spark's Java with its gigabyte of objects, and the Python processes beside it."""
 _FILES_MIN: Final = 1024
 _FILES_WANTED: Final = 4096

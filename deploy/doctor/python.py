@@ -10,8 +10,7 @@ from typing import Final
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
-from deploy.doctor.finding import Finding, ok, problem, warning
-from deploy.doctor.surroundings import Surroundings
+from deploy.doctor.finding import Finding, Surroundings, ok, problem, warning
 
 _DISTRIBUTION: Final = "caudal"
 _PARTS: Final = {

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import httpx2
 
-from deploy.doctor.finding import Finding, note, ok, problem, warning
-from deploy.doctor.surroundings import Surroundings
-from deploy.output import plural
+from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
+from deploy.views.text import plural
 
 if TYPE_CHECKING:
     from deploy.launcher.state import ServiceState

@@ -16,8 +16,7 @@ import msgspec
 from deploy.launcher.events import Event, EventPipe, Failed, decoded
 from deploy.launcher.launching import launch
 from deploy.launcher.plan import planned
-from deploy.launcher.refusals import Refused
-from deploy.launcher.request import Request
+from deploy.launcher.request import Refused, Request
 
 
 class Background:

@@ -12,7 +12,7 @@ from deploy.launcher.events import Failed, Tell
 from deploy.launcher.log_files import LogFile, LogStream
 from deploy.launcher.plan import Plan
 from deploy.launcher.preflight import ready_to_start
-from deploy.launcher.refusals import Refused
+from deploy.launcher.request import Refused
 from deploy.launcher.supervisor import Supervisor
 
 log = logging.getLogger(__name__)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deploy.launcher.refusals import Refused
-from deploy.launcher.request import THIS_MACHINE, Request
+from deploy.launcher.request import THIS_MACHINE, Refused, Request
 from deploy.stack import BY_NAME, SPARK_CONNECT_PORT, STACK, Place, Service, settings_of
 
 ANY_PORT: Final = 0
@@ -137,7 +136,7 @@ def _data(given: str) -> Path:
     if bad := sorted(_UNFIT & set(str(path))):
         raise Refused(
             f"--data {path} has {' and '.join(map(repr, bad))} in it, which services cannot take in a path",
-            ["choose another folder:  [bold]--data DIR[/] (or set CAUDAL_DATA)"],
+            ["choose another folder:  `--data DIR` (or set CAUDAL_DATA)"],
         )
     return path
 
@@ -194,7 +193,7 @@ def _check_distinct(ports: Mapping[str, int]) -> None:
         if port and port in by_port:
             raise Refused(
                 f"{by_port[port]} and {name} cannot both listen on port {port}",
-                [f"choose another:  [bold]--ports {name}=PORT[/]"],
+                [f"choose another:  `--ports {name}=PORT`"],
             )
         by_port[port] = name
 
@@ -210,7 +209,7 @@ def _extra(given: Sequence[str], services: Sequence[Service]) -> dict[str, dict[
             names = ", ".join(service.name for service in services)
             raise Refused(f"--set {assignment}: no service called {name} runs here", [f"there are:  {names}"])
         if option := _OPTIONS.get(key.strip()):
-            raise Refused(f"--set {assignment}: the launcher itself decides that", [f"say it with  [bold]{option}[/]"])
+            raise Refused(f"--set {assignment}: the launcher itself decides that", [f"say it with  `{option}`"])
         extra.setdefault(name, {})[key.strip()] = value.strip()
     return extra
 
@@ -224,11 +223,11 @@ def _elsewhere(request: Request, services: Sequence[Service]) -> dict[str, str]:
         option = _ELSEWHERE[name]
         if address and name in running:
             raise Refused(
-                f"{option} says where another {name} is, but one is to run here", [f"add  [bold]--without {name}[/]"]
+                f"{option} says where another {name} is, but one is to run here", [f"add  `--without {name}`"]
             )
         if not address and name not in running and name in needed:
             raise Refused(
                 f"--without {name}: {needed[name]} needs one",
-                [f"say where yours is:  [bold]{option}[/]", f"or leave out  [bold]{needed[name]}[/]  as well"],
+                [f"say where yours is:  `{option}`", f"or leave out  `{needed[name]}`  as well"],
             )
     return {name: address for name, address in given.items() if address}

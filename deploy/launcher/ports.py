@@ -9,7 +9,7 @@ import sys
 from contextlib import ExitStack, suppress
 from typing import Final, Self
 
-from deploy.listeners import listeners
+from deploy.launcher.listeners import listeners
 
 _CAN_BE_SHARED: Final = sys.platform == "linux"
 
@@ -29,7 +29,7 @@ class HeldPort:
                 with suppress(_NoSuchAddress):
                     port = sockets.enter_context(_bound(family, address, port)).getsockname()[1]
             if not port:
-                raise OSError(f"{bind} is no address of this machine")
+                raise OSError(f"{bind} is not an address of this machine")
             return cls(port, sockets.pop_all() if _CAN_BE_SHARED else ExitStack())
 
     def release(self) -> None:
@@ -40,7 +40,7 @@ class HeldPort:
 def owner_of(port: int) -> str | None:
     """Who listens on a port, such as `process 4711 (java -jar shop.jar)`; None where the system does not tell."""
     found = listeners([port]).get(port)
-    return found.told() if found else None
+    return str(found) if found else None
 
 
 class _NoSuchAddress(OSError):

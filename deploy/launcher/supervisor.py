@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 import msgspec
-from rich.markup import escape
 
 from core_broker.service.clock import Clock
 from deploy.launcher import spark, state
@@ -18,7 +17,7 @@ from deploy.launcher.events import AllReady, Died, Event, Ready, SparkTold, Star
 from deploy.launcher.log_files import LogFile
 from deploy.launcher.plan import SPARK, Plan
 from deploy.launcher.process import Exit, NotReady, ServiceProcess
-from deploy.launcher.refusals import Refused
+from deploy.launcher.request import Refused
 from deploy.stack import Service
 
 log = logging.getLogger(__name__)
@@ -174,7 +173,7 @@ class Supervisor:
             if is_refused
             else f"{name} did not start in {FIRST_START_TRIES} tries: {how}"
         )
-        steps = [f"its whole log:  [bold]{escape(str(keeper.log.path))}[/]"]
+        steps = [f"its whole log:  `{keeper.log.path!s}`"]
         if is_refused:
             steps.insert(0, f"its settings, with their meaning:  {keeper.service.settings_page}")
         self._change(keeper, state="failed", pid=None)

@@ -1,4 +1,4 @@
-"""The steps of the tour, as data, and how each is told, done and checked."""
+"""The steps of the tour, as data, and how each is shown, done and checked."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -8,8 +8,8 @@ from typing import Final
 import httpx2
 
 from core_broker.client.errors import ClientError
-from deploy.connect_errors import ConnectCallError
-from deploy.quickstart import connectors, events, letters, schemas, tables, telling
+from deploy.clients.connect import ConnectCallError
+from deploy.quickstart import connectors, events, letters, schemas, screen, tables
 from deploy.quickstart.places import shown
 from deploy.quickstart.tour import StepFailed, Tour
 from schema_registry.client.errors import ClientError as RegistryClientError
@@ -86,38 +86,38 @@ STEPS: Final = (
 def take(tour: Tour, steps: Sequence[Step] = STEPS) -> bool:
     """Take all steps of a tour; tells whether each result was right, and stops at the first that was not."""
     for number, step in enumerate(steps, 1):
-        telling.heading(f"{number}/{len(steps)}", step.title)
-        telling.explanation(step.says)
+        screen.heading(f"{number}/{len(steps)}", step.title)
+        screen.explanation(step.says)
         if step.needs_spark and tour.spark_problem is not None:
-            telling.skipped(f"left out: {tour.spark_problem}")
+            screen.skipped(f"left out: {tour.spark_problem}")
             continue
         for text in step.by_hand(tour):
-            telling.command(text)
-        if not _taken(step, tour, number):
+            screen.command(text)
+        if not _run_step(step, tour, number):
             return False
     return True
 
 
-def _taken(step: Step, tour: Tour, number: int) -> bool:
+def _run_step(step: Step, tour: Tour, number: int) -> bool:
     try:
         step.run(tour)
     except StepFailed as error:
-        _tell_failure(number, step, str(error), log=None if error.log is None else shown(error.log))
+        _show_failure(number, step, str(error), log=None if error.log is None else shown(error.log))
     except (ClientError, RegistryClientError, ConnectCallError, StreamsError) as error:
-        from deploy.failures import explain
+        from deploy.clients.failures import explain
 
-        _tell_failure(number, step, explain(error)[0], log=None)
+        _show_failure(number, step, explain(error)[0], log=None)
     except (httpx2.HTTPError, sqlite3.Error, OSError) as error:
-        _tell_failure(number, step, f"{type(error).__name__}: {error}", log=None)
+        _show_failure(number, step, f"{type(error).__name__}: {error}", log=None)
     else:
         return True
     return False
 
 
-def _tell_failure(number: int, step: Step, reason: str, *, log: str | None) -> None:
+def _show_failure(number: int, step: Step, reason: str, *, log: str | None) -> None:
     from rich.markup import escape
 
-    from deploy.output import failure
+    from deploy.terminal.output import failure
 
     read = [f"read its log:  [bold]{escape(log)}[/]"] if log else ["read the logs:  [bold]caudal logs[/]"]
     failure(f"step {number}, {step.title!r}, failed: {reason}", read)

@@ -3,8 +3,7 @@ from pathlib import Path
 import pytest
 
 from deploy.launcher.plan import METRICS, SPARK, is_open, planned
-from deploy.launcher.refusals import Refused
-from deploy.launcher.request import Request
+from deploy.launcher.request import Refused, Request
 from deploy.stack import STACK
 
 
