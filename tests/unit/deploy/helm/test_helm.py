@@ -30,7 +30,7 @@ SCALED: Final = (
     "services.rest-proxy.extraSettings.producer\\.compression\\.type=zstd",
 )
 
-pytestmark = pytest.mark.skipif(not HELM, reason="Helm is not here: make test-helm")
+pytestmark = [pytest.mark.processes, pytest.mark.skipif(not HELM, reason="Helm is not here: make test-helm")]
 Objects = dict[tuple[str, str], Any]
 
 
