@@ -5,6 +5,7 @@ import pytest
 from deploy.launcher.plan import METRICS, SPARK, is_open, planned
 from deploy.launcher.request import Refused, Request
 from deploy.stack import STACK
+from rest_proxy.settings import ProxySettings
 
 
 def test_by_default_everything_runs_on_its_usual_port_for_this_machine_alone() -> None:
@@ -30,6 +31,11 @@ def test_folders_are_those_of_the_services_and_connects_is_sparks() -> None:
     assert plan.settings_of("registry")["database.url"] == "sqlite:////river/registry/registry.db"
     assert plan.settings_of("rest-proxy")["state.dir"] == "/river/rest-proxy"
     assert plan.settings_of("connect")["spark.caudal.data.dir"] == "/river/spark"
+
+
+def test_a_rest_proxy_that_is_started_alone_keeps_its_state_in_the_folder_of_the_platform() -> None:
+    plan = planned(Request())
+    assert Path(ProxySettings.parse({}).state_dir).absolute() == plan.folder_of("rest-proxy")
 
 
 def test_endpoints_are_addresses_of_brokers_and_urls_of_the_rest() -> None:
