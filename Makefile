@@ -15,7 +15,7 @@ KAFKA_TOOLS := 4.3.0
 HELM := v3.22.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-unit test-all test-java test-helm test-docker test-spark-jars run bench docs format lock clean
+.PHONY: help setup check test test-unit test-all test-java test-helm test-docker test-spark-jars run bench wheel docs format lock clean
 
 help: ## Show this help
 	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
@@ -83,6 +83,10 @@ run: setup ## Start the whole platform and show it at work, step by step (ONCE=1
 
 bench: setup ## Measure throughput, latency, start time and memory beside this machine's limits
 	$(BIN)/python -m tests.benchmarks
+
+wheel: setup ## Build dist/caudal-*.whl, to be installed without a checkout
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/caudal-*.whl
 
 docs: setup ## Rewrite the generated documentation
 	$(BIN)/python -m deploy.settings_docs

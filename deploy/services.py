@@ -1,6 +1,7 @@
 """Starts one service, `caudal broker`, and imports nothing that the service itself does not need."""
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,13 +14,23 @@ if TYPE_CHECKING:
 
 SERVICES = (*BY_NAME, "connect-worker")
 """Every service by the name of its command."""
+_OURS = ("core_broker", "schema_registry", "rest_proxy", "connect", "connectors", "streams", "deploy")
 
 
 def run_service(name: str, arguments: ServiceArguments, options: Sequence[str] = ()) -> int:
     """Run a service until it is told to stop; returns the exit code. `options` are those of `celery worker`."""
-    settings, service = settings_type(name), BY_NAME.get(name, CONNECT)
-    run = partial(_run, name, options=options)
-    return start(settings, run, arguments, environment=os.environ, prefix=service.environment_prefix)
+    prefix = BY_NAME.get(name, CONNECT).environment_prefix
+    try:
+        run = partial(_run, name, options=options)
+        return start(settings_type(name), run, arguments, environment=os.environ, prefix=prefix)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in _OURS:
+            raise
+        sys.stderr.write(
+            f"caudal {name} needs the package {error.name}, which is not installed.\n"
+            "Install Caudal with everything that its services need, e.g. pip install 'caudal[all] @ ...'.\n"
+        )
+        return 1
 
 
 def settings_type(name: str) -> "type[ServiceSettings]":

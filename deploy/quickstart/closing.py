@@ -20,15 +20,15 @@ def show_next(tour: Tour, *, stays: bool) -> None:
     if stays:
         _show_platform(tour.places)
     else:
-        screen.section("Now on your own")
+        screen.section("Next")
         screen.pairs(
             [
-                ("a platform that stays", f"{program()} up"),
-                ("and this tour on it", f"{program()} quickstart"),
+                ("start a platform", f"{program()} up"),
+                ("take this tour on it", f"{program()} quickstart"),
             ],
             indent=screen.NEAR,
         )
-    screen.section("Go on")
+    screen.section("Read on")
     screen.pairs(
         [("all of it by hand", shown(EXAMPLES / "README.md")), ("every command", f"{program()} --help")],
         indent=screen.NEAR,
@@ -40,7 +40,7 @@ def _show_platform(places: Places) -> None:
     screen.section("The platform keeps running")
     screen.pairs(
         [
-            ("how it fares", places.caudal("status", "platform")),
+            ("its state", places.caudal("status", "platform")),
             ("orders as they come", places.caudal("topic consume orders --follow", "cluster")),
             ("connectors", places.caudal("connector list", "connect")),
             ("tables of Spark", places.caudal("spark tables", "spark")),

@@ -56,7 +56,7 @@ def produce(tour: Tour) -> None:
     tour.good_orders, tour.refused_order = numbers[:-1], numbers[-1]
     tour.refused = sent["orders.json"][-1]
     (tour.garbled,) = sent["no-order.json"]
-    screen.checked("acknowledged, each record with its place:")
+    screen.checked("acknowledged, each record with its partition and offset:")
     screen.rows(
         ["topic", "format", "records#", "partition and offsets"],
         [
@@ -64,7 +64,7 @@ def produce(tour: Tour) -> None:
             for (topic, format_, _), places in zip(_REQUESTS, sent.values(), strict=True)
         ],
     )
-    screen.remark(f"order {tour.refused_order} goes to Iceland, and the last record is no order at all: see below")
+    screen.remark(f"order {tour.refused_order} goes to Iceland, and the last record is not an order at all: see below")
 
 
 def _write_bodies(tour: Tour) -> None:

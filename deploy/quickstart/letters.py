@@ -47,7 +47,7 @@ def look(tour: Tour) -> None:
         garbled, refused = _letter_of(client, tour, SQL, tour.garbled), _letter_of(client, tour, SQL, tour.refused)
         if tour.spark_problem is None:
             _letter_of(client, tour, SPARK, tour.garbled)
-    ensure(garbled["error"]["stage"] == "VALUE_CONVERTER", f"the record that is no order failed elsewhere: {garbled}")
+    ensure(garbled["error"]["stage"] == "VALUE_CONVERTER", f"the garbled record failed elsewhere: {garbled}")
     ensure(refused["error"]["stage"] == "TASK_PUT", f"the order to Iceland failed elsewhere: {refused}")
     tour.refused_letter = (refused["partition"], refused["offset"])
     screen.checked(f"two records did not stop {SQL}, and are not lost:")
@@ -63,7 +63,7 @@ def look(tour: Tour) -> None:
         (headers.get("topic"), headers.get("offset")) == ("orders", str(tour.refused.offset)),
         f"the dead letter of order {tour.refused_order} has other headers: {headers}",
     )
-    screen.checked(f"order {tour.refused_order} is kept in {SQL}-dead-letters as it was; its headers tell the rest:")
+    screen.checked(f"order {tour.refused_order} is kept in {SQL}-dead-letters as it was; its headers say the rest:")
     screen.pairs([(f"{_HEADERS}{name}", _brief(headers[name])) for name in _SHOWN if name in headers])
 
 
@@ -97,7 +97,7 @@ def redrive(tour: Tour) -> None:
         screen.rows(["id#", "customer", "item", "quantity#", "price_cents#", "country"], rows)
         again = client.redrive(SQL, body)
         ensure(again["redriven"] == 0, f"the letter was sent a second time: {again}")
-    screen.checked("asked once more, the letter stays: what was sent again is not sent twice")
+    screen.checked("a second redrive sends nothing: each letter is sent once")
 
 
 def _letter_of(client: ConnectClient, tour: Tour, connector: str, record: Sent) -> Any:

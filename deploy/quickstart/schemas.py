@@ -50,7 +50,7 @@ def register(tour: Tour) -> None:
             assert found.id is not None
             tour.schema_ids[topic] = found.id
             rows.append((topic, f"{topic}-value", definition.schema_type.value, found.version, found.id))
-    screen.checked("the topics are there, and the registry knows what is in them:")
+    screen.checked("the topics exist, and the registry knows their schemas:")
     screen.rows(["topic", "subject", "format", "version#", "id#"], rows)
 
 
@@ -71,18 +71,18 @@ def refuse(tour: Tour) -> None:
         before = client.versions(_SUBJECT)
         incompatible = _definition(_INCOMPATIBLE)
         if ask(client, _SUBJECT, incompatible).is_compatible:
-            raise StepFailed(f"the registry would take {_INCOMPATIBLE}; what is the level of {_SUBJECT}?")
+            raise StepFailed(f"the registry would accept {_INCOMPATIBLE}; check the level of {_SUBJECT}")
         try:
             client.register(_SUBJECT, incompatible)
         except IncompatibleSchema as error:
             judged = read_judgement(error.messages, is_compatible=False)
         else:
-            raise StepFailed(f"the registry has taken {_INCOMPATIBLE}")
+            raise StepFailed(f"the registry has accepted {_INCOMPATIBLE}")
         ensure(client.versions(_SUBJECT) == before, f"{_SUBJECT} has other versions than before")
-        screen.checked(f"refused, and {_SUBJECT} is what it was:")
+        screen.checked(f"refused, and {_SUBJECT} is unchanged:")
         screen.pairs([(item.type or "reason", item.words) for item in judged.differences])
         compatible = _definition(_COMPATIBLE)
-        ensure(ask(client, _SUBJECT, compatible).is_compatible, f"the registry would not take {_COMPATIBLE} either")
+        ensure(ask(client, _SUBJECT, compatible).is_compatible, f"the registry would not accept {_COMPATIBLE} either")
         screen.checked("the same field with a default may follow")
 
 

@@ -32,31 +32,31 @@ class Step:
 
 STEPS: Final = (
     Step(
-        title="Tell what events look like",
-        says="Creates a topic for orders and one for payments, and registers their schemas: Avro and Protobuf.",
+        title="Describe the events",
+        says="Creates topics for orders and payments, and registers their schemas: Avro and Protobuf.",
         by_hand=schemas.register_by_hand,
         run=schemas.register,
     ),
     Step(
         title="Connect topics with tables",
-        says="Makes the shop's own database, and creates sinks from JSON, as Kafka Connect has it.",
+        says="Creates the shop's database, and sinks from JSON files in Kafka Connect's format.",
         by_hand=connectors.create_by_hand,
         run=connectors.create,
     ),
     Step(
         title="Send events over HTTP",
-        says="Posts orders and payments to the REST proxy as JSON, which writes them by their schemas; some are bad.",
+        says="Posts orders and payments as JSON to the REST proxy, which encodes them by their schemas; two are bad.",
         by_hand=events.produce_by_hand,
         run=events.produce,
     ),
     Step(
-        title="See a SQL table fill",
-        says="Each order becomes a row of SQLite; PostgreSQL and MySQL take the same configuration.",
+        title="Watch a SQL table fill",
+        says="Each order becomes a row in SQLite; PostgreSQL and MySQL take the same configuration.",
         by_hand=tables.sql_by_hand,
         run=tables.sql,
     ),
     Step(
-        title="See Spark tables fill",
+        title="Watch Spark tables fill",
         says="The same orders are rows of a Spark table, exactly once, and SQL joins them with their payments.",
         by_hand=tables.spark_by_hand,
         run=tables.spark,
@@ -64,13 +64,13 @@ STEPS: Final = (
     ),
     Step(
         title="Look at what went wrong",
-        says="Records that cannot be taken are kept in a topic, with the reason in their headers.",
+        says="Records that a connector cannot process go to a dead-letter topic, with the reason in their headers.",
         by_hand=letters.look_by_hand,
         run=letters.look,
     ),
     Step(
         title="Try to break the contract",
-        says="A new version of the schema must be able to read the orders that are there; this one cannot.",
+        says="A new version of the schema must be able to read the existing orders; this one cannot.",
         by_hand=schemas.refuse_by_hand,
         run=schemas.refuse,
     ),
