@@ -18,7 +18,7 @@ _OURS = ("core_broker", "schema_registry", "rest_proxy", "connect", "connectors"
 
 
 def run_service(name: str, arguments: ServiceArguments, options: Sequence[str] = ()) -> int:
-    """Run a service until it is told to stop; returns the exit code. `options` are those of `celery worker`."""
+    """Run a service until a signal stops it; returns the exit code. `options` are those of `celery worker`."""
     prefix = BY_NAME.get(name, CONNECT).environment_prefix
     try:
         run = partial(_run, name, options=options)

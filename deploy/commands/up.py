@@ -127,7 +127,7 @@ def run_here(request: Request) -> int:
             if isinstance(event, AllReady):
                 _print_summary(plan.data, is_detached=False)
 
-        return launch(plan, tell=show)
+        return launch(plan, emit=show)
 
 
 def run_detached(request: Request) -> int:

@@ -91,7 +91,7 @@ def nearest(path: Path) -> Path:
 
 
 def filesystem_of(place: Path, mounts: str) -> str:
-    """The type of the filesystem that a folder lies on, by the lines of mountinfo; empty when it is not told."""
+    """The type of the filesystem that a folder lies on, by the lines of mountinfo; empty when it is not listed."""
     best, kind = "", ""
     for line in mounts.splitlines():
         before, separator, after = line.partition(" - ")

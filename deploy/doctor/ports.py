@@ -58,7 +58,7 @@ def _heads(surroundings: Surroundings) -> set[int]:
         return set()
     heads = {service.pid for service in platform.services.values() if service.pid} | {platform.pid}
     if platform.spark is not None:
-        with suppress(OSError, ValueError, IndexError):  # the engine outlives whoever started it
+        with suppress(OSError, ValueError, IndexError):  # the engine outlives the process that started it
             heads.add(int(Path(platform.spark.data_dir, "engine.lock").read_text(encoding="utf-8").split()[0]))
     return heads
 

@@ -32,13 +32,13 @@ _MODULES: Final = {
 """What a part loads when it starts. Imported in another process: what breaks there breaks nothing here."""
 _IMPORTS: Final = """
 import importlib, json, sys
-told = {}
+failures = {}
 for name in sys.argv[1:]:
     try:
         importlib.import_module(name)
     except BaseException as error:
-        told[name] = f"{type(error).__name__}: {error}"
-print(json.dumps(told))
+        failures[name] = f"{type(error).__name__}: {error}"
+print(json.dumps(failures))
 """
 _IMPORT_SECONDS: Final = 20.0
 _REPAIR: Final = "install what is missing:  make setup  (without a checkout: install the wheel with [all])"

@@ -41,7 +41,7 @@ class Plan:
     extra: Mapping[str, Mapping[str, str]]
     """Settings that were asked for, by service."""
     elsewhere: Mapping[str, str]
-    """Addresses of services that somebody else runs."""
+    """Addresses of services that run elsewhere."""
 
     @property
     def logs(self) -> Path:
@@ -109,7 +109,7 @@ def planned(request: Request) -> Plan:
         data=_data(request.data),
         services=services,
         bind=_bind(request.host),
-        host=_host(request.host),
+        host=_bind(request.host) or THIS_MACHINE,
         ports=_ports(request.ports, services),
         extra=_extra(request.settings, services),
         elsewhere=_elsewhere(request, services),
@@ -155,10 +155,6 @@ def _bind(host: str) -> str:
     if host in _EVERY_ADDRESS:
         return ""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
-
-
-def _host(host: str) -> str:
-    return _bind(host) or THIS_MACHINE
 
 
 def _ports(given: Sequence[str], services: Sequence[Service]) -> dict[str, int]:
@@ -209,13 +205,13 @@ def _extra(given: Sequence[str], services: Sequence[Service]) -> dict[str, dict[
             names = ", ".join(service.name for service in services)
             raise Refused(f"--set {assignment}: no service called {name} runs here", [f"there are:  {names}"])
         if option := _OPTIONS.get(key.strip()):
-            raise Refused(f"--set {assignment}: the launcher itself decides that", [f"say it with  `{option}`"])
+            raise Refused(f"--set {assignment}: the launcher decides that itself", [f"use  `{option}`"])
         extra.setdefault(name, {})[key.strip()] = value.strip()
     return extra
 
 
 def _elsewhere(request: Request, services: Sequence[Service]) -> dict[str, str]:
-    """Addresses of what is left out; refuses what somebody still needs and nobody has told the address of."""
+    """Addresses of what is left out; refuses to leave out what is needed and has no address."""
     given = {"broker": request.bootstrap, "registry": request.registry}
     running = {service.name for service in services}
     needed = {need: service.name for service in reversed(services) for need in service.needs}

@@ -1,7 +1,7 @@
 """Ports: whether they are free, who has them, and keeping them for services that are started again and again.
 
 A port is kept by a socket that is bound but does not listen. On Linux a service may listen there beside it, since both
-set SO_REUSEADDR, while nobody is given it who asks for any free port. Elsewhere the port is looked at and let go.
+set SO_REUSEADDR, while a process that asks for any free port is not given this one. Elsewhere the port is only checked.
 """
 
 import socket

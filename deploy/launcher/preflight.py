@@ -1,4 +1,4 @@
-"""What is looked at before anything starts: folder, disk, a second launcher, ports. What is wrong is told in words."""
+"""What is checked before anything starts: folder, disk, a second launcher, ports."""
 
 import errno
 import os
@@ -80,7 +80,7 @@ def _locked(data: Path) -> Iterator[None]:
         raise Refused(
             f"a platform runs in {data} already{f' (process {pid})' if pid else ''}",
             [
-                f"see how it fares:  `caudal status --data {data!s}`",
+                f"see its state:  `caudal status --data {data!s}`",
                 f"stop it:  `caudal down --data {data!s}`",
                 "or start another one:  `--data DIR --ports any`",
             ],

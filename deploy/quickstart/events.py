@@ -128,8 +128,7 @@ def _extent(places: list[Sent]) -> str:
     offsets: dict[int, list[int]] = {}
     for place in places:
         offsets.setdefault(place.partition, []).append(place.offset)
-    return ", ".join(f"{partition}: {_range(min(found), max(found))}" for partition, found in sorted(offsets.items()))
-
-
-def _range(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}–{last}"
+    return ", ".join(
+        f"{partition}: {found[0]}" if len(found) == 1 else f"{partition}: {min(found)}–{max(found)}"
+        for partition, found in sorted(offsets.items())
+    )

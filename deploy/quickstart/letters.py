@@ -105,7 +105,11 @@ def _letter_of(client: ConnectClient, tour: Tour, connector: str, record: Sent) 
 
     def found() -> list[Any]:
         page = client.dead_letters(connector, {"limit": _LETTERS_MAX})
-        return [letter for letter in page["records"] if _origin(letter) == (record.partition, record.offset)]
+        return [
+            letter
+            for letter in page["records"]
+            if (letter["error"]["partition"], letter["error"]["offset"]) == (record.partition, record.offset)
+        ]
 
     letters = awaited(
         found,
@@ -116,10 +120,6 @@ def _letter_of(client: ConnectClient, tour: Tour, connector: str, record: Sent) 
     if len(letters) > 1:
         raise StepFailed(f"{record} has become {len(letters)} dead letters of {connector}")
     return letters[0]
-
-
-def _origin(letter: Any) -> tuple[int, int]:
-    return letter["error"]["partition"], letter["error"]["offset"]
 
 
 def _headers(tour: Tour, place: tuple[int, int]) -> dict[str, str]:

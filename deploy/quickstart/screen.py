@@ -64,13 +64,14 @@ def remark(text: str) -> None:
 def rows(columns: Sequence[str], values: Iterable[Sequence[object]]) -> None:
     """A small table; columns whose name ends in `#` stand to the right."""
     names = [column.removesuffix("#") for column in columns]
-    lines = [names, *([_cell(value) for value in row] for row in values)]
+    lines = [names, *(["–" if value is None else printable(str(value)) for value in row] for row in values)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     for index, line in enumerate(lines):
-        text = _GAP.join(
-            _padded(cell, width, to_the_right=column.endswith("#"))
-            for cell, width, column in zip(line, widths, columns, strict=True)
-        )
+        cells = []
+        for cell, width, column in zip(line, widths, columns, strict=True):
+            space = " " * (width - cell_len(cell))
+            cells.append(space + cell if column.endswith("#") else cell + space)
+        text = _GAP.join(cells)
         out.print(
             f"{_INDENT}   [bold]{escape(text.rstrip())}[/]" if index == 0 else f"{_INDENT}   {escape(text.rstrip())}"
         )
@@ -112,12 +113,3 @@ def code(*lines: str) -> None:
 def blank() -> None:
     """An empty line."""
     out.print()
-
-
-def _cell(value: object) -> str:
-    return "–" if value is None else printable(str(value))
-
-
-def _padded(text: str, width: int, *, to_the_right: bool) -> str:
-    space = " " * (width - cell_len(text))
-    return space + text if to_the_right else text + space

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from deploy.clients.connect import ConnectClient
 from deploy.quickstart import connectors, screen
-from deploy.quickstart.places import Places, quoted, shown
+from deploy.quickstart.places import quoted, shown
 from deploy.quickstart.tour import StepFailed, Tour, awaited, ensure
 from streams.errors import EngineError
 from streams.settings import SparkSettings
@@ -23,7 +23,8 @@ _TIMEOUT_S: Final = 30.0
 
 def sql_by_hand(tour: Tour) -> list[str]:
     """The command of `sql`."""
-    return [_sqlite(tour.places, f"SELECT * FROM orders WHERE id >= {tour.first_order}")]
+    statement = f"SELECT * FROM orders WHERE id >= {tour.first_order}"
+    return [f"sqlite3 {quoted(shown(tour.places.shop))} {quoted(statement)}"]
 
 
 def sql(tour: Tour) -> None:
@@ -61,7 +62,8 @@ def spark(tour: Tour) -> None:
     """Wait for Spark, and for the orders and their payments in its tables."""
     wanted = {*tour.good_orders, tour.refused_order}
     with screen.progress("Spark starts") as show, _engine(tour, show) as engine:
-        arrival = _arrival(tour)
+        since = tour.spark_since
+        arrival = "runs" if since is None else f"was ready after {time.monotonic() - since:.1f} s"
         rows = awaited(
             lambda: _counted(_rows(engine, tour), len(wanted), "rows in Spark", show),
             lambda rows: {row[0] for row in rows if row[0] == tour.refused_order or row[4] is not None} >= wanted,
@@ -103,10 +105,6 @@ def _engine(tour: Tour, show: screen.Progress) -> Engine:
     return found
 
 
-def _arrival(tour: Tour) -> str:
-    return "runs" if tour.spark_since is None else f"was ready after {time.monotonic() - tour.spark_since:.1f} s"
-
-
 def _rows(engine: Engine, tour: Tour) -> list[Any]:
     try:
         answer: Any = engine.call("sql", statement=_joined(tour), limit=1000)
@@ -133,7 +131,3 @@ def _counted(rows: list[Any], count: int, what: str, show: Callable[[str], None]
 def _heads(columns: tuple[str, ...]) -> list[str]:
     numbers = {"id", "quantity", "price_cents", "amount_cents"}
     return [f"{column}#" if column in numbers else column for column in columns]
-
-
-def _sqlite(places: Places, statement: str) -> str:
-    return f"sqlite3 {quoted(shown(places.shop))} {quoted(statement)}"

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.spinner import Spinner
 from rich.text import Text
 
-from deploy.launcher.events import AllReady, Died, Event, Failed, Ready, SparkTold, Starting, Stopped, Stopping
+from deploy.launcher.events import AllReady, Died, Event, Failed, Ready, SparkChecked, Starting, Stopped, Stopping
 from deploy.launcher.plan import SPARK, Plan
 from deploy.terminal.output import step_markup
 
@@ -49,7 +49,7 @@ class Display:
                 self._line(f"[green]✓[/] {self._row(event.service, event.endpoint)}  {_ready_time(event)}")
             case Died():
                 self._died(event)
-            case SparkTold():
+            case SparkChecked():
                 self._spark(event)
             case AllReady():
                 self._settle()
@@ -78,7 +78,7 @@ class Display:
         self._line(f"[bold red]✗[/] [bold]{event.service}[/] {event.how}; {again}. Its log: {escape(event.log)}")
         self._tail(event.tail)
 
-    def _spark(self, event: SparkTold) -> None:
+    def _spark(self, event: SparkChecked) -> None:
         if not event.missing:
             self._line(f"[dim]·[/] {SPARK.ljust(self._width)}  [dim]starts on first need[/]")
             return

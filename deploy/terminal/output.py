@@ -50,7 +50,7 @@ def facts(title: str, pairs: Iterable[tuple[str, object]]) -> None:
 
 def print_json(value: object) -> None:
     """Print a value as JSON: in colour on a terminal, plain elsewhere."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=lambda item: msgspec.to_builtins(item, enc_hook=str))
     if out.is_terminal:
         out.print_json(text)
     else:
@@ -118,7 +118,3 @@ def _cell(value: object) -> str | Text:
     if isinstance(value, Text):
         return value
     return escape(number(value) if isinstance(value, int) else str(value))
-
-
-def _plain(value: object) -> object:
-    return msgspec.to_builtins(value, enc_hook=str)

@@ -83,7 +83,7 @@ def failures(status: Status) -> Iterator[tuple[str, str]]:
 
 
 def verdict(status: Status) -> Verdict:
-    """What the states of a connector and its tasks mean for somebody who waits for it to run."""
+    """What the states of a connector and its tasks mean to a command that waits for it to run."""
     states = [part["state"] for _, part in parts(status)]
     if "FAILED" in states:
         return "failed"

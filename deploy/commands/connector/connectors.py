@@ -1,7 +1,7 @@
 """`caudal connector`: list connectors, and look at one of them."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -139,7 +139,13 @@ def plugins(
             "", ["Class", "Type", "Version"], [(item["class"], item["type"], item["version"] or "") for item in found]
         )
     else:
-        table(plugin, ["Key", "Type", "Default", "Meaning"], [_key_row(item) for item in found])
+        rows = []
+        for item in found:
+            default = "required" if item["required"] else item["default_value"]
+            rows.append(
+                (item["name"], item["type"].lower(), "–" if default is None else default, item["documentation"])
+            )
+        table(plugin, ["Key", "Type", "Default", "Meaning"], rows)
 
 
 @app.command(epilog="Examples:\n\ncaudal connector topics orders\n\ncaudal connector topics orders --reset")
@@ -215,11 +221,6 @@ def _state_text(state: str) -> "Text":
     from rich.text import Text
 
     return Text(state, style=_COLOURS.get(state, ""))
-
-
-def _key_row(key: dict[str, Any]) -> tuple[object, ...]:
-    default = "required" if key["required"] else key["default_value"]
-    return key["name"], key["type"].lower(), "–" if default is None else default, key["documentation"]
 
 
 app.add_typer(create.app)

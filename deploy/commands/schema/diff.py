@@ -22,7 +22,7 @@ from deploy.commands.schema.files import ReferencesOption, TypeOption, read_defi
 from deploy.views.schemas import EXTENSIONS, find_schema, parse_place
 
 if TYPE_CHECKING:
-    from deploy.views.schema_diff import Change, Comparison, Side
+    from deploy.views.schema_diff import Comparison, Side
     from schema_registry.client.registry_client import RegistryClient
     from schema_registry.formats.schema import SchemaType
 
@@ -172,16 +172,12 @@ def _print_changes(compared: "Comparison") -> None:
     width = max((len(f"{change.kind} {change.name}") for change in compared.changes), default=0)
     for change in compared.changes:
         sign, colour = _SIGNS[change.change]
-        name, shown = f"{change.kind} {change.name}", _values(change)
+        name = f"{change.kind} {change.name}"
+        values = [value for value in (change.before, change.after) if value is not None]
+        shown = " → ".join(dict.fromkeys(values))
         breaks = "".join(f"  [red]✗ {direction}[/]" for direction in change.breaks)
         beside = f"  {escape(shown)}{breaks}".rstrip()
         out.print(f"  [{colour}]{sign} {escape(name.ljust(width) if beside else name)}[/]{beside}")
-
-
-def _values(change: "Change") -> str:
-    """`int → long`, or the one value that there is."""
-    values = [value for value in (change.before, change.after) if value is not None]
-    return " → ".join(dict.fromkeys(values))
 
 
 def _print_judgements(compared: "Comparison") -> None:

@@ -60,7 +60,11 @@ def status(
         return
     facts(f"Engine in {chosen.data_dir}", _facts(found))
     if found["jobs"]:
-        table("", ["Job", "State", "Counters"], list(_jobs(found["jobs"])))
+        rows = [
+            (name, job["state"], " ".join(f"{key}={value:g}" for key, value in sorted(job["counters"].items())))
+            for name, job in sorted(found["jobs"].items())
+        ]
+        table("", ["Job", "State", "Counters"], rows)
 
 
 @app.command(epilog=STOP_EPILOG)
@@ -126,11 +130,6 @@ def _facts(found: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     yield "Connections", found["connections"]
     yield "Warehouse", found["warehouse"]
     yield "Log", found["log"]
-
-
-def _jobs(jobs: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    for name, job in sorted(jobs.items()):
-        yield name, job["state"], " ".join(f"{key}={value:g}" for key, value in sorted(job["counters"].items()))
 
 
 def _is_held_by(lock: "Path", pid: int) -> bool:

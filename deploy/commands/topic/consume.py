@@ -140,21 +140,18 @@ class _Reader:
             task = bar.add_task("reading", total=total or None)
             while not self._is_done(count):
                 wanted = _BATCH if count is None else min(_BATCH, count - self.read)
-                records = [record for record in self._consumer.read(wanted, timeout_ms=_WAIT_MS) if self._wants(record)]
+                records = self._consumer.read(wanted, timeout_ms=_WAIT_MS)
+                if not self._follow:  # what came after the reading began is left out
+                    records = [item for item in records if item.offset < self._ends.get(_place(item), item.offset + 1)]
                 for record in records:
                     sys.stdout.write(write(record) + "\n")
                 sys.stdout.flush()
                 self._account(records)
                 bar.update(task, completed=self.read)
 
-    def _wants(self, record: "IncomingRecord") -> bool:
-        """Whether a record is to be printed: what came after the reading began only with --follow."""
-        place = (record.topic, record.partition)
-        return self._follow or place not in self._ends or record.offset < self._ends[place]
-
     def _account(self, records: "list[IncomingRecord]") -> None:
         self.read += len(records)
-        positions = {(record.topic, record.partition): record.offset + 1 for record in records}
+        positions = {_place(record): record.offset + 1 for record in records}
         self._next.update(positions)
         if self._commits and positions:
             self._consumer.commit(positions)
@@ -167,11 +164,12 @@ class _Reader:
         if self._commits:
             assigned = set(self._consumer.assigned())
             return bool(assigned) and assigned <= self._consumer.ended
-        return all(self._has_ended(place) for place in self._ends)
-
-    def _has_ended(self, place: "Place") -> bool:
         # The last offsets may hold no record at all: transaction markers, or what compaction took.
-        return self._next[place] >= self._ends[place] or place in self._consumer.ended
+        return all(self._next[place] >= end or place in self._consumer.ended for place, end in self._ends.items())
+
+
+def _place(record: "IncomingRecord") -> "Place":
+    return record.topic, record.partition
 
 
 def _range(

@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from deploy.launcher.events import AllReady, Died, Event, Failed, Ready, SparkTold, Starting, Stopped, Stopping
+from deploy.launcher.events import AllReady, Died, Event, Failed, Ready, SparkChecked, Starting, Stopped, Stopping
 from deploy.launcher.plan import planned
 from deploy.launcher.request import Request
 from deploy.terminal.display import Display
@@ -12,7 +12,7 @@ START: list[Event] = [
     Starting(service="broker", endpoint="localhost:9092"),
     Starting(service="registry", endpoint="http://localhost:8081"),
     Ready(service="broker", endpoint="localhost:9092", after_s=0.3),
-    SparkTold(),
+    SparkChecked(),
     Ready(service="registry", endpoint="http://localhost:8081", after_s=0.8),
     AllReady(after_s=0.8),
 ]
@@ -50,7 +50,7 @@ def test_a_death_is_told_with_its_reason_and_the_last_lines() -> None:
 
 
 def test_a_missing_java_is_told_with_how_to_install_it() -> None:
-    text = shown(SparkTold(missing="Spark needs Java 17\nInstall one:\n  apt-get install x"))
+    text = shown(SparkChecked(missing="Spark needs Java 17\nInstall one:\n  apt-get install x"))
     assert "! spark       will not start when it is needed: Spark needs Java 17\n" in text
     assert "apt-get install x" in text
 
