@@ -99,14 +99,14 @@ complete --command caudal --condition "test -n (__caudal_complete | string colle
 
 
 def prepare() -> None:
-    """Let the command answer the scripts; typer would do it itself if its own scripts were wanted."""
+    """Let the command answer the scripts; typer only does it itself for its own scripts."""
     from typer.completion import get_completion_inspect_parameters
 
     get_completion_inspect_parameters()  # what it gives are the options that we leave out; it makes shells known
 
 
 class Shell(StrEnum):
-    """Shells that can be taught."""
+    """Shells that have a script."""
 
     BASH = "bash"
     ZSH = "zsh"

@@ -108,7 +108,7 @@ def show(
     connect: ConnectOption = DEFAULT_CONNECT,
     timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
-    """Show dead letters whole: key, value, headers, and the stack trace of what went wrong."""
+    """Show whole dead letters: key, value, headers, and the stack trace of the failure."""
     from deploy.terminal.output import failure, note, print_json, waiting
 
     wanted = _places(places)
@@ -149,7 +149,7 @@ def redrive(
     from_: FromOption = None,
     to: Annotated[
         int | None,
-        typer.Option("--to", min=0, metavar="OFFSET", help="Only those up to here, with it.", show_default=False),
+        typer.Option("--to", min=0, metavar="OFFSET", help="Only those up to here, inclusive.", show_default=False),
     ] = None,
     maximum: Annotated[int, typer.Option("--max", min=1, max=100_000, help="Send at most this many.")] = 1000,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the letters that would be sent.")] = False,

@@ -108,6 +108,8 @@ def seek(
     timeout: TimeoutOption = 10.0,
 ) -> None:
     """Move the committed offsets of a group that has no running members."""
+    from rich.markup import escape
+
     from core_broker.service.clock import SystemClock
     from deploy.terminal.output import done, note, print_json, table, waiting
     from deploy.views.groups import offsets_at
@@ -134,7 +136,7 @@ def seek(
     if dry_run:
         note("nothing was changed (--dry-run)")
     else:
-        done(f"group [bold]{group_id}[/] moved")
+        done(f"group [bold]{escape(group_id)}[/] moved")
 
 
 @app.command(epilog="Example:\n\ncaudal group delete billing")

@@ -68,7 +68,7 @@ def quickstart(
 
 
 def _tour_temporary(ports: tuple[str, ...], *, no_spark: bool) -> bool:
-    """Take the tour on data that is gone afterwards, unless there is something to read in it."""
+    """Take the tour on temporary data, which is kept only if a step has failed."""
     from deploy.terminal.output import note
 
     folder = Path(tempfile.mkdtemp(prefix="caudal-quickstart-"))
@@ -81,7 +81,7 @@ def _tour_temporary(ports: tuple[str, ...], *, no_spark: bool) -> bool:
 
 
 def _tour(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool) -> bool:
-    """Take the tour on a folder's platform, and end that if it was started for it and is not to stay."""
+    """Take the tour on the platform of a folder; stop it if it was started for the tour and is not to stay."""
     from deploy.commands.down import down
     from deploy.launcher import state
     from deploy.quickstart.places import data_option, program
@@ -117,7 +117,7 @@ def _tour_on(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool)
         failure(error.text, error.next_steps)
         return False
     except StepFailed as error:
-        failure(str(error), [f"read its log:  [bold]{error.log}[/]"] if error.log else [])
+        failure(str(error), [f"read its log:  `{error.log}`"] if error.log else [])
         return False
     if not steps.take(tour):
         return False

@@ -9,9 +9,11 @@ import httpx2
 
 from core_broker.client.errors import ClientError
 from deploy.clients.connect import ConnectCallError
+from deploy.clients.failures import explain
 from deploy.quickstart import connectors, events, letters, schemas, screen, tables
 from deploy.quickstart.places import shown
 from deploy.quickstart.tour import StepFailed, Tour
+from deploy.terminal.output import failure
 from schema_registry.client.errors import ClientError as RegistryClientError
 from streams.errors import StreamsError
 
@@ -99,25 +101,18 @@ def take(tour: Tour, steps: Sequence[Step] = STEPS) -> bool:
 
 
 def _run_step(step: Step, tour: Tour, number: int) -> bool:
+    """Do a step and check it; a failure is shown, with where to read more."""
+    log = None
     try:
         step.run(tour)
     except StepFailed as error:
-        _show_failure(number, step, str(error), log=None if error.log is None else shown(error.log))
+        reason, log = str(error), error.log
     except (ClientError, RegistryClientError, ConnectCallError, StreamsError) as error:
-        from deploy.clients.failures import explain
-
-        _show_failure(number, step, explain(error)[0], log=None)
+        reason = explain(error)[0]
     except (httpx2.HTTPError, sqlite3.Error, OSError) as error:
-        _show_failure(number, step, f"{type(error).__name__}: {error}", log=None)
+        reason = f"{type(error).__name__}: {error}"
     else:
         return True
+    read_more = "read the logs:  `caudal logs`" if log is None else f"read its log:  `{shown(log)}`"
+    failure(f"step {number}, {step.title!r}, failed: {reason}", [read_more])
     return False
-
-
-def _show_failure(number: int, step: Step, reason: str, *, log: str | None) -> None:
-    from rich.markup import escape
-
-    from deploy.terminal.output import failure
-
-    read = [f"read its log:  [bold]{escape(log)}[/]"] if log else ["read the logs:  [bold]caudal logs[/]"]
-    failure(f"step {number}, {step.title!r}, failed: {reason}", read)

@@ -127,7 +127,7 @@ def plugins(
     connect: ConnectOption = DEFAULT_CONNECT,
     timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
-    """List what configurations may name, or the keys that one of them understands."""
+    """List the plugins that configurations may name, or the keys of one of them."""
     from deploy.terminal.output import print_json, table, waiting
 
     with connect_client(connect, timeout) as client, waiting("asking the worker"):
@@ -152,7 +152,7 @@ def plugins(
 def topics(
     name: ConnectorArgument,
     *,
-    reset: Annotated[bool, typer.Option("--reset", help="Forget them; those still in use come back.")] = False,
+    reset: Annotated[bool, typer.Option("--reset", help="Forget them; those still in use are noted again.")] = False,
     output: OutputOption = Output.TABLE,
     connect: ConnectOption = DEFAULT_CONNECT,
     timeout: ConnectTimeoutOption = 30.0,

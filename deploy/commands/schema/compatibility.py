@@ -56,7 +56,7 @@ def compatibility(
         ),
     ] = None,
     *,
-    unset: Annotated[bool, typer.Option("--unset", help="Let it follow the level above it again.")] = False,
+    unset: Annotated[bool, typer.Option("--unset", help="Remove its own level: the general one applies.")] = False,
     output: OutputOption = Output.TABLE,
     registry: RegistryOption = DEFAULT_REGISTRY,
     user: UserOption = None,

@@ -56,7 +56,7 @@ def diff(
         str,
         typer.Argument(
             metavar="SUBJECT[@VERSION]",
-            help="The schema that was there.",
+            help="The old schema.",
             show_default=False,
             autocompletion=completion.subjects,
         ),
@@ -65,7 +65,7 @@ def diff(
         str | None,
         typer.Argument(
             metavar="[SUBJECT[@VERSION]|FILE|-]",
-            help="The schema that follows: another version, or a file.",
+            help="The new schema: another version, or a file.",
             show_default=False,
             autocompletion=completion.subjects,
         ),

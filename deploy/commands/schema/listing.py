@@ -46,7 +46,7 @@ def list_(
         str,
         typer.Argument(
             metavar="[PREFIX]",
-            help="Only subjects that begin so.",
+            help="Only subjects that begin with this.",
             show_default=False,
             autocompletion=completion.subjects,
         ),

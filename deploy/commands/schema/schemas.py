@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from schema_registry.client.registry_client import RegistryClient
 
 app = typer.Typer(
-    no_args_is_help=True, help="Schemas: register, list, show, diff, check, delete, and how strictly they evolve."
+    no_args_is_help=True, help="Schemas: register, list, show, diff, check, delete, compatibility levels."
 )
 
 
@@ -160,7 +160,7 @@ def delete(
     ],
     *,
     permanent: Annotated[
-        bool, typer.Option("--permanent", help="For good: records that were written with it cannot be read any more.")
+        bool, typer.Option("--permanent", help="Remove for good: records written with it cannot be read any more.")
     ] = False,
     yes: YesOption = False,
     registry: RegistryOption = DEFAULT_REGISTRY,

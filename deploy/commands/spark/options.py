@@ -68,7 +68,7 @@ TableArgument = Annotated[
         autocompletion=_tables,
     ),
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and do nothing.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
 
 
 def spark_settings(config: Path | None, assignments: list[str] | None) -> "SparkSettings":

@@ -87,7 +87,7 @@ def reload(
     config: SparkConfigOption = None,
     settings: SparkSetOption = None,
 ) -> None:
-    """Read a range of a topic again and replace its rows: decoded and transformed as the connector is set today."""
+    """Read a range of a topic again and replace its rows, with the connector's present configuration."""
     if start >= end:
         raise typer.BadParameter(f"--from {start} must be before --to {end}", param_hint="--from")
     arguments = {"connector": connector, "topic": topic, "partition": partition, "start": start, "end": end}

@@ -53,7 +53,7 @@ def test_the_tour_ends_at_the_first_step_that_fails(tour: Tour, capsys: pytest.C
     told = capsys.readouterr().err
     assert seen == ["first"]
     assert "step 2, 'Rows', failed: no rows" in told
-    assert "/logs/connect.log" in told
+    assert "  → read its log:  /logs/connect.log\n" in told
 
 
 @pytest.mark.parametrize(
