@@ -15,7 +15,7 @@ KAFKA_TOOLS := 4.3.0
 HELM := v3.22.0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-unit test-all test-java test-helm test-docker test-spark-jars run bench docs format lock clean
+.PHONY: help setup check test test-unit test-all test-java test-helm test-docker test-spark-jars run bench wheel docs format lock clean
 
 help: ## Show this help
 	@printf '\nCaudal: an event platform that Kafka'"'"'s ecosystem cannot tell from the real thing.\n\n'
@@ -33,7 +33,7 @@ $(CLASSES): $(STAMP)
 	@$(BIN)/caudal spark prepare || echo "  Spark's tests take longer, or are skipped, without that"
 	@touch $@
 
-check: setup ## Lint, types, import contracts, promises about the source, generated files
+check: setup ## Lint, types, import contracts, promises about the source, generated docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -41,7 +41,6 @@ check: setup ## Lint, types, import contracts, promises about the source, genera
 	$(BIN)/deptry .
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/project
 	$(BIN)/python -m deploy.settings_docs --check
-	$(BIN)/python -m deploy.manifests --check
 
 test: $(CLASSES) ## Run all tests (none of the benchmarks)
 	$(BIN)/python -m pytest $(SPREAD)
@@ -68,7 +67,7 @@ test-java: setup ## Run the tests with Kafka's own Java clients (fetches them wi
 
 test-helm: setup ## Run the tests of the chart with Helm itself (builds it with Go)
 	GOBIN=$(CURDIR)/$(VENV)/helm go install helm.sh/helm/v3/cmd/helm@$(HELM)
-	CAUDAL_HELM=$(CURDIR)/$(VENV)/helm/helm $(BIN)/python -m pytest tests/unit/deploy/manifests/test_helm.py
+	CAUDAL_HELM=$(CURDIR)/$(VENV)/helm/helm $(BIN)/python -m pytest tests/unit/deploy/helm/test_helm.py
 
 test-docker: setup ## Build the images and run the platform in containers, on one machine and scaled out (needs Docker)
 	docker build -f deploy/docker/Dockerfile -t caudal:latest --target caudal .
@@ -86,9 +85,12 @@ run: setup ## Start the whole platform and show it at work, step by step (ONCE=1
 bench: setup ## Measure throughput, latency, start time and memory beside this machine's limits
 	$(BIN)/python -m tests.benchmarks
 
-docs: setup ## Rewrite the generated documentation and deployment files
+wheel: setup ## Build dist/caudal-*.whl, to be installed without a checkout
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/caudal-*.whl
+
+docs: setup ## Rewrite the generated documentation
 	$(BIN)/python -m deploy.settings_docs
-	$(BIN)/python -m deploy.manifests
 
 format: setup ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix .

@@ -3,7 +3,7 @@
 import functools
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 if TYPE_CHECKING:
     import typer
@@ -18,22 +18,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_service(given: list[str]) -> int | None:
-    """Run a service without importing the tools' libraries; None when this is no plain start of a service."""
+    """Run a service without importing the tools' libraries; None when this is not the plain start of a service."""
     from core_broker.service.commandline import parse_arguments
-    from deploy.services import SERVICES
+    from deploy.services import SERVICES, run_service
 
-    service = SERVICES.get(given[0]) if given else None
-    parsed = parse_arguments(given[1:])
-    return service(parsed) if service and parsed else None
+    parsed = parse_arguments(given[1:]) if given and given[0] in SERVICES else None
+    return None if parsed is None else run_service(given[0], parsed)
 
 
 def _run_tool(given: list[str]) -> int:
     from core_broker.client.errors import ClientError
     from core_broker.service.commandline import refusal
     from core_broker.service.settings import SettingsError
-    from deploy.connect_errors import ConnectCallError
-    from deploy.failures import explain
-    from deploy.output import err, failure
+    from deploy.clients.connect import ConnectCallError
+    from deploy.clients.failures import explain
+    from deploy.terminal.output import err, failure
     from schema_registry.client.errors import ClientError as RegistryClientError
     from streams.errors import StreamsError
 
@@ -48,7 +47,7 @@ def _run_tool(given: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read our output has had enough; Python would complain again while closing it.
+        # The reader of our output has closed it; Python would complain again while closing its own end.
         sys.stderr.close()
         return 0
     except SystemExit as exit_:
@@ -58,34 +57,14 @@ def _run_tool(given: list[str]) -> int:
 
 @functools.cache
 def application() -> "typer.Typer":
-    """The command tree: made once, as what is made here is added to the modules' own."""
+    """The command tree; made once, since it is put together from the modules' own parts."""
     import typer
 
-    from deploy import (
-        cluster,
-        completion,
-        connect_new,
-        connector_offsets,
-        connector_states,
-        connectors,
-        consume,
-        dead_letters,
-        groups,
-        produce,
-        schema_compare,
-        schema_levels,
-        schema_views,
-        schemas,
-        service_help,
-        spark,
-        spark_engine,
-        spark_upkeep,
-        topics,
-        version,
-    )
-    from deploy.doctor import command as doctor
-    from deploy.launcher import down, logs, status, up
-    from deploy.quickstart import command as quickstart
+    from deploy.commands import cluster, completion, dlq, doctor, down, group, logs, quickstart, services, status, up
+    from deploy.commands.connector import connectors
+    from deploy.commands.schema import schemas
+    from deploy.commands.spark import sql
+    from deploy.commands.topic import topics
 
     completion.prepare()
     app = typer.Typer(
@@ -97,51 +76,52 @@ def application() -> "typer.Typer":
         help="An event platform that Kafka's ecosystem cannot tell from the real thing.",
         epilog="First steps:  caudal quickstart  shows it all;  caudal up  starts the platform",
     )
-    app.callback()(version.options)
-    app.command(name="quickstart", rich_help_panel="Platform", epilog=quickstart.EPILOG)(quickstart.quickstart)
-    app.command(name="up", rich_help_panel="Platform", epilog=up.EPILOG)(up.up)
-    app.command(name="status", rich_help_panel="Platform", epilog=status.EPILOG)(status.status)
-    app.command(name="logs", rich_help_panel="Platform", epilog=logs.EPILOG)(logs.logs)
-    app.command(name="down", rich_help_panel="Platform", epilog=down.EPILOG)(down.down)
-    app.command(name="doctor", rich_help_panel="Platform", epilog=doctor.EPILOG)(doctor.doctor)
-    app.command(name="broker", rich_help_panel="Services", epilog=service_help.BROKER_EPILOG)(service_help.broker)
-    app.command(name="registry", rich_help_panel="Services", epilog=service_help.REGISTRY_EPILOG)(service_help.registry)
-    app.command(name="rest-proxy", rich_help_panel="Services", epilog=service_help.REST_PROXY_EPILOG)(
-        service_help.rest_proxy
-    )
-    service_help.connect_app.command(name="new", epilog=connect_new.EPILOG)(connect_new.new)
-    app.add_typer(service_help.connect_app, name="connect", rich_help_panel="Services")
-    app.command(name="connect-worker", rich_help_panel="Services", epilog=service_help.CONNECT_WORKER_EPILOG)(
-        service_help.connect_worker
-    )
-    topics.app.command(name="produce", epilog=produce.EPILOG)(produce.produce)
-    topics.app.command(name="consume", epilog=consume.EPILOG)(consume.consume)
-    schemas.app.command(name="list", epilog=schema_views.LIST_EPILOG)(schema_views.list_schemas)
-    schemas.app.command(name="show", epilog=schema_views.SHOW_EPILOG)(schema_views.show)
-    schemas.app.command(name="diff", epilog=schema_compare.EPILOG)(schema_compare.diff)
-    schemas.app.command(name="compatibility", epilog=schema_levels.EPILOG)(schema_levels.compatibility)
-    connectors.app.command(name="pause", epilog=connector_states.PAUSE_EPILOG)(connector_states.pause)
-    connectors.app.command(name="resume", epilog=connector_states.RESUME_EPILOG)(connector_states.resume)
-    connectors.app.command(name="stop", epilog=connector_states.STOP_EPILOG)(connector_states.stop)
-    connectors.app.command(name="restart", epilog=connector_states.RESTART_EPILOG)(connector_states.restart)
-    connectors.app.command(name="delete", epilog=connector_states.DELETE_EPILOG)(connector_states.delete)
-    connectors.app.add_typer(connector_offsets.app, name="offsets")
-    spark.app.command(name="compact", epilog=spark_upkeep.COMPACT_EPILOG)(spark_upkeep.compact)
-    spark.app.command(name="expire", epilog=spark_upkeep.EXPIRE_EPILOG)(spark_upkeep.expire)
-    spark.app.command(name="reload", epilog=spark_upkeep.RELOAD_EPILOG)(spark_upkeep.reload)
-    spark.app.command(name="status", epilog=spark_engine.STATUS_EPILOG)(spark_engine.status)
-    spark.app.command(name="stop", epilog=spark_engine.STOP_EPILOG)(spark_engine.stop)
-    spark.app.command(name="engine", epilog=spark_engine.ENGINE_EPILOG)(spark_engine.engine)
-    spark.app.command(name="prepare", epilog=spark_engine.PREPARE_EPILOG)(spark_engine.prepare)
-    app.add_typer(topics.app, name="topic", rich_help_panel="Tools")
-    app.add_typer(groups.app, name="group", rich_help_panel="Tools")
-    app.add_typer(schemas.app, name="schema", rich_help_panel="Tools")
-    app.add_typer(connectors.app, name="connector", rich_help_panel="Tools")
-    app.add_typer(dead_letters.app, name="dlq", rich_help_panel="Tools")
-    app.add_typer(spark.app, name="spark", rich_help_panel="Tools")
-    app.add_typer(cluster.app, name="cluster", rich_help_panel="Tools")
-    app.command(name="completion", rich_help_panel="Tools", epilog=completion.EPILOG)(completion.completion)
+
+    @app.callback()
+    def options(
+        _version: Annotated[
+            bool,
+            typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Show the version and exit."),
+        ] = False,
+    ) -> None:
+        """Options before a command."""
+
+    for panel, name, command, epilog in (
+        ("Platform", "quickstart", quickstart.quickstart, quickstart.EPILOG),
+        ("Platform", "up", up.up, up.EPILOG),
+        ("Platform", "status", status.status, status.EPILOG),
+        ("Platform", "logs", logs.logs, logs.EPILOG),
+        ("Platform", "down", down.down, down.EPILOG),
+        ("Platform", "doctor", doctor.doctor, doctor.EPILOG),
+        ("Services", "broker", services.broker, services.BROKER_EPILOG),
+        ("Services", "registry", services.registry, services.REGISTRY_EPILOG),
+        ("Services", "rest-proxy", services.rest_proxy, services.REST_PROXY_EPILOG),
+        ("Services", "connect-worker", services.connect_worker, services.CONNECT_WORKER_EPILOG),
+        ("Tools", "completion", completion.completion, completion.EPILOG),
+    ):
+        app.command(name, rich_help_panel=panel, epilog=epilog)(command)
+    app.add_typer(services.connect_app, name="connect", rich_help_panel="Services")
+    for name, tool in {
+        "topic": topics.app,
+        "group": group.app,
+        "schema": schemas.app,
+        "connector": connectors.app,
+        "dlq": dlq.app,
+        "spark": sql.app,
+        "cluster": cluster.app,
+    }.items():
+        app.add_typer(tool, name=name, rich_help_panel="Tools")
     return app
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        import typer
+
+        typer.echo(f"caudal {version('caudal')}")
+        raise typer.Exit
 
 
 if __name__ == "__main__":

@@ -1,97 +1,36 @@
-"""Starts one service: `caudal broker`. Imports nothing that the service itself does not need."""
+"""Starts one service, `caudal broker`, and imports nothing that the service itself does not need."""
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core_broker.service.commandline import ServiceArguments, start
+from deploy.stack import BY_NAME, CONNECT
 
 if TYPE_CHECKING:
-    from connect.settings import ConnectSettings
     from core_broker.service.settings import ServiceSettings
-    from core_broker.settings import BrokerSettings
-    from rest_proxy.settings import ProxySettings
-    from schema_registry.settings import RegistrySettings
 
-
-def broker(arguments: ServiceArguments) -> int:
-    """Run a broker until it is told to stop; returns the exit code."""
-    from core_broker.settings import BrokerSettings
-
-    return start(BrokerSettings, _run_broker, arguments, environment=os.environ, prefix="KAFKA_")
-
-
-def registry(arguments: ServiceArguments) -> int:
-    """Run a schema registry until it is told to stop; returns the exit code."""
-    from schema_registry.settings import RegistrySettings
-
-    return start(RegistrySettings, _run_registry, arguments, environment=os.environ, prefix="SCHEMA_REGISTRY_")
-
-
-def rest_proxy(arguments: ServiceArguments) -> int:
-    """Run a REST proxy until it is told to stop; returns the exit code."""
-    from rest_proxy.settings import ProxySettings
-
-    return start(ProxySettings, _run_rest_proxy, arguments, environment=os.environ, prefix="KAFKA_REST_")
-
-
-def connect(arguments: ServiceArguments) -> int:
-    """Run a Connect worker until it is told to stop; returns the exit code."""
-    from connect.settings import ConnectSettings
-
-    return start(ConnectSettings, _run_connect, arguments, environment=os.environ, prefix="CONNECT_")
-
-
-def connect_worker(arguments: ServiceArguments, options: Sequence[str] = ()) -> int:
-    """Run a Celery worker for tasks of Connect until it is told to stop; options are those of `celery worker`."""
-    from connect.settings import ConnectSettings
-
-    run = partial(_run_connect_worker, options=options)
-    return start(ConnectSettings, run, arguments, environment=os.environ, prefix="CONNECT_")
-
-
-# Imported in these, so that wrong settings are told without loading a service.
-
-
-def _run_broker(settings: "BrokerSettings") -> int:
-    from core_broker.__main__ import run
-
-    return run(settings)
-
-
-def _run_registry(settings: "RegistrySettings") -> int:
-    from schema_registry.__main__ import run
-
-    return run(settings)
-
-
-def _run_rest_proxy(settings: "ProxySettings") -> int:
-    from rest_proxy.__main__ import run
-
-    return run(settings)
-
-
-def _run_connect(settings: "ConnectSettings") -> int:
-    from connect.__main__ import run
-
-    return run(settings)
-
-
-def _run_connect_worker(settings: "ConnectSettings", *, options: Sequence[str]) -> int:
-    from connect.__main__ import run_tasks
-
-    return run_tasks(settings, options=options)
-
-
-SERVICES: dict[str, Callable[[ServiceArguments], int]] = {
-    "broker": broker,
-    "registry": registry,
-    "rest-proxy": rest_proxy,
-    "connect": connect,
-    "connect-worker": connect_worker,
-}
+SERVICES = (*BY_NAME, "connect-worker")
 """Every service by the name of its command."""
+_OURS = ("core_broker", "schema_registry", "rest_proxy", "connect", "connectors", "streams", "deploy")
+
+
+def run_service(name: str, arguments: ServiceArguments, options: Sequence[str] = ()) -> int:
+    """Run a service until a signal stops it; returns the exit code. `options` are those of `celery worker`."""
+    prefix = BY_NAME.get(name, CONNECT).environment_prefix
+    try:
+        run = partial(_run, name, options=options)
+        return start(settings_type(name), run, arguments, environment=os.environ, prefix=prefix)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in _OURS:
+            raise
+        sys.stderr.write(
+            f"caudal {name} needs the package {error.name}, which is not installed.\n"
+            "Install Caudal with everything that its services need, e.g. pip install 'caudal[all] @ ...'.\n"
+        )
+        return 1
 
 
 def settings_type(name: str) -> "type[ServiceSettings]":
@@ -115,3 +54,24 @@ def settings_type(name: str) -> "type[ServiceSettings]":
             return ConnectSettings
         case _:
             raise KeyError(name)
+
+
+def _run(name: str, settings: Any, *, options: Sequence[str]) -> int:
+    """Import and run a service; called once its settings are known to be right."""
+    run: Callable[[Any], int]
+    match name:
+        case "broker":
+            from core_broker.__main__ import run
+        case "registry":
+            from schema_registry.__main__ import run
+        case "rest-proxy":
+            from rest_proxy.__main__ import run
+        case "connect":
+            from connect.__main__ import run
+        case "connect-worker":
+            from connect.__main__ import run_tasks
+
+            run = partial(run_tasks, options=options)
+        case _:
+            raise KeyError(name)
+    return run(settings)

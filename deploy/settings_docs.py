@@ -149,14 +149,6 @@ def _live_without_effect() -> Iterator[str]:
     yield ""
 
 
-def _names(definition: Definition) -> str:
-    return f"`{definition.key}`" + "".join(f" (or `{alias}`)" for alias in definition.aliases)
-
-
-def _keys(keys: tuple[str, ...]) -> str:
-    return ", ".join(f"`{key}`" for key in keys)
-
-
 class _Aside(NamedTuple):
     """A column that only some tables have."""
 
@@ -164,7 +156,7 @@ class _Aside(NamedTuple):
     cell: Callable[[Definition], str]
 
 
-_BROKER_KEY = _Aside("Broker key", lambda definition: _keys(definition.synonyms))
+_BROKER_KEY = _Aside("Broker key", lambda definition: ", ".join(f"`{key}`" for key in definition.synonyms))
 _ASIDES: dict[type[Settings], _Aside] = {
     BrokerSettings: _Aside("Live", lambda definition: "yes" if definition.is_dynamic else ""),
     TopicSettings: _BROKER_KEY,
@@ -184,10 +176,6 @@ def _default(definition: Definition) -> str:
             return "no limit"
         case text:
             return f"`{text}`"
-
-
-def _allowed(definition: Definition) -> str:
-    return definition.check.allowed if definition.check else ""
 
 
 if __name__ == "__main__":

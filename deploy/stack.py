@@ -1,6 +1,7 @@
 """The services of the platform as data: names, ports, who needs whom, and the settings that join them.
 
-Told once, here. The launcher, the compose files, the chart, the units and the scrape configuration are made from it.
+The launcher is made from it; the compose files, the chart, the units, the sample properties and the scrape
+configuration are tested against it.
 """
 
 from collections.abc import Mapping

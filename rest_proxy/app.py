@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import uvloop
 from fastapi import APIRouter
@@ -79,9 +80,14 @@ async def running(settings: ProxySettings) -> AsyncIterator[Mapping[str, str]]:
         routers = [*_v2_routers(settings, parts), *_v3_routers(settings, parts)]
         async with serving(application(routers, settings, parts.metrics, parts.is_healthy), settings) as urls:
             try:
-                yield endpoints(urls)
+                yield {**endpoints(urls), "state": _state_folder(settings)}
             finally:
                 parts.stop()  # before the server closes the connections, so that their last message still gets out
+
+
+def _state_folder(settings: ProxySettings) -> str:
+    """Where consumer instances are kept, for the ready line."""
+    return str(Path(settings.state_dir).absolute()) if settings.state_dir else "memory"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

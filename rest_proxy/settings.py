@@ -110,9 +110,9 @@ class ProxySettings(WebSettings):
     """How long a consumer instance lives without requests."""
     consumer_instances_max: int = setting(INT, default=200, check=between(1, 10_000))
     """Most consumer instances at once; each costs a few threads and connections. 429 beyond."""
-    state_dir: str = setting(STRING, default="caudal-rest-proxy")
-    """Folder in which consumer instances are saved, so that they survive a restart; empty to keep them in memory only,
-    where a restart loses them."""
+    state_dir: str = setting(STRING, default="caudal-platform/rest-proxy")
+    """Folder in which consumer instances are saved, so that they survive a restart; by default where `caudal up` keeps
+    them, and created with the first instance. Empty to keep them in memory only, where a restart loses them."""
     streams_max: int = setting(INT, default=100, check=between(1, 10_000))
     """Most live streams at once. 429 beyond."""
     stream_heartbeat_ms: int = setting(INT, default=15_000, check=at_least(100))

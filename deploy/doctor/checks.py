@@ -1,13 +1,14 @@
-"""Every check, in the order in which people read them."""
+"""Every check, in the order in which people read them, and running them at the same time."""
 
-from collections.abc import Callable, Iterator
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from deploy.doctor import data, folder, java, logs, machine, ports, python, services, variables
-from deploy.doctor.finding import Finding
-from deploy.doctor.surroundings import Surroundings
+from deploy.doctor import data, folder, java, machine, ports, python, services, variables
+from deploy.doctor.finding import Finding, Level, Surroundings, problem
 from deploy.stack import STACK
 
 
@@ -19,7 +20,7 @@ class Check:
     name: str
     look: Callable[[Surroundings], Iterator[Finding]]
     seconds_max: float = 5.0
-    """When it has not ended by then, that is what is told about it; the time for answers of services comes on top."""
+    """A check that takes longer is itself a finding; the time for answers of services comes on top."""
 
 
 _INSTALLATION: Final = "Installation"
@@ -50,5 +51,61 @@ CHECKS: Final = (
     Check(group=_PLATFORM, name="Connectors", look=data.connectors),
     Check(group=_PLATFORM, name="Dead letters", look=data.dead_letters),
     Check(group=_PLATFORM, name="Spark", look=data.spark),
-    Check(group=_PLATFORM, name="Logs", look=logs.logs),
+    Check(group=_PLATFORM, name="Logs", look=folder.logs),
 )
+_ANSWERS_MAX: Final = 4
+"""How many answers a check waits for, one after the other, at most."""
+
+Outcome = tuple[Check, list[Finding]]
+
+
+def run_checks(checks: Iterable[Check], surroundings: Surroundings) -> Iterator[Outcome]:
+    """Each check with its findings, in their order; all run at the same time, and none can hang or break the others."""
+    for running in [_RunningCheck(check, surroundings) for check in checks]:
+        yield running.check, running.findings()
+
+
+class _RunningCheck:
+    """One check on a thread of its own. The thread ends with the process, should the check never end."""
+
+    def __init__(self, check: Check, surroundings: Surroundings) -> None:
+        self.check = check
+        self._found: list[Finding] = []
+        self._seconds = check.seconds_max + _ANSWERS_MAX * surroundings.answer_seconds
+        self._ends_at = time.monotonic() + self._seconds
+        self._thread = threading.Thread(target=self._look, args=(surroundings,), name=check.name, daemon=True)
+        self._thread.start()
+
+    def findings(self) -> list[Finding]:
+        """What was found, at the latest when the check's time is up."""
+        self._thread.join(max(0.0, self._ends_at - time.monotonic()))
+        found = list(self._found)
+        if self._thread.is_alive():
+            found.append(problem(self.check.name, f"no answer within {self._seconds:g} s"))
+        return found
+
+    def _look(self, surroundings: Surroundings) -> None:
+        try:
+            for finding in self.check.look(surroundings):
+                self._found.append(finding)  # one by one: what was found before a failure counts
+        except Exception as error:  # noqa: BLE001 - an error that keeps a check from looking is its finding
+            reason = str(error).partition("\n")[0] or "without a reason"
+            self._found.append(problem(self.check.name, f"the check failed: {type(error).__name__}: {reason}"))
+
+
+def as_json(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+    """All findings for a program, and how many there are of each level."""
+    findings = [
+        {
+            "group": check.group,
+            "check": check.name,
+            "level": finding.level.value,
+            "subject": finding.subject,
+            "found": finding.found,
+            "next_steps": list(finding.next_steps),
+        }
+        for check, found in outcomes
+        for finding in found
+    ]
+    counts = {level.value: sum(item["level"] == level.value for item in findings) for level in Level}
+    return {"counts": counts, "findings": findings}

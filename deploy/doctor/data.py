@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from deploy.doctor.finding import Finding, note, ok, problem, warning
-from deploy.doctor.surroundings import Surroundings
-from deploy.traces import summary
+from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
+from deploy.views.connectors import parts
+from deploy.views.text import trace_summary
 
 if TYPE_CHECKING:
     from core_broker.client.admin import Admin
@@ -37,14 +37,14 @@ def cluster(surroundings: Surroundings) -> Iterator[Finding]:
 
 def registry(surroundings: Surroundings) -> Iterator[Finding]:
     """Does the registry find its schemas?"""
-    from deploy.registry_options import registry_client
+    from deploy.clients.connections import registry_client
     from schema_registry.client.errors import ClientError
 
     endpoint = _endpoint(surroundings, "registry")
     if endpoint is None:
         return
     try:
-        with registry_client(endpoint, None, None, None, surroundings.answer_seconds) as client:
+        with registry_client(endpoint, timeout=surroundings.answer_seconds) as client:
             subjects = client.subjects()
     except ClientError as error:
         yield problem("Schemas", f"the registry does not list them: {error}", "see why:  caudal logs registry")
@@ -64,14 +64,19 @@ def connectors(surroundings: Surroundings) -> Iterator[Finding]:
 
 
 def dead_letters(surroundings: Surroundings) -> Iterator[Finding]:
-    """Are there records that connectors could not take?"""
+    """Are there records that connectors could not process?"""
+    from deploy.views.topics import record_counts
+
     endpoint = _endpoint(surroundings, "broker")
     wanted = {
         name: topic for name, item in _connectors(surroundings) if (topic := item["info"]["config"].get(_LETTERS_KEY))
     }
     if endpoint is None or not wanted:
         return
-    counts = _records_in(_admin(endpoint, surroundings), set(wanted.values()))
+    admin = _admin(endpoint, surroundings)
+    counts = record_counts(
+        admin, {name: count for name, count in admin.topic_names().items() if name in wanted.values()}
+    )
     for name, topic in wanted.items():
         if counts.get(topic):
             step = f"see which, where and why:  caudal dlq list {name}"
@@ -109,22 +114,21 @@ def spark(surroundings: Surroundings) -> Iterator[Finding]:
 
 
 def _failures(name: str, status: Mapping[str, Any]) -> Iterator[Finding]:
-    parts = [("", status["connector"]), *((f", task {task['id']}", task) for task in status["tasks"])]
-    for which, part in parts:
+    for title, part in parts(status):
+        subject = f"Connector: {name}" if title == "connector" else f"Connector: {name}, {title}"
         if part["state"] == "FAILED":
-            reason = summary(part.get("trace")) or "no reason is told"
-            steps = (f"see all of it:  caudal connector status {name} --trace", _again(name))
-            yield problem(f"Connector: {name}{which}", f"failed: {reason}", *steps)
+            yield problem(
+                subject,
+                f"failed: {trace_summary(part.get('trace')) or 'the worker gives no reason'}",
+                f"see all of it:  caudal connector status {name} --trace",
+                f"when it is repaired:  caudal connector restart {name} --tasks --only-failed",
+            )
         elif part["state"] == "UNASSIGNED":
-            yield warning(f"Connector: {name}{which}", "nobody carries it", "see whether a worker is missing")
-
-
-def _again(name: str) -> str:
-    return f"when it is repaired:  caudal connector restart {name} --tasks --only-failed"
+            yield warning(subject, "no worker runs it", "see whether a worker is missing")
 
 
 def _connectors(surroundings: Surroundings) -> Iterator[tuple[str, dict[str, Any]]]:
-    from deploy.connect_client import ConnectClient
+    from deploy.clients.connect import ConnectClient
 
     endpoint = _endpoint(surroundings, "connect")
     if endpoint is not None:
@@ -132,22 +136,11 @@ def _connectors(surroundings: Surroundings) -> Iterator[tuple[str, dict[str, Any
             yield from sorted(client.connectors().items())
 
 
-def _records_in(admin: "Admin", topics: set[str]) -> dict[str, int]:
-    """How many records topics hold; a topic that is not there yet is left out."""
-    known = admin.topic_names()
-    places = [(topic, index) for topic in topics if topic in known for index in range(known[topic])]
-    first, end = admin.offsets(places, "earliest"), admin.offsets(places, "latest")
-    counts: dict[str, int] = {}
-    for topic, index in places:
-        counts[topic] = counts.get(topic, 0) + end[topic, index] - first[topic, index]
-    return counts
-
-
 def _admin(endpoint: str, surroundings: Surroundings) -> "Admin":
     from core_broker.client.admin import Admin
-    from deploy.options import client_settings
+    from deploy.clients.connections import client_settings
 
-    return Admin(client_settings(endpoint, None, None, surroundings.answer_seconds))
+    return Admin(client_settings(endpoint, timeout=surroundings.answer_seconds))
 
 
 def _endpoint(surroundings: Surroundings, name: str) -> str | None:

@@ -1,7 +1,26 @@
-"""What a check tells: how it stands, what was found, and what to do about it."""
+"""What a check is given, and what it finds: how bad it is, what it is, and what to do about it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
+
+from core_broker.service.clock import Clock, SystemClock
+from deploy.launcher.state import PlatformState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What every check is given."""
+
+    environment: Mapping[str, str]
+    data: Path
+    """The platform's data folder, which need not exist."""
+    platform: PlatformState | None = None
+    """The state that the launcher of the platform there has written; None when none runs."""
+    answer_seconds: float = 3.0
+    """How long a service may take to answer."""
+    clock: Clock = field(default_factory=SystemClock)
 
 
 class Level(StrEnum):

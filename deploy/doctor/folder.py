@@ -1,20 +1,21 @@
-"""The data folder: whether it can be written, on what it lies, and how much room there is."""
+"""The data folder: whether it can be written, on which filesystem it is, how much room there is and logs take."""
 
 import os
 import re
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from deploy.doctor.finding import Finding, ok, problem, warning
-from deploy.doctor.sizes import GB, size
-from deploy.doctor.surroundings import Surroundings
+from deploy.doctor.finding import Finding, Surroundings, ok, problem, warning
 from deploy.launcher.preflight import DISK_FREE_MIN_BYTES
+from deploy.views.text import size
 
-_FREE_WANTED: Final = 5 * GB
+_FREE_WANTED: Final = 5_000_000_000
 """Some segments of topics, each of which may grow to a gigabyte, and Spark's tables."""
 _INODES_WANTED: Final = 20_000
+_LOGS_LARGE: Final = 1_000_000_000
 _ELSEWHERE: Final = "put the data elsewhere:  --data DIR  (or set CAUDAL_DATA)"
 _NETWORK: Final = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs", "ceph", "glusterfs")
 _VOLATILE: Final = {
@@ -29,7 +30,7 @@ def writable(surroundings: Surroundings) -> Iterator[Finding]:
     data = surroundings.data
     place = nearest(data)
     if not place.is_dir():
-        yield problem("Data folder", f"{data} cannot be made: {place} is no folder", _ELSEWHERE)
+        yield problem("Data folder", f"{data} cannot be made: {place} is not a folder", _ELSEWHERE)
         return
     try:
         with tempfile.TemporaryFile(dir=place) as probe:
@@ -62,6 +63,27 @@ def room(surroundings: Surroundings) -> Iterator[Finding]:
         yield ok("Disk", shown)
 
 
+def logs(surroundings: Surroundings) -> Iterator[Finding]:
+    """How large have the logs become?"""
+    if surroundings.platform is None:
+        return
+    for folder in sorted({Path(service.log).parent for service in surroundings.platform.services.values()}):
+        total = folder_bytes(folder)
+        if total > _LOGS_LARGE:
+            yield warning("Logs", f"{size(total)} in {folder}", "older ones (*.1 and so on) may be deleted")
+        else:
+            yield ok("Logs", f"{size(total)} in {folder}")
+
+
+def folder_bytes(folder: Path) -> int:
+    """The size of all files in a folder, and below it."""
+    total = 0
+    for file in folder.rglob("*"):
+        with suppress(OSError):  # gone meanwhile
+            total += file.stat().st_size if file.is_file() else 0
+    return total
+
+
 def nearest(path: Path) -> Path:
     """The path itself, or the nearest of its parents that exists."""
     absolute = path.absolute()
@@ -69,7 +91,7 @@ def nearest(path: Path) -> Path:
 
 
 def filesystem_of(place: Path, mounts: str) -> str:
-    """The type of the filesystem that a folder lies on, by the lines of mountinfo; empty when it is not told."""
+    """The type of the filesystem that a folder lies on, by the lines of mountinfo; empty when it is not listed."""
     best, kind = "", ""
     for line in mounts.splitlines():
         before, separator, after = line.partition(" - ")
@@ -85,7 +107,7 @@ def filesystem_of(place: Path, mounts: str) -> str:
 
 def _on_filesystem(found: str, kind: str) -> Finding:
     if kind in _NETWORK:
-        reason = "locks and forced writes over a network are not to be relied on"
+        reason = "locks and forced writes are not reliable over a network"
         return warning("Data folder", f"{found}, on {kind}: {reason}", _ELSEWHERE)
     if kind in _VOLATILE:
         return warning("Data folder", f"{found}, on {kind}: {_VOLATILE[kind]}", _ELSEWHERE)

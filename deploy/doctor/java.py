@@ -6,8 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
-from deploy.doctor.finding import Finding, note, ok, problem, warning
-from deploy.doctor.surroundings import Surroundings
+from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
 
 _UNSET: Final = "unset {name} for the shell that starts the platform"
 _JAVA_OPTIONS: Final = ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS")

@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from deploy.doctor.finding import Finding, note, ok, problem, warning
-from deploy.doctor.sizes import GB, MB, size
-from deploy.doctor.surroundings import Surroundings
+from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
+from deploy.views.text import size
 
-_PLATFORM_BYTES: Final = 400 * MB
+_PLATFORM_BYTES: Final = 400_000_000
 """Broker, registry, REST proxy, Connect and launcher together, with some room."""
-_SPARK_BYTES: Final = 2 * GB
+_SPARK_BYTES: Final = 2_000_000_000
 """Spark's Java with its gigabyte of objects, and the Python processes beside it."""
 _FILES_MIN: Final = 1024
 _FILES_WANTED: Final = 4096
@@ -28,8 +27,10 @@ _TOOLS: Final = {
     "postgres": ("PostgreSQL", "lets several registries work side by side", "postgresql"),
     "mariadbd": ("MariaDB", "one of the databases that connectors read and write", "mariadb-server"),
 }
-_TOOL_FOLDERS: Final = "/usr/sbin:/usr/local/sbin:/sbin"
-"""Where servers are that are not on everybody's path; PostgreSQL has a folder for each version beside it."""
+_TOOL_FOLDERS: Final = os.pathsep.join(
+    ["/usr/sbin", "/usr/local/sbin", "/sbin", *map(str, Path("/usr/lib/postgresql").glob("*/bin"))]
+)
+"""Where servers are that are not on a user's path."""
 
 
 def memory(surroundings: Surroundings) -> Iterator[Finding]:
@@ -68,9 +69,10 @@ def open_files(_: Surroundings) -> Iterator[Finding]:
         yield ok("Open files", f"{soft:,} for each process" if soft != resource.RLIM_INFINITY else "without limit")
         return
     reason = "a broker keeps some open for each partition, and one for each connection"
-    raised = f"raise it:  ulimit -n {_most_files(hard)}  in the shell that starts the platform"
-    told = warning if soft >= _FILES_MIN else problem
-    yield told("Open files", f"only {soft:,} for each process; {reason}", raised)
+    most = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
+    raised = f"raise it:  ulimit -n {most}  in the shell that starts the platform"
+    level = warning if soft >= _FILES_MIN else problem
+    yield level("Open files", f"only {soft:,} for each process; {reason}", raised)
 
 
 def clock(surroundings: Surroundings) -> Iterator[Finding]:
@@ -90,17 +92,14 @@ def clock(surroundings: Surroundings) -> Iterator[Finding]:
 def tools(surroundings: Surroundings) -> Iterator[Finding]:
     """Which servers and tools are there that Caudal can use and does not need?"""
     there, missing = [], []
+    path = f"{surroundings.environment.get('PATH', '')}{os.pathsep}{_TOOL_FOLDERS}"
     for program, (name, purpose, package) in _TOOLS.items():
-        if _is_there(program, surroundings.environment.get("PATH", "")):
+        if shutil.which(program, path=path):
             there.append(name)
         else:
             missing.append(f"{name} ({purpose}): package {package}")
     steps = [f"if you want it, {line}" for line in missing]
     yield note("Optional tools", f"there: {', '.join(there)}" if there else "none of them is there", *steps)
-
-
-def _most_files(hard: int) -> int:
-    return 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
 
 
 def _installed_at() -> datetime | None:
@@ -109,12 +108,6 @@ def _installed_at() -> datetime | None:
         if file.name == "METADATA":
             return datetime.fromtimestamp(Path(str(file.locate())).stat().st_mtime, tz=UTC)
     return None
-
-
-def _is_there(program: str, path: str) -> bool:
-    if shutil.which(program, path=f"{path}{os.pathsep}{_TOOL_FOLDERS}"):
-        return True
-    return program == "postgres" and any(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 
 
 def _cgroup_left() -> tuple[int, int] | None:

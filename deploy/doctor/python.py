@@ -10,8 +10,7 @@ from typing import Final
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
-from deploy.doctor.finding import Finding, ok, problem, warning
-from deploy.doctor.surroundings import Surroundings
+from deploy.doctor.finding import Finding, Surroundings, ok, problem, warning
 
 _DISTRIBUTION: Final = "caudal"
 _PARTS: Final = {
@@ -33,16 +32,16 @@ _MODULES: Final = {
 """What a part loads when it starts. Imported in another process: what breaks there breaks nothing here."""
 _IMPORTS: Final = """
 import importlib, json, sys
-told = {}
+failures = {}
 for name in sys.argv[1:]:
     try:
         importlib.import_module(name)
     except BaseException as error:
-        told[name] = f"{type(error).__name__}: {error}"
-print(json.dumps(told))
+        failures[name] = f"{type(error).__name__}: {error}"
+print(json.dumps(failures))
 """
 _IMPORT_SECONDS: Final = 20.0
-_REPAIR: Final = "install what is missing:  make setup  (or  pip install 'caudal[all]')"
+_REPAIR: Final = "install what is missing:  make setup  (without a checkout: install the wheel with [all])"
 
 
 def python_version(_: Surroundings) -> Iterator[Finding]:
@@ -80,27 +79,18 @@ def requirements_of(lines: list[str], extras: tuple[str, ...]) -> dict[str, Requ
     """The requirements of some extras by package; an extra may name others of ours."""
     chosen: dict[str, Requirement] = {}
     for line in lines:
-        requirement = _read(line)
-        if requirement is None or not _applies(requirement, extras):
+        try:
+            requirement = Requirement(line)
+        except InvalidRequirement:
+            continue
+        marker = requirement.marker
+        if marker is not None and not any(marker.evaluate({"extra": extra}) for extra in (*extras, "")):
             continue
         if requirement.name == _DISTRIBUTION:
             chosen |= requirements_of(lines, tuple(requirement.extras))
         else:
             chosen[f"{requirement.name}{requirement.specifier}"] = requirement
     return chosen
-
-
-def _read(line: str) -> Requirement | None:
-    try:
-        return Requirement(line)
-    except InvalidRequirement:
-        return None
-
-
-def _applies(requirement: Requirement, extras: tuple[str, ...]) -> bool:
-    if requirement.marker is None:
-        return True
-    return any(requirement.marker.evaluate({"extra": extra}) for extra in (*extras, ""))
 
 
 def what_is_wrong(requirement: Requirement) -> str:
@@ -119,8 +109,8 @@ def _import_failures() -> Mapping[str, str]:
     command = [sys.executable, "-c", _IMPORTS, *_MODULES.values()]
     done = subprocess.run(command, capture_output=True, timeout=_IMPORT_SECONDS, stdin=subprocess.DEVNULL, check=False)
     try:
-        told: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+        failures: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
     except (ValueError, IndexError):
         # An extension that does not fit this machine ends the whole process.
         return dict.fromkeys(_MODULES.values(), f"Python ended with {done.returncode} while loading it")
-    return told
+    return failures

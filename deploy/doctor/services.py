@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import httpx2
 
-from deploy.doctor.finding import Finding, note, ok, problem, warning
-from deploy.doctor.surroundings import Surroundings
-from deploy.output import plural
+from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
+from deploy.views.text import plural
 
 if TYPE_CHECKING:
     from deploy.launcher.state import ServiceState
@@ -58,8 +57,8 @@ def _health(http: httpx2.Client, name: str, service: "ServiceState", seconds: fl
 
 def _reason(answer: httpx2.Response) -> str:
     try:
-        told = answer.json()
-        return str(told.get("message") or told.get("status"))
+        body = answer.json()
+        return str(body.get("message") or body.get("status"))
     except (ValueError, AttributeError):
         return f"HTTP {answer.status_code}"
 
@@ -70,10 +69,10 @@ def _version(http: httpx2.Client, name: str, service: "ServiceState") -> Iterato
         return
     path, key = _VERSION_PATHS[name]
     try:
-        told = str(http.get(service.endpoint + path).json()[key])
+        theirs = str(http.get(service.endpoint + path).json()[key])
     except (httpx2.HTTPError, ValueError, KeyError, TypeError):
-        return  # its health has told that already
+        return  # its health check says so already
     ours = version("caudal")
-    if ours not in told:
-        found = f"runs {told}, but {ours} is installed"
+    if ours not in theirs:
+        found = f"runs {theirs}, but {ours} is installed"
         yield warning(f"Service: {name}", found, "start it with the new version:  caudal down  and  caudal up")

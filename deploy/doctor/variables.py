@@ -1,4 +1,4 @@
-"""Variables of the environment that services read: what has an effect, what would be refused, what nobody knows."""
+"""Variables of the environment that services read: what has an effect, what would be refused, what is unknown."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -6,9 +6,7 @@ from typing import Final
 
 from core_broker.service.properties import from_environment
 from core_broker.service.settings import Problem, SettingsError
-from deploy.completion_values import TIMEOUT_VARIABLE
-from deploy.doctor.finding import Finding, note, ok, problem, warning
-from deploy.doctor.surroundings import Surroundings
+from deploy.doctor.finding import Finding, Surroundings, note, ok, problem, warning
 from deploy.launcher.request import DATA_VARIABLE
 from deploy.services import settings_type
 from deploy.stack import BROKER, CONNECT, REGISTRY, REST_PROXY, Service
@@ -21,7 +19,7 @@ _KNOWN: Final = (
     "CAUDAL_REGISTRY_USER",
     "CAUDAL_CONNECT",
     DATA_VARIABLE,
-    TIMEOUT_VARIABLE,
+    "CAUDAL_COMPLETION_TIMEOUT",
 )
 """What the tools read."""
 
@@ -79,7 +77,7 @@ def _of_tools(environment: Mapping[str, str]) -> Iterator[Finding]:
     for name in sorted(set(given) - set(known)):
         close = difflib.get_close_matches(name, _KNOWN, n=1)
         steps = [f"did you mean {close[0]}?"] if close else [f"there are {', '.join(_KNOWN)} and {_SPARK}..."]
-        yield warning(name, "nobody reads it", *steps)
+        yield warning(name, "not a variable that Caudal reads", *steps)
 
 
 def _refusal(reader: str, names: Mapping[str, str], refused: Problem, where: str) -> Finding:

@@ -1,1 +1,1 @@
-"""Starts the platform on one machine, keeps it running, and tells how it fares."""
+"""Starts the platform on one machine, keeps it running, and reports its state."""

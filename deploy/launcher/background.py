@@ -1,6 +1,6 @@
 """A launcher in the background: `python -m deploy.launcher.background FD`, with the request as JSON on stdin.
 
-It tells what happens through the pipe that FD names, to the `caudal up --detach` that waits for it.
+It writes events to the pipe that FD names, for the `caudal up --detach` that waits for it.
 """
 
 import os
@@ -16,8 +16,7 @@ import msgspec
 from deploy.launcher.events import Event, EventPipe, Failed, decoded
 from deploy.launcher.launching import launch
 from deploy.launcher.plan import planned
-from deploy.launcher.refusals import Refused
-from deploy.launcher.request import Request
+from deploy.launcher.request import Refused, Request
 
 
 class Background:
@@ -53,13 +52,13 @@ def started(request: Request) -> Iterator[Background]:
 
 def main(arguments: list[str]) -> int:
     """Be that launcher."""
-    tell = EventPipe(int(arguments[0]))
+    emit = EventPipe(int(arguments[0]))
     os.set_inheritable(int(arguments[0]), False)
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=Request)
     try:
-        return launch(planned(request), tell=tell, is_background=True)
+        return launch(planned(request), emit=emit, is_background=True)
     except Refused as refusal:
-        tell(Failed(text=refusal.text, next_steps=refusal.next_steps))
+        emit(Failed(text=refusal.text, next_steps=refusal.next_steps))
         return 1
 
 

@@ -27,5 +27,5 @@ class Backoff:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether it has died so often that somebody should look at it."""
+        """Whether it has died so often that a person should look at it."""
         return self.deaths >= GIVEN_UP_DEATHS

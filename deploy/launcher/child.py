@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from core_broker.service.commandline import parse_arguments
-from deploy.services import SERVICES
+from deploy.services import run_service
 
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     die_with(int(launcher))
     parsed = parse_arguments(words)
     assert parsed is not None, "the launcher knows the arguments of services"
-    return SERVICES[name](parsed)
+    return run_service(name, parsed)
 
 
 def die_with(launcher: int) -> None:

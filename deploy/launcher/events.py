@@ -1,4 +1,4 @@
-"""What happens to a platform, for whoever shows it: on a terminal, in a log, or in another process that waits."""
+"""What happens to a platform, as events: for a terminal, a log, or another process that waits."""
 
 import os
 from collections.abc import Callable
@@ -35,8 +35,8 @@ class Died(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     log: str
 
 
-class SparkTold(msgspec.Struct, frozen=True, tag=True, kw_only=True):
-    """Whether Spark can start when it is needed: empty, or why not."""
+class SparkChecked(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """Whether Spark can start when it is needed: empty, or the reason why not."""
 
     missing: str = ""
 
@@ -48,7 +48,7 @@ class AllReady(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
 
 class Stopping(msgspec.Struct, frozen=True, tag=True, kw_only=True):
-    """The platform was told to stop."""
+    """The platform is stopping."""
 
     reason: str
 
@@ -69,18 +69,18 @@ class Failed(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     tail: tuple[str, ...] = ()
 
 
-Event = Starting | Ready | Died | SparkTold | AllReady | Stopping | Stopped | Failed
-Tell = Callable[[Event], None]
+Event = Starting | Ready | Died | SparkChecked | AllReady | Stopping | Stopped | Failed
+Emit = Callable[[Event], None]
 
 
 class EventPipe:
-    """Events on their way to another process, one JSON line each; it may hang up whenever it likes."""
+    """Events on their way to another process, one JSON line each; the reader may close the pipe at any time."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor: int | None = descriptor
 
     def __call__(self, event: Event) -> None:
-        """Send an event, if anybody still reads."""
+        """Send an event, if the pipe is still open."""
         if self._descriptor is None:
             return
         try:

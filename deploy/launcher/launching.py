@@ -8,11 +8,11 @@ from typing import Final, TextIO, cast
 
 from core_broker.service import logs
 from core_broker.service.clock import SystemClock
-from deploy.launcher.events import Failed, Tell
+from deploy.launcher.events import Emit, Failed
 from deploy.launcher.log_files import LogFile, LogStream
 from deploy.launcher.plan import Plan
 from deploy.launcher.preflight import ready_to_start
-from deploy.launcher.refusals import Refused
+from deploy.launcher.request import Refused
 from deploy.launcher.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
@@ -21,25 +21,25 @@ LAUNCHER: Final = "launcher"
 """The name of its own log."""
 
 
-def launch(plan: Plan, *, tell: Tell, is_background: bool = False) -> int:
-    """Run the platform until it is told to stop; the exit code is the process's."""
+def launch(plan: Plan, *, emit: Emit, is_background: bool = False) -> int:
+    """Run the platform until a signal stops it; returns the exit code of the process."""
     try:
         with ready_to_start(plan) as settled:
             _log_to(plan, with_stderr=is_background)
             log.info("launcher started", extra={"data": str(plan.data), "ports": dict(settled.ports)})
-            asyncio.run(_supervised(settled, tell))
+            asyncio.run(_supervise(settled, emit))
     except Refused as refusal:
-        tell(Failed(text=refusal.text, next_steps=refusal.next_steps, tail=refusal.tail))
+        emit(Failed(text=refusal.text, next_steps=refusal.next_steps, tail=refusal.tail))
         return 1
     return 0
 
 
-async def _supervised(plan: Plan, tell: Tell) -> None:
-    await Supervisor(plan, tell=tell, clock=SystemClock()).run()
+async def _supervise(plan: Plan, emit: Emit) -> None:
+    await Supervisor(plan, emit=emit, clock=SystemClock()).run()
 
 
 def _log_to(plan: Plan, *, with_stderr: bool) -> None:
-    """What the launcher does is written down, too; in the background also what nobody expected."""
+    """Write what the launcher does to a log; in the background also its stderr."""
     file = LogFile(plan.log_of(LAUNCHER))
     file.begin()
     if with_stderr:

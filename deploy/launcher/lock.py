@@ -47,7 +47,7 @@ def holder_of(data: Path) -> int | None:
     try:
         file = (data / LOCK_NAME).open(encoding="utf-8")
     except OSError:
-        return None  # nobody has begun there, or another user has: that one's platform is none of ours
+        return None  # no platform was started there, or another user's
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -43,7 +43,7 @@ class LogFile:
         self._size = self._file.tell()
 
     def write(self, data: bytes) -> None:
-        """Write what has come; a disk that is full loses lines and stops nobody."""
+        """Write what has come; a full disk loses lines and stops no service."""
         self._remember(data)
         try:
             if self._file is None or self._size + len(data) > self._bytes_max:

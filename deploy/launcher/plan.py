@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from deploy.launcher.refusals import Refused
-from deploy.launcher.request import THIS_MACHINE, Request
+from deploy.launcher.request import THIS_MACHINE, Refused, Request
 from deploy.stack import BY_NAME, SPARK_CONNECT_PORT, STACK, Place, Service, settings_of
 
 ANY_PORT: Final = 0
@@ -42,7 +41,7 @@ class Plan:
     extra: Mapping[str, Mapping[str, str]]
     """Settings that were asked for, by service."""
     elsewhere: Mapping[str, str]
-    """Addresses of services that somebody else runs."""
+    """Addresses of services that run elsewhere."""
 
     @property
     def logs(self) -> Path:
@@ -110,7 +109,7 @@ def planned(request: Request) -> Plan:
         data=_data(request.data),
         services=services,
         bind=_bind(request.host),
-        host=_host(request.host),
+        host=_bind(request.host) or THIS_MACHINE,
         ports=_ports(request.ports, services),
         extra=_extra(request.settings, services),
         elsewhere=_elsewhere(request, services),
@@ -137,7 +136,7 @@ def _data(given: str) -> Path:
     if bad := sorted(_UNFIT & set(str(path))):
         raise Refused(
             f"--data {path} has {' and '.join(map(repr, bad))} in it, which services cannot take in a path",
-            ["choose another folder:  [bold]--data DIR[/] (or set CAUDAL_DATA)"],
+            ["choose another folder:  `--data DIR` (or set CAUDAL_DATA)"],
         )
     return path
 
@@ -156,10 +155,6 @@ def _bind(host: str) -> str:
     if host in _EVERY_ADDRESS:
         return ""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
-
-
-def _host(host: str) -> str:
-    return _bind(host) or THIS_MACHINE
 
 
 def _ports(given: Sequence[str], services: Sequence[Service]) -> dict[str, int]:
@@ -194,7 +189,7 @@ def _check_distinct(ports: Mapping[str, int]) -> None:
         if port and port in by_port:
             raise Refused(
                 f"{by_port[port]} and {name} cannot both listen on port {port}",
-                [f"choose another:  [bold]--ports {name}=PORT[/]"],
+                [f"choose another:  `--ports {name}=PORT`"],
             )
         by_port[port] = name
 
@@ -210,13 +205,13 @@ def _extra(given: Sequence[str], services: Sequence[Service]) -> dict[str, dict[
             names = ", ".join(service.name for service in services)
             raise Refused(f"--set {assignment}: no service called {name} runs here", [f"there are:  {names}"])
         if option := _OPTIONS.get(key.strip()):
-            raise Refused(f"--set {assignment}: the launcher itself decides that", [f"say it with  [bold]{option}[/]"])
+            raise Refused(f"--set {assignment}: the launcher decides that itself", [f"use  `{option}`"])
         extra.setdefault(name, {})[key.strip()] = value.strip()
     return extra
 
 
 def _elsewhere(request: Request, services: Sequence[Service]) -> dict[str, str]:
-    """Addresses of what is left out; refuses what somebody still needs and nobody has told the address of."""
+    """Addresses of what is left out; refuses to leave out what is needed and has no address."""
     given = {"broker": request.bootstrap, "registry": request.registry}
     running = {service.name for service in services}
     needed = {need: service.name for service in reversed(services) for need in service.needs}
@@ -224,11 +219,11 @@ def _elsewhere(request: Request, services: Sequence[Service]) -> dict[str, str]:
         option = _ELSEWHERE[name]
         if address and name in running:
             raise Refused(
-                f"{option} says where another {name} is, but one is to run here", [f"add  [bold]--without {name}[/]"]
+                f"{option} says where another {name} is, but one is to run here", [f"add  `--without {name}`"]
             )
         if not address and name not in running and name in needed:
             raise Refused(
                 f"--without {name}: {needed[name]} needs one",
-                [f"say where yours is:  [bold]{option}[/]", f"or leave out  [bold]{needed[name]}[/]  as well"],
+                [f"say where yours is:  `{option}`", f"or leave out  `{needed[name]}`  as well"],
             )
     return {name: address for name, address in given.items() if address}

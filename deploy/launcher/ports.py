@@ -1,7 +1,7 @@
 """Ports: whether they are free, who has them, and keeping them for services that are started again and again.
 
 A port is kept by a socket that is bound but does not listen. On Linux a service may listen there beside it, since both
-set SO_REUSEADDR, while nobody is given it who asks for any free port. Elsewhere the port is looked at and let go.
+set SO_REUSEADDR, while a process that asks for any free port is not given this one. Elsewhere the port is only checked.
 """
 
 import socket
@@ -9,7 +9,7 @@ import sys
 from contextlib import ExitStack, suppress
 from typing import Final, Self
 
-from deploy.listeners import listeners
+from deploy.launcher.listeners import listeners
 
 _CAN_BE_SHARED: Final = sys.platform == "linux"
 
@@ -29,7 +29,7 @@ class HeldPort:
                 with suppress(_NoSuchAddress):
                     port = sockets.enter_context(_bound(family, address, port)).getsockname()[1]
             if not port:
-                raise OSError(f"{bind} is no address of this machine")
+                raise OSError(f"{bind} is not an address of this machine")
             return cls(port, sockets.pop_all() if _CAN_BE_SHARED else ExitStack())
 
     def release(self) -> None:
@@ -40,7 +40,7 @@ class HeldPort:
 def owner_of(port: int) -> str | None:
     """Who listens on a port, such as `process 4711 (java -jar shop.jar)`; None where the system does not tell."""
     found = listeners([port]).get(port)
-    return found.told() if found else None
+    return str(found) if found else None
 
 
 class _NoSuchAddress(OSError):

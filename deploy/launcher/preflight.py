@@ -1,4 +1,4 @@
-"""What is looked at before anything starts: folder, disk, a second launcher, ports. What is wrong is told in words."""
+"""What is checked before anything starts: folder, disk, a second launcher, ports."""
 
 import errno
 import os
@@ -10,16 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from rich.markup import escape
-
 from deploy.launcher.lock import LOCK_NAME, PlatformLock, holder_of
 from deploy.launcher.plan import SPARK, Plan
 from deploy.launcher.ports import HeldPort, owner_of
-from deploy.launcher.refusals import Refused
+from deploy.launcher.request import Refused
 from streams.spark.engine.folder import EngineFolder
 
 DISK_FREE_MIN_BYTES: Final = 200 << 20
-_CHOOSE_DATA: Final = "choose another folder:  [bold]--data DIR[/] (or set CAUDAL_DATA)"
+_CHOOSE_DATA: Final = "choose another folder:  `--data DIR` (or set CAUDAL_DATA)"
 _SPARK_BIND: Final = "127.0.0.1"
 """Notebooks are let in from this machine alone, unless its own settings say otherwise."""
 _MIB: Final = 1 << 20
@@ -82,9 +80,9 @@ def _locked(data: Path) -> Iterator[None]:
         raise Refused(
             f"a platform runs in {data} already{f' (process {pid})' if pid else ''}",
             [
-                f"see how it fares:  [bold]caudal status --data {escape(str(data))}[/]",
-                f"stop it:  [bold]caudal down --data {escape(str(data))}[/]",
-                "or start another one:  [bold]--data DIR --ports any[/]",
+                f"see its state:  `caudal status --data {data!s}`",
+                f"stop it:  `caudal down --data {data!s}`",
+                "or start another one:  `--data DIR --ports any`",
             ],
         )
     try:
@@ -111,16 +109,16 @@ def _kept_ports(plan: Plan, kept: ExitStack) -> Mapping[str, int]:
 
 
 def _no_port(name: str, port: int, bind: str, error: OSError) -> Refused:
-    another = f"choose another:  [bold]--ports {name}=PORT[/], or [bold]--ports any[/]"
+    another = f"choose another:  `--ports {name}=PORT`, or `--ports any`"
     if error.errno == errno.EADDRINUSE:
         owner = owner_of(port)
         return Refused(
             f"port {port} of {name} is taken{f' by {owner}' if owner else ''}",
-            [another, "or end what has it; a platform ends with  [bold]caudal down[/]"],
+            [another, "or end what has it; a platform ends with  `caudal down`"],
         )
     if error.errno == errno.EACCES:
         return Refused(f"port {port} of {name} needs rights that you do not have: {error.strerror}", [another])
     return Refused(
         f"{name} cannot listen on {bind or 'every address'}:{port}: {error.strerror or error}",
-        ["choose an address of this machine:  [bold]--host ADDR[/]"],
+        ["choose an address of this machine:  `--host ADDR`"],
     )

@@ -1,6 +1,6 @@
-"""What somebody asks of the launcher, as it was typed, and as it travels to a launcher in the background."""
+"""A request to the launcher, as typed and as sent to one in the background, and why it may be refused."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,7 @@ THIS_MACHINE: Final = "localhost"
 
 
 def data_folder(environment: Mapping[str, str]) -> Path:
-    """The folder of the platform that is meant when nobody names one."""
+    """The folder of the platform that is meant when no option names one."""
     return Path(environment.get(DATA_VARIABLE) or DEFAULT_DATA).expanduser().absolute()
 
 
@@ -32,3 +32,15 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Where the cluster is when our broker is left out."""
     registry: str | None = None
     """Where the registry is when ours is left out."""
+
+
+class Refused(Exception):
+    """The platform cannot be started like that; nothing is left running."""
+
+    def __init__(self, text: str, next_steps: Sequence[str] = (), *, tail: Sequence[str] = ()) -> None:
+        super().__init__(text)
+        self.text = text
+        self.next_steps = tuple(next_steps)
+        """What to do about it; commands stand in backticks."""
+        self.tail = tuple(tail)
+        """The last lines of the log that says more."""

@@ -1,4 +1,4 @@
-"""How a running platform fares: what the launcher writes to `platform.json`, and what everybody else reads there."""
+"""The state of a running platform: written by the launcher to `platform.json`, read by all others."""
 
 import time
 from pathlib import Path
@@ -41,9 +41,9 @@ class SparkState(msgspec.Struct, frozen=True, kw_only=True):
     data_dir: str
     connect_port: int
     settings: dict[str, str] = {}
-    """All that Connect was told about Spark, so that whoever starts it first starts the same."""
+    """Connect's settings for Spark, so that any process that starts it starts the same."""
     missing: str | None = None
-    """Why it cannot start here; None when it can, or when nobody has looked yet."""
+    """Why it cannot start here; None when it can, or when this is not known yet."""
 
 
 class PlatformState(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class PlatformState(msgspec.Struct, frozen=True, kw_only=True):
     services: dict[str, ServiceState]
     spark: SparkState | None = None
     elsewhere: dict[str, str] = {}
-    """Addresses of what somebody else runs for this platform: `broker`, `registry`."""
+    """Addresses of what runs elsewhere for this platform: `broker`, `registry`."""
 
     @property
     def is_ready(self) -> bool:

@@ -9,16 +9,15 @@ from contextlib import contextmanager, suppress
 from typing import Final
 
 import msgspec
-from rich.markup import escape
 
 from core_broker.service.clock import Clock
 from deploy.launcher import spark, state
 from deploy.launcher.backoff import FIRST_START_TRIES, Backoff
-from deploy.launcher.events import AllReady, Died, Event, Ready, SparkTold, Starting, Stopped, Stopping, Tell
+from deploy.launcher.events import AllReady, Died, Emit, Event, Ready, SparkChecked, Starting, Stopped, Stopping
 from deploy.launcher.log_files import LogFile
 from deploy.launcher.plan import SPARK, Plan
 from deploy.launcher.process import Exit, NotReady, ServiceProcess
-from deploy.launcher.refusals import Refused
+from deploy.launcher.request import Refused
 from deploy.stack import Service
 
 log = logging.getLogger(__name__)
@@ -31,11 +30,12 @@ _WRONG_SETTINGS: Final = 2
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Keeper:
+class SupervisedService:
     """One service: its process of the moment, and what is known about it."""
 
     def __init__(self, service: Service, plan: Plan) -> None:
-        self.service = service
+        self.definition = service
+        self.name = service.name
         self.process: ServiceProcess | None = None
         self.is_ready = asyncio.Event()
         self.was_ready = False
@@ -53,20 +53,20 @@ class Keeper:
 class Supervisor:
     """All services of a plan, from their start to their end."""
 
-    def __init__(self, plan: Plan, *, tell: Tell, clock: Clock) -> None:
+    def __init__(self, plan: Plan, *, emit: Emit, clock: Clock) -> None:
         self._plan = plan
-        self._show = tell
+        self._listener = emit
         self._clock = clock
         self._began = clock.monotonic()
-        self._keepers = {service.name: Keeper(service, plan) for service in plan.services}
+        self._services = {service.name: SupervisedService(service, plan) for service in plan.services}
         self._stop = asyncio.Event()
-        self._is_hurried = False
+        self._kills_at_once = False
         self._state = state.PlatformState(
             pid=os.getpid(),
             started_ms=clock.now_ms(),
             data=str(plan.data),
             state="starting",
-            services={name: keeper.state for name, keeper in self._keepers.items()},
+            services={name: service.state for name, service in self._services.items()},
             spark=_spark_state(plan),
             elsewhere=dict(plan.elsewhere),
         )
@@ -78,16 +78,16 @@ class Supervisor:
             try:
                 await self._live()
             finally:
-                await self._end()
+                await self._stop_all()
 
     # --- starting and restarting ---
 
     async def _live(self) -> None:
         """Keep everything running until a signal comes or a first start has failed."""
-        keeping = [asyncio.create_task(self._keep(keeper)) for keeper in self._keepers.values()]
-        others = [asyncio.create_task(self._welcome())]
+        keeping = [asyncio.create_task(self._keep_running(service)) for service in self._services.values()]
+        others = [asyncio.create_task(self._report_ready())]
         if self._plan.has_spark:
-            others.append(asyncio.create_task(self._look_for_java()))
+            others.append(asyncio.create_task(self._check_java()))
         stop = asyncio.create_task(self._stop.wait())
         try:
             done, _ = await asyncio.wait((*keeping, stop), return_when=asyncio.FIRST_COMPLETED)
@@ -96,51 +96,51 @@ class Supervisor:
                 task.cancel()
             await asyncio.gather(*keeping, *others, stop, return_exceptions=True)
         for task in done - {stop}:
-            task.result()  # raises: a keeper never returns
+            task.result()  # raises: `_keep_running` never returns
 
-    async def _welcome(self) -> None:
-        for keeper in self._keepers.values():
-            await keeper.is_ready.wait()
+    async def _report_ready(self) -> None:
+        for service in self._services.values():
+            await service.is_ready.wait()
         self._change_platform("running")
         after_s = self._clock.monotonic() - self._began
         log.info("platform ready", extra={"seconds": round(after_s, 2)})
-        self._tell(AllReady(after_s=after_s))
+        self._emit(AllReady(after_s=after_s))
 
-    async def _look_for_java(self) -> None:
+    async def _check_java(self) -> None:
         missing = await asyncio.to_thread(spark.what_is_missing)
         if missing and self._state.spark is not None:
             self._state = msgspec.structs.replace(
                 self._state, spark=msgspec.structs.replace(self._state.spark, missing=missing)
             )
             self._write()
-        self._tell(SparkTold(missing=missing))
+        self._emit(SparkChecked(missing=missing))
 
-    async def _keep(self, keeper: Keeper) -> None:
-        name = keeper.service.name
-        keeper.log.begin()
-        self._tell(Starting(service=name, endpoint=keeper.state.endpoint))
+    async def _keep_running(self, service: SupervisedService) -> None:
+        name = service.name
+        service.log.begin()
+        self._emit(Starting(service=name, endpoint=service.state.endpoint))
         while True:
-            for need in self._plan.needs_of(keeper.service):
-                await self._keepers[need].is_ready.wait()
-            how, ready_for_s = await self._one_life(keeper)
-            keeper.is_ready.clear()
-            keeper.process = None
-            pause_s = keeper.backoff.died(ready_for_s=ready_for_s)
-            self._check_first_start(keeper, how)
-            self._mourn(keeper, how, pause_s)
+            for need in self._plan.needs_of(service.definition):
+                await self._services[need].is_ready.wait()
+            how, ready_for_s = await self._run_once(service)
+            service.is_ready.clear()
+            service.process = None
+            pause_s = service.backoff.died(ready_for_s=ready_for_s)
+            self._check_first_start(service, how)
+            self._mark_dead(service, how, pause_s)
             await asyncio.sleep(pause_s)
 
-    async def _one_life(self, keeper: Keeper) -> tuple[Exit | NotReady, float]:
+    async def _run_once(self, service: SupervisedService) -> tuple[Exit | NotReady, float]:
         """Start a process and wait for its end; how it ended, and how long it was ready."""
-        name, began = keeper.service.name, self._clock.monotonic()
+        name, began = service.name, self._clock.monotonic()
         try:
-            process = await ServiceProcess.started(name, self._plan.settings_of(name), keeper.log)
+            process = await ServiceProcess.started(name, self._plan.settings_of(name), service.log)
         except NotReady as error:
             return error, 0.0
-        keeper.process = process
+        service.process = process
         log.info("service started", extra={"service": name, "pid": process.pid})
-        keeper.log.note(f"{name} started  pid={process.pid}", now_ms=self._clock.now_ms())
-        self._change(keeper, pid=process.pid, started_ms=self._clock.now_ms())
+        service.log.note(f"{name} started  pid={process.pid}", now_ms=self._clock.now_ms())
+        self._change(service, pid=process.pid, started_ms=self._clock.now_ms())
         try:
             ended = await process.until_ready(self._plan.watch_of(name), timeout_s=_READY_TIMEOUT_S)
         except NotReady as error:
@@ -150,121 +150,121 @@ class Supervisor:
         if ended is not None:
             return ended, 0.0
         ready_since = self._clock.monotonic()
-        self._rejoice(keeper, ready_since - began)
+        self._mark_ready(service, ready_since - began)
         return await process.until_end(), self._clock.monotonic() - ready_since
 
-    def _rejoice(self, keeper: Keeper, after_s: float) -> None:
-        name, restarts = keeper.service.name, keeper.state.restarts
-        keeper.was_ready = True
-        self._change(keeper, state="ready", ready_after_s=round(after_s, 3))
-        keeper.is_ready.set()
+    def _mark_ready(self, service: SupervisedService, after_s: float) -> None:
+        name, restarts = service.name, service.state.restarts
+        service.was_ready = True
+        self._change(service, state="ready", ready_after_s=round(after_s, 3))
+        service.is_ready.set()
         log.info("service ready", extra={"service": name, "seconds": round(after_s, 2), "restarts": restarts})
-        self._tell(Ready(service=name, endpoint=keeper.state.endpoint, after_s=after_s, restarts=restarts))
+        self._emit(Ready(service=name, endpoint=service.state.endpoint, after_s=after_s, restarts=restarts))
 
-    def _check_first_start(self, keeper: Keeper, how: Exit | NotReady) -> None:
-        """A service that was never ready is not tried for ever: whoever has just started it is still looking."""
-        if keeper.was_ready:
+    def _check_first_start(self, service: SupervisedService, how: Exit | NotReady) -> None:
+        """A service that was never ready is not tried for ever: the user who started it is still watching."""
+        if service.was_ready:
             return
         is_refused = how == Exit(_WRONG_SETTINGS)
-        if not is_refused and keeper.backoff.deaths < FIRST_START_TRIES:
+        if not is_refused and service.backoff.deaths < FIRST_START_TRIES:
             return
-        name = keeper.service.name
+        name = service.name
         text = (
             f"{name} refused its settings"
             if is_refused
             else f"{name} did not start in {FIRST_START_TRIES} tries: {how}"
         )
-        steps = [f"its whole log:  [bold]{escape(str(keeper.log.path))}[/]"]
+        steps = [f"its whole log:  `{service.log.path!s}`"]
         if is_refused:
-            steps.insert(0, f"its settings, with their meaning:  {keeper.service.settings_page}")
-        self._change(keeper, state="failed", pid=None)
+            steps.insert(0, f"its settings, with their meaning:  {service.definition.settings_page}")
+        self._change(service, state="failed", pid=None)
         log.error("service does not start", extra={"service": name, "how": str(how)})
-        raise Refused(text, steps, tail=keeper.log.last_lines(_TAIL_LINES))
+        raise Refused(text, steps, tail=service.log.last_lines(_TAIL_LINES))
 
-    def _mourn(self, keeper: Keeper, how: Exit | NotReady, pause_s: float) -> None:
-        name = keeper.service.name
-        condition: state.ServiceCondition = "failed" if keeper.backoff.is_hopeless else "restarting"
-        self._change(keeper, state=condition, pid=None, restarts=keeper.state.restarts + 1)
+    def _mark_dead(self, service: SupervisedService, how: Exit | NotReady, pause_s: float) -> None:
+        name = service.name
+        condition: state.ServiceCondition = "failed" if service.backoff.is_hopeless else "restarting"
+        self._change(service, state=condition, pid=None, restarts=service.state.restarts + 1)
         log.warning("service died", extra={"service": name, "how": str(how), "restart_in_s": pause_s})
-        tail = tuple(keeper.log.last_lines(_TAIL_LINES))
-        keeper.log.note(f"{name} {how}; it is started again in {pause_s:g} s", now_ms=self._clock.now_ms())
-        self._tell(Died(service=name, how=str(how), pause_s=pause_s, tail=tail, log=str(keeper.log.path)))
+        tail = tuple(service.log.last_lines(_TAIL_LINES))
+        service.log.note(f"{name} {how}; it is started again in {pause_s:g} s", now_ms=self._clock.now_ms())
+        self._emit(Died(service=name, how=str(how), pause_s=pause_s, tail=tail, log=str(service.log.path)))
 
     # --- stopping ---
 
-    async def _end(self) -> None:
+    async def _stop_all(self) -> None:
         """Stop what runs, the last one first; Spark after Connect, which works in it."""
         self._change_platform("stopping")
-        for keeper in reversed(self._keepers.values()):
-            await self._end_service(keeper)
-            if keeper.service.name == "connect":
-                await self._end_spark()
-            keeper.log.close()
+        for service in reversed(self._services.values()):
+            await self._stop_service(service)
+            if service.name == "connect":
+                await self._stop_spark()
+            service.log.close()
         log.info("platform stopped")
 
-    async def _end_service(self, keeper: Keeper) -> None:
-        process, name = keeper.process, keeper.service.name
+    async def _stop_service(self, service: SupervisedService) -> None:
+        process, name = service.process, service.name
         if process is None:
             return
         began = self._clock.monotonic()
-        if self._is_hurried:
+        if self._kills_at_once:
             process.kill()
         ended_itself = await process.stop(timeout_s=_STOP_TIMEOUT_S)
-        keeper.process = None
-        self._change(keeper, state="stopped", pid=None)
-        self._tell_stopped(name, began, was_killed=self._is_hurried or not ended_itself)
+        service.process = None
+        self._change(service, state="stopped", pid=None)
+        self._report_stopped(name, began, was_killed=self._kills_at_once or not ended_itself)
 
-    async def _end_spark(self) -> None:
+    async def _stop_spark(self) -> None:
         began = self._clock.monotonic()
-        if self._is_hurried:
+        if self._kills_at_once:
             await asyncio.to_thread(spark.kill_engine, self._plan.spark)
             return
         ended_itself = await asyncio.to_thread(spark.end_engine, self._plan.spark, timeout_s=_STOP_TIMEOUT_S)
         if ended_itself is not None:
-            self._tell_stopped(SPARK, began, was_killed=not ended_itself)
+            self._report_stopped(SPARK, began, was_killed=not ended_itself)
 
-    def _tell_stopped(self, name: str, began: float, *, was_killed: bool) -> None:
+    def _report_stopped(self, name: str, began: float, *, was_killed: bool) -> None:
         after_s = self._clock.monotonic() - began
         message = "service killed, it did not stop in time" if was_killed else "service stopped"
         log.info(message, extra={"service": name, "seconds": round(after_s, 2)})
-        self._tell(Stopped(service=name, after_s=after_s, was_killed=was_killed))
+        self._emit(Stopped(service=name, after_s=after_s, was_killed=was_killed))
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
         for number in STOP_SIGNALS:
-            loop.add_signal_handler(number, self._heed, number)
+            loop.add_signal_handler(number, self._handle_signal, number)
         try:
             yield
         finally:
             for number in STOP_SIGNALS:
                 loop.remove_signal_handler(number)
 
-    def _heed(self, number: signal.Signals) -> None:
-        """The first one stops in order, the second one at once."""
+    def _handle_signal(self, number: signal.Signals) -> None:
+        """The first signal stops in order, the second one at once."""
         if self._stop.is_set():
             log.warning("killing everything", extra={"signal": number.name})
-            self._is_hurried = True
-            for keeper in self._keepers.values():
-                if keeper.process is not None:
-                    keeper.process.kill()
+            self._kills_at_once = True
+            for service in self._services.values():
+                if service.process is not None:
+                    service.process.kill()
             if self._plan.has_spark:
                 spark.kill_engine(self._plan.spark)
             return
         log.info("stopping", extra={"signal": number.name})
         self._stop.set()
-        self._tell(Stopping(reason=number.name))
+        self._emit(Stopping(reason=number.name))
 
-    # --- what others may know ---
+    # --- events and state ---
 
-    def _tell(self, event: Event) -> None:
-        """Show an event; a terminal or a pipe that is gone ends nobody."""
+    def _emit(self, event: Event) -> None:
+        """Send an event; a terminal or a pipe that is gone must not end the platform."""
         with suppress(OSError):
-            self._show(event)
+            self._listener(event)
 
-    def _change(self, keeper: Keeper, **changes: object) -> None:
-        keeper.state = msgspec.structs.replace(keeper.state, **changes)
-        services = {name: one.state for name, one in self._keepers.items()}
+    def _change(self, service: SupervisedService, **changes: object) -> None:
+        service.state = msgspec.structs.replace(service.state, **changes)
+        services = {name: one.state for name, one in self._services.items()}
         self._state = msgspec.structs.replace(self._state, services=services)
         self._write()
 

@@ -1,21 +1,18 @@
 """The step that creates connectors, from the files of the examples."""
 
+import json
 import sqlite3
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
-from deploy.connect_options import connect_client
-from deploy.connector_files import parse_configuration
-from deploy.connector_waiting import judged
-from deploy.quickstart import telling
+from deploy.clients.connect import ConnectClient, ConnectorNotFound
+from deploy.quickstart import screen
 from deploy.quickstart.places import Places, example, quoted, shown
 from deploy.quickstart.tour import StepFailed, Tour, awaited
+from deploy.views.connectors import Verdict, failures, verdict
 from streams.settings import SparkSettings
 from streams.spark.engine.client import Engine
-
-if TYPE_CHECKING:
-    from deploy.connect_client import ConnectClient
 
 SQL: Final = "orders-to-sql"
 SPARK: Final = "orders-to-spark"
@@ -40,40 +37,35 @@ def create(tour: Tour) -> None:
     if tour.spark_problem is None and not _spark_runs(tour.places):
         tour.spark_since = time.monotonic()
     states = []
-    with connect_client(tour.places.connect, _TIMEOUT_S) as client:
+    with ConnectClient(tour.places.connect, timeout_seconds=_TIMEOUT_S) as client:
         for name in _names(tour):
             client.put_config(name, _configured(tour.places, name))
         wait_until_running(client, SQL, tour.places)
         for name in _names(tour):
             status = client.status(name)
             states.append((name, status["type"], status["connector"]["state"], status["connector"]["worker_id"]))
-    telling.checked("created:")
-    telling.rows(["connector", "kind", "state", "worker"], states)
+    screen.checked("created:")
+    screen.rows(["connector", "kind", "state", "worker"], states)
     if tour.spark_problem is not None:
-        telling.skipped("no Spark sinks: see below")
+        screen.skipped("no Spark sinks: see below")
     elif tour.spark_since is not None:
-        telling.remark("Spark starts now, because somebody needs it for the first time")
+        screen.remark("Spark starts now, since it is needed for the first time")
 
 
-def wait_until_running(client: "ConnectClient", name: str, places: Places) -> None:
-    """Wait until a connector and its tasks run; `StepFailed` tells why they do not."""
+def wait_until_running(client: ConnectClient, name: str, places: Places) -> None:
+    """Wait until a connector and its tasks run; raises `StepFailed` with the reason."""
 
-    def verdict() -> str:
-        from deploy.connect_errors import ConnectorNotFound
-
+    def look() -> Verdict:
         try:
             status = client.status(name)
         except ConnectorNotFound:
             return "waiting"  # its first status is not written yet
-        found = judged(status)
-        if found == "failed":
-            traces = [part.get("trace") or "" for part in (status["connector"], *status["tasks"])]
-            reason = next((trace.strip().splitlines()[-1] for trace in traces if trace.strip()), "no reason told")
+        for _, reason in failures(status):
             raise StepFailed(f"{name} has failed: {reason}", log=places.logs.get("connect"))
-        return found
+        return verdict(status)
 
     awaited(
-        verdict,
+        look,
         lambda found: found == "running",
         otherwise=f"{name} does not run",
         log=places.logs.get("connect"),
@@ -88,12 +80,13 @@ def _spark_runs(places: Places) -> bool:
     return engine is not None
 
 
-def _configured(places: Places, name: str) -> dict[str, object]:
+def _configured(places: Places, name: str) -> dict[str, Any]:
     """A configuration of the examples with this platform's addresses; also written to a file, to be used by hand."""
     text = places.filled(example(f"connectors/{name}.json").read_text(encoding="utf-8"))
     places.folder.mkdir(parents=True, exist_ok=True)
     (places.folder / f"{name}.json").write_text(text, encoding="utf-8")
-    return parse_configuration(text).config
+    config: dict[str, Any] = json.loads(text)["config"]
+    return config
 
 
 def _names(tour: Tour) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import httpx2
 from core_broker.client.consumer import Consumer
 from core_broker.client.errors import NotFound
 from core_broker.client.settings import ClientSettings
-from deploy.quickstart import telling
+from deploy.quickstart import screen
 from deploy.quickstart.places import quoted, shown
 from deploy.quickstart.tour import Sent, StepFailed, Tour
 
@@ -56,15 +56,15 @@ def produce(tour: Tour) -> None:
     tour.good_orders, tour.refused_order = numbers[:-1], numbers[-1]
     tour.refused = sent["orders.json"][-1]
     (tour.garbled,) = sent["no-order.json"]
-    telling.checked("acknowledged, each record with its place:")
-    telling.rows(
+    screen.checked("acknowledged, each record with its partition and offset:")
+    screen.rows(
         ["topic", "format", "records#", "partition and offsets"],
         [
             (topic, format_, len(places), _extent(places))
             for (topic, format_, _), places in zip(_REQUESTS, sent.values(), strict=True)
         ],
     )
-    telling.remark(f"order {tour.refused_order} goes to Iceland, and the last record is no order at all: see below")
+    screen.remark(f"order {tour.refused_order} goes to Iceland, and the last record is not an order at all: see below")
 
 
 def _write_bodies(tour: Tour) -> None:
@@ -128,8 +128,7 @@ def _extent(places: list[Sent]) -> str:
     offsets: dict[int, list[int]] = {}
     for place in places:
         offsets.setdefault(place.partition, []).append(place.offset)
-    return ", ".join(f"{partition}: {_range(min(found), max(found))}" for partition, found in sorted(offsets.items()))
-
-
-def _range(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}–{last}"
+    return ", ".join(
+        f"{partition}: {found[0]}" if len(found) == 1 else f"{partition}: {min(found)}–{max(found)}"
+        for partition, found in sorted(offsets.items())
+    )

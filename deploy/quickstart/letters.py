@@ -2,20 +2,17 @@
 
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from core_broker.client.consumer import Consumer
 from core_broker.client.settings import ClientSettings
-from deploy.connect_options import connect_client
-from deploy.dead_letter_places import chosen
-from deploy.quickstart import telling
+from deploy.clients.connect import ConnectClient
+from deploy.quickstart import screen
 from deploy.quickstart.connectors import SPARK, SQL
 from deploy.quickstart.places import quoted, shown
 from deploy.quickstart.tables import orders_in_shop
 from deploy.quickstart.tour import Sent, StepFailed, Tour, awaited, ensure
-
-if TYPE_CHECKING:
-    from deploy.connect_client import ConnectClient
+from deploy.views.dead_letters import place_of
 
 _REPAIR: Final = "INSERT INTO countries VALUES ('IS', 'Iceland')"
 _SHOWN: Final = (
@@ -46,18 +43,18 @@ def look(tour: Tour) -> None:
     """Find the two bad records of this tour among the dead letters, each with why."""
     assert tour.refused is not None
     assert tour.garbled is not None
-    with connect_client(tour.places.connect, _TIMEOUT_S) as client:
+    with ConnectClient(tour.places.connect, timeout_seconds=_TIMEOUT_S) as client:
         garbled, refused = _letter_of(client, tour, SQL, tour.garbled), _letter_of(client, tour, SQL, tour.refused)
         if tour.spark_problem is None:
             _letter_of(client, tour, SPARK, tour.garbled)
-    ensure(garbled["error"]["stage"] == "VALUE_CONVERTER", f"the record that is no order failed elsewhere: {garbled}")
+    ensure(garbled["error"]["stage"] == "VALUE_CONVERTER", f"the garbled record failed elsewhere: {garbled}")
     ensure(refused["error"]["stage"] == "TASK_PUT", f"the order to Iceland failed elsewhere: {refused}")
     tour.refused_letter = (refused["partition"], refused["offset"])
-    telling.checked(f"two records did not stop {SQL}, and are not lost:")
-    telling.rows(
+    screen.checked(f"two records did not stop {SQL}, and are not lost:")
+    screen.rows(
         ["place", "stage", "message"],
         [
-            (_place(letter), letter["error"]["stage"], _brief(letter["error"]["message"]))
+            (place_of(letter), letter["error"]["stage"], _brief(letter["error"]["message"]))
             for letter in sorted((garbled, refused), key=lambda letter: letter["offset"])
         ],
     )
@@ -66,8 +63,8 @@ def look(tour: Tour) -> None:
         (headers.get("topic"), headers.get("offset")) == ("orders", str(tour.refused.offset)),
         f"the dead letter of order {tour.refused_order} has other headers: {headers}",
     )
-    telling.checked(f"order {tour.refused_order} is kept in {SQL}-dead-letters as it was; its headers tell the rest:")
-    telling.pairs([(f"{_HEADERS}{name}", _brief(headers[name])) for name in _SHOWN if name in headers])
+    screen.checked(f"order {tour.refused_order} is kept in {SQL}-dead-letters as it was; its headers say the rest:")
+    screen.pairs([(f"{_HEADERS}{name}", _brief(headers[name])) for name in _SHOWN if name in headers])
 
 
 def redrive_by_hand(tour: Tour) -> list[str]:
@@ -83,11 +80,12 @@ def redrive(tour: Tour) -> None:
     assert tour.refused_letter is not None
     with closing(sqlite3.connect(tour.places.shop, timeout=_TIMEOUT_S)) as shop, shop:
         shop.execute(_REPAIR)
-    body = {"selection": chosen([tour.refused_letter], everything=False, narrowed={}), "max_records": 1}
-    with connect_client(tour.places.connect, _TIMEOUT_S) as client:
+    partition, offset = tour.refused_letter
+    body = {"selection": {"offsets": [{"partition": partition, "offset": offset}]}, "max_records": 1}
+    with ConnectClient(tour.places.connect, timeout_seconds=_TIMEOUT_S) as client:
         outcome = client.redrive(SQL, body)
         ensure(outcome["redriven"] == 1, f"the letter was not sent: {outcome}", log=tour.places.logs.get("connect"))
-        with telling.progress("waiting for the row"):
+        with screen.progress("waiting for the row"):
             rows = awaited(
                 lambda: [row for row in orders_in_shop(tour) if row[0] == tour.refused_order],
                 bool,
@@ -95,19 +93,23 @@ def redrive(tour: Tour) -> None:
                 log=tour.places.logs.get("connect"),
             )
         ensure(len(rows) == 1, f"order {tour.refused_order} is in the table more than once: {rows}")
-        telling.checked(f"order {tour.refused_order} has arrived:")
-        telling.rows(["id#", "customer", "item", "quantity#", "price_cents#", "country"], rows)
+        screen.checked(f"order {tour.refused_order} has arrived:")
+        screen.rows(["id#", "customer", "item", "quantity#", "price_cents#", "country"], rows)
         again = client.redrive(SQL, body)
         ensure(again["redriven"] == 0, f"the letter was sent a second time: {again}")
-    telling.checked("asked once more, the letter stays: what was sent again is not sent twice")
+    screen.checked("a second redrive sends nothing: each letter is sent once")
 
 
-def _letter_of(client: "ConnectClient", tour: Tour, connector: str, record: Sent) -> Any:
+def _letter_of(client: ConnectClient, tour: Tour, connector: str, record: Sent) -> Any:
     """The dead letter that a record has become."""
 
     def found() -> list[Any]:
         page = client.dead_letters(connector, {"limit": _LETTERS_MAX})
-        return [letter for letter in page["records"] if _origin(letter) == (record.partition, record.offset)]
+        return [
+            letter
+            for letter in page["records"]
+            if (letter["error"]["partition"], letter["error"]["offset"]) == (record.partition, record.offset)
+        ]
 
     letters = awaited(
         found,
@@ -118,10 +120,6 @@ def _letter_of(client: "ConnectClient", tour: Tour, connector: str, record: Sent
     if len(letters) > 1:
         raise StepFailed(f"{record} has become {len(letters)} dead letters of {connector}")
     return letters[0]
-
-
-def _origin(letter: Any) -> tuple[int, int]:
-    return letter["error"]["partition"], letter["error"]["offset"]
 
 
 def _headers(tour: Tour, place: tuple[int, int]) -> dict[str, str]:
@@ -141,10 +139,6 @@ def _headers(tour: Tour, place: tuple[int, int]) -> dict[str, str]:
         for name, value in records[0].headers
         if name.startswith(_HEADERS)
     }
-
-
-def _place(letter: Any) -> str:
-    return f"{letter['partition']}-{letter['offset']}"
 
 
 def _brief(message: str | None) -> str:

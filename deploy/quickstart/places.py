@@ -50,7 +50,7 @@ class Places:
         return self.spark_data / "engine.log"
 
     def caudal(self, words: str, part: Part) -> str:
-        """A command as somebody would type it here: addresses that are the usual ones are left out."""
+        """A command as one would type it here, without addresses that are the default."""
         return f"{program()} {words}{self._options(part)}"
 
     def filled(self, text: str) -> str:
@@ -78,7 +78,7 @@ def shown(path: Path) -> str:
 
 
 def data_option(data: Path) -> str:
-    """How a command is told the folder of the platform; nothing where that is the usual one."""
+    """The option that names the folder of the platform; empty for the default."""
     return _option("--data", shown(data), usual=_KNOWN_DATA)
 
 

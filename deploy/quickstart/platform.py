@@ -6,17 +6,17 @@ from typing import Final
 
 from deploy.launcher import state
 from deploy.launcher.background import started
-from deploy.launcher.display import Display
 from deploy.launcher.events import AllReady, Event, Failed
 from deploy.launcher.plan import planned, port_names
 from deploy.launcher.ports import HeldPort, owner_of
 from deploy.launcher.request import THIS_MACHINE, Request
 from deploy.launcher.state import PlatformState
-from deploy.output import out
-from deploy.quickstart import telling
+from deploy.quickstart import screen
 from deploy.quickstart.places import Places, data_option, program, shown
 from deploy.quickstart.tour import StepFailed, awaited
 from deploy.stack import STACK
+from deploy.terminal.display import Display
+from deploy.terminal.output import out
 
 _STARTING_S: Final = 120.0
 
@@ -35,12 +35,12 @@ def running(data: Path) -> PlatformState | None:
 
 
 def start(data: Path, ports: Sequence[str]) -> PlatformState | None:
-    """Start a platform in the background, as `caudal up --detach` does; None when it does not start, which is told."""
-    telling.section("Start the platform")
-    telling.explanation("All services on one machine, with their data in one folder; Spark waits until it is needed.")
+    """Start a platform in the background, as `caudal up --detach` does; None when it does not start."""
+    screen.section("Start the platform")
+    screen.explanation("All services on one machine, with their data in one folder; Spark starts when it is needed.")
     request = Request(data=str(data), ports=tuple(ports) or _free_ports())
     words = " ".join(["up --detach", *(f"--ports {port}" for port in request.ports)])
-    telling.command(f"{program()} {words}{data_option(data)}")
+    screen.command(f"{program()} {words}{data_option(data)}")
     with Display(planned(request), out) as display, started(request) as background:
         last: Event | None = None
         try:
@@ -80,13 +80,13 @@ def places_of(found: PlatformState) -> Places:
 
 
 def _free_ports() -> tuple[str, ...]:
-    """The usual ports where they are free, and any for what somebody else has taken."""
+    """The usual ports where they are free, and any free port where they are taken."""
     given = []
     for name, port in port_names().items():
         try:
             HeldPort.taken(THIS_MACHINE, port).release()
         except OSError:
             owner = owner_of(port)
-            telling.remark(f"port {port} is taken{f' by {owner}' if owner else ''}: {name} gets another one")
+            screen.remark(f"port {port} is taken{f' by {owner}' if owner else ''}: {name} gets another one")
             given.append(f"{name}=0")
     return tuple(given)

@@ -1,16 +1,14 @@
 """Steps about what events look like: topics with schemas, and a schema that is refused."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from typing import Final
 
-from deploy.quickstart import telling
+from deploy.clients.connections import registry_client
+from deploy.quickstart import screen
 from deploy.quickstart.places import Places, example, quoted, shown
 from deploy.quickstart.tour import StepFailed, Tour, ensure
-from deploy.schema_files import read_definition
-
-if TYPE_CHECKING:
-    from schema_registry.client.registry_client import RegistryClient
+from deploy.views.schemas import EXTENSIONS
+from schema_registry.client.models import SchemaDefinition
 
 _SCHEMAS: Final = {"orders": "schemas/order.avsc", "payments": "schemas/payment.proto"}
 _INCOMPATIBLE: Final = "schemas/order-incompatible.avsc"
@@ -36,10 +34,10 @@ def register(tour: Tour) -> None:
     from schema_registry.client.errors import IncompatibleSchema
 
     _create_topics(tour.places)
-    told = []
-    with _registry(tour.places) as client:
+    rows = []
+    with registry_client(tour.places.registry, timeout=_TIMEOUT_S) as client:
         for topic, file in _SCHEMAS.items():
-            definition = read_definition(str(example(file)), None, None)
+            definition = _definition(file)
             try:
                 registered = client.register(f"{topic}-value", definition)
             except IncompatibleSchema as error:
@@ -51,9 +49,9 @@ def register(tour: Tour) -> None:
             ensure(found.id is not None and found.id == registered.id, f"the registry does not find {file} again")
             assert found.id is not None
             tour.schema_ids[topic] = found.id
-            told.append((topic, f"{topic}-value", definition.schema_type.value, found.version, found.id))
-    telling.checked("the topics are there, and the registry knows what is in them:")
-    telling.rows(["topic", "subject", "format", "version#", "id#"], told)
+            rows.append((topic, f"{topic}-value", definition.schema_type.value, found.version, found.id))
+    screen.checked("the topics exist, and the registry knows their schemas:")
+    screen.rows(["topic", "subject", "format", "version#", "id#"], rows)
 
 
 def refuse_by_hand(tour: Tour) -> list[str]:
@@ -66,26 +64,26 @@ def refuse_by_hand(tour: Tour) -> list[str]:
 
 def refuse(tour: Tour) -> None:
     """Try to register a schema that cannot read what was written before, and ask about one that can."""
-    from deploy.schema_judgement import ask, judgement
+    from deploy.views.compatibility import ask, read_judgement
     from schema_registry.client.errors import IncompatibleSchema
 
-    with _registry(tour.places) as client:
+    with registry_client(tour.places.registry, timeout=_TIMEOUT_S) as client:
         before = client.versions(_SUBJECT)
-        incompatible = read_definition(str(example(_INCOMPATIBLE)), None, None)
+        incompatible = _definition(_INCOMPATIBLE)
         if ask(client, _SUBJECT, incompatible).is_compatible:
-            raise StepFailed(f"the registry would take {_INCOMPATIBLE}; what is the level of {_SUBJECT}?")
+            raise StepFailed(f"the registry would accept {_INCOMPATIBLE}; check the level of {_SUBJECT}")
         try:
             client.register(_SUBJECT, incompatible)
         except IncompatibleSchema as error:
-            judged = judgement(error.messages, is_compatible=False)
+            judged = read_judgement(error.messages, is_compatible=False)
         else:
-            raise StepFailed(f"the registry has taken {_INCOMPATIBLE}")
+            raise StepFailed(f"the registry has accepted {_INCOMPATIBLE}")
         ensure(client.versions(_SUBJECT) == before, f"{_SUBJECT} has other versions than before")
-        telling.checked(f"refused, and {_SUBJECT} is what it was:")
-        telling.pairs([(clash.type or "reason", clash.words) for clash in judged.clashes])
-        compatible = read_definition(str(example(_COMPATIBLE)), None, None)
-        ensure(ask(client, _SUBJECT, compatible).is_compatible, f"the registry would not take {_COMPATIBLE} either")
-        telling.checked("the same field with a default may follow")
+        screen.checked(f"refused, and {_SUBJECT} is unchanged:")
+        screen.pairs([(item.type or "reason", item.words) for item in judged.differences])
+        compatible = _definition(_COMPATIBLE)
+        ensure(ask(client, _SUBJECT, compatible).is_compatible, f"the registry would not accept {_COMPATIBLE} either")
+        screen.checked("the same field with a default may follow")
 
 
 def _create_topics(places: Places) -> None:
@@ -99,9 +97,6 @@ def _create_topics(places: Places) -> None:
             admin.create_topic(topic)
 
 
-@contextmanager
-def _registry(places: Places) -> "Iterator[RegistryClient]":
-    from deploy.registry_options import registry_client
-
-    with registry_client(places.registry, None, None, None, _TIMEOUT_S) as client:
-        yield client
+def _definition(file: str) -> SchemaDefinition:
+    path = example(file)
+    return SchemaDefinition(path.read_text(encoding="utf-8"), EXTENSIONS[path.suffix])

@@ -1,4 +1,4 @@
-"""The steps of the tour, as data, and how each is told, done and checked."""
+"""The steps of the tour, as data, and how each is shown, done and checked."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -8,10 +8,12 @@ from typing import Final
 import httpx2
 
 from core_broker.client.errors import ClientError
-from deploy.connect_errors import ConnectCallError
-from deploy.quickstart import connectors, events, letters, schemas, tables, telling
+from deploy.clients.connect import ConnectCallError
+from deploy.clients.failures import explain
+from deploy.quickstart import connectors, events, letters, schemas, screen, tables
 from deploy.quickstart.places import shown
 from deploy.quickstart.tour import StepFailed, Tour
+from deploy.terminal.output import failure
 from schema_registry.client.errors import ClientError as RegistryClientError
 from streams.errors import StreamsError
 
@@ -32,31 +34,31 @@ class Step:
 
 STEPS: Final = (
     Step(
-        title="Tell what events look like",
-        says="Creates a topic for orders and one for payments, and registers their schemas: Avro and Protobuf.",
+        title="Describe the events",
+        says="Creates topics for orders and payments, and registers their schemas: Avro and Protobuf.",
         by_hand=schemas.register_by_hand,
         run=schemas.register,
     ),
     Step(
         title="Connect topics with tables",
-        says="Makes the shop's own database, and creates sinks from JSON, as Kafka Connect has it.",
+        says="Creates the shop's database, and sinks from JSON files in Kafka Connect's format.",
         by_hand=connectors.create_by_hand,
         run=connectors.create,
     ),
     Step(
         title="Send events over HTTP",
-        says="Posts orders and payments to the REST proxy as JSON, which writes them by their schemas; some are bad.",
+        says="Posts orders and payments as JSON to the REST proxy, which encodes them by their schemas; two are bad.",
         by_hand=events.produce_by_hand,
         run=events.produce,
     ),
     Step(
-        title="See a SQL table fill",
-        says="Each order becomes a row of SQLite; PostgreSQL and MySQL take the same configuration.",
+        title="Watch a SQL table fill",
+        says="Each order becomes a row in SQLite; PostgreSQL and MySQL take the same configuration.",
         by_hand=tables.sql_by_hand,
         run=tables.sql,
     ),
     Step(
-        title="See Spark tables fill",
+        title="Watch Spark tables fill",
         says="The same orders are rows of a Spark table, exactly once, and SQL joins them with their payments.",
         by_hand=tables.spark_by_hand,
         run=tables.spark,
@@ -64,13 +66,13 @@ STEPS: Final = (
     ),
     Step(
         title="Look at what went wrong",
-        says="Records that cannot be taken are kept in a topic, with the reason in their headers.",
+        says="Records that a connector cannot process go to a dead-letter topic, with the reason in their headers.",
         by_hand=letters.look_by_hand,
         run=letters.look,
     ),
     Step(
         title="Try to break the contract",
-        says="A new version of the schema must be able to read the orders that are there; this one cannot.",
+        says="A new version of the schema must be able to read the existing orders; this one cannot.",
         by_hand=schemas.refuse_by_hand,
         run=schemas.refuse,
     ),
@@ -86,38 +88,31 @@ STEPS: Final = (
 def take(tour: Tour, steps: Sequence[Step] = STEPS) -> bool:
     """Take all steps of a tour; tells whether each result was right, and stops at the first that was not."""
     for number, step in enumerate(steps, 1):
-        telling.heading(f"{number}/{len(steps)}", step.title)
-        telling.explanation(step.says)
+        screen.heading(f"{number}/{len(steps)}", step.title)
+        screen.explanation(step.says)
         if step.needs_spark and tour.spark_problem is not None:
-            telling.skipped(f"left out: {tour.spark_problem}")
+            screen.skipped(f"left out: {tour.spark_problem}")
             continue
         for text in step.by_hand(tour):
-            telling.command(text)
-        if not _taken(step, tour, number):
+            screen.command(text)
+        if not _run_step(step, tour, number):
             return False
     return True
 
 
-def _taken(step: Step, tour: Tour, number: int) -> bool:
+def _run_step(step: Step, tour: Tour, number: int) -> bool:
+    """Do a step and check it; a failure is shown, with where to read more."""
+    log = None
     try:
         step.run(tour)
     except StepFailed as error:
-        _tell_failure(number, step, str(error), log=None if error.log is None else shown(error.log))
+        reason, log = str(error), error.log
     except (ClientError, RegistryClientError, ConnectCallError, StreamsError) as error:
-        from deploy.failures import explain
-
-        _tell_failure(number, step, explain(error)[0], log=None)
+        reason = explain(error)[0]
     except (httpx2.HTTPError, sqlite3.Error, OSError) as error:
-        _tell_failure(number, step, f"{type(error).__name__}: {error}", log=None)
+        reason = f"{type(error).__name__}: {error}"
     else:
         return True
+    read_more = "read the logs:  `caudal logs`" if log is None else f"read its log:  `{shown(log)}`"
+    failure(f"step {number}, {step.title!r}, failed: {reason}", [read_more])
     return False
-
-
-def _tell_failure(number: int, step: Step, reason: str, *, log: str | None) -> None:
-    from rich.markup import escape
-
-    from deploy.output import failure
-
-    read = [f"read its log:  [bold]{escape(log)}[/]"] if log else ["read the logs:  [bold]caudal logs[/]"]
-    failure(f"step {number}, {step.title!r}, failed: {reason}", read)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, Final
 
-from deploy.connect_options import connect_client
-from deploy.quickstart import connectors, telling
-from deploy.quickstart.places import Places, quoted, shown
+from deploy.clients.connect import ConnectClient
+from deploy.quickstart import connectors, screen
+from deploy.quickstart.places import quoted, shown
 from deploy.quickstart.tour import StepFailed, Tour, awaited, ensure
 from streams.errors import EngineError
 from streams.settings import SparkSettings
@@ -23,15 +23,16 @@ _TIMEOUT_S: Final = 30.0
 
 def sql_by_hand(tour: Tour) -> list[str]:
     """The command of `sql`."""
-    return [_sqlite(tour.places, f"SELECT * FROM orders WHERE id >= {tour.first_order}")]
+    statement = f"SELECT * FROM orders WHERE id >= {tour.first_order}"
+    return [f"sqlite3 {quoted(shown(tour.places.shop))} {quoted(statement)}"]
 
 
 def sql(tour: Tour) -> None:
     """Wait for the orders in the database."""
     wanted = set(tour.good_orders)
-    with telling.progress("waiting for rows") as tell:
+    with screen.progress("waiting for rows") as show:
         found = awaited(
-            lambda: _counted(orders_in_shop(tour), len(wanted), "rows in SQLite", tell),
+            lambda: _counted(orders_in_shop(tour), len(wanted), "rows in SQLite", show),
             lambda found: {row[0] for row in found} >= wanted,
             otherwise=f"orders {sorted(wanted)} are not in {tour.places.shop}",
             log=tour.places.logs.get("connect"),
@@ -40,9 +41,9 @@ def sql(tour: Tour) -> None:
         {row[0] for row in found} == wanted,
         f"there are other orders than expected in {tour.places.shop}: {found}",
     )
-    telling.checked(f"{len(found)} orders are rows of SQLite:")
-    telling.rows(_heads(_COLUMNS), found)
-    telling.remark(f"order {tour.refused_order} is not among them")
+    screen.checked(f"{len(found)} orders are rows of SQLite:")
+    screen.rows(_heads(_COLUMNS), found)
+    screen.remark(f"order {tour.refused_order} is not among them")
 
 
 def orders_in_shop(tour: Tour) -> list[tuple[Any, ...]]:
@@ -60,10 +61,11 @@ def spark_by_hand(tour: Tour) -> list[str]:
 def spark(tour: Tour) -> None:
     """Wait for Spark, and for the orders and their payments in its tables."""
     wanted = {*tour.good_orders, tour.refused_order}
-    with telling.progress("Spark starts") as tell, _engine(tour, tell) as engine:
-        told = _arrival(tour)
+    with screen.progress("Spark starts") as show, _engine(tour, show) as engine:
+        since = tour.spark_since
+        arrival = "runs" if since is None else f"was ready after {time.monotonic() - since:.1f} s"
         rows = awaited(
-            lambda: _counted(_rows(engine, tour), len(wanted), "rows in Spark", tell),
+            lambda: _counted(_rows(engine, tour), len(wanted), "rows in Spark", show),
             lambda rows: {row[0] for row in rows if row[0] == tour.refused_order or row[4] is not None} >= wanted,
             otherwise=f"orders {sorted(wanted)} and their payments are not in the tables of Spark",
             log=tour.places.spark_log,
@@ -76,18 +78,18 @@ def spark(tour: Tour) -> None:
         f"not each order is in the table once: {rows}",
         log=tour.places.spark_log,
     )
-    telling.checked(f"Spark {version} {told}, and {len(rows)} orders are rows of its table:")
-    telling.rows(_heads(("id", "customer", "item", "country", "method", "amount_cents")), rows)
-    telling.remark(f"orders came as Avro, payments as Protobuf; notebooks attach to {notebooks}")
+    screen.checked(f"Spark {version} {arrival}, and {len(rows)} orders are rows of its table:")
+    screen.rows(_heads(("id", "customer", "item", "country", "method", "amount_cents")), rows)
+    screen.remark(f"orders came as Avro, payments as Protobuf; notebooks attach to {notebooks}")
 
 
-def _engine(tour: Tour, tell: telling.Progress) -> Engine:
+def _engine(tour: Tour, show: screen.Progress) -> Engine:
     """The engine that the connectors have started; that they run, too, is waited for."""
     settings = SparkSettings.parse({"spark.caudal.data.dir": str(tour.places.spark_data)})
     begun = time.monotonic()
 
     def running() -> Engine | None:
-        tell(f"Spark starts, {time.monotonic() - (tour.spark_since or begun):.0f} s")
+        show(f"Spark starts, {time.monotonic() - (tour.spark_since or begun):.0f} s")
         return Engine.running(settings)
 
     found = awaited(
@@ -98,13 +100,9 @@ def _engine(tour: Tour, tell: telling.Progress) -> Engine:
         patience_s=_SPARK_S,
     )
     assert found is not None
-    with connect_client(tour.places.connect, _TIMEOUT_S) as client:
+    with ConnectClient(tour.places.connect, timeout_seconds=_TIMEOUT_S) as client:
         connectors.wait_until_running(client, connectors.SPARK, tour.places)
     return found
-
-
-def _arrival(tour: Tour) -> str:
-    return "runs" if tour.spark_since is None else f"was ready after {time.monotonic() - tour.spark_since:.1f} s"
 
 
 def _rows(engine: Engine, tour: Tour) -> list[Any]:
@@ -125,15 +123,11 @@ def _joined(tour: Tour) -> str:
     )
 
 
-def _counted(rows: list[Any], count: int, what: str, tell: Callable[[str], None]) -> list[Any]:
-    tell(f"{len(rows)} of {count} {what}")
+def _counted(rows: list[Any], count: int, what: str, show: Callable[[str], None]) -> list[Any]:
+    show(f"{len(rows)} of {count} {what}")
     return rows
 
 
 def _heads(columns: tuple[str, ...]) -> list[str]:
     numbers = {"id", "quantity", "price_cents", "amount_cents"}
     return [f"{column}#" if column in numbers else column for column in columns]
-
-
-def _sqlite(places: Places, statement: str) -> str:
-    return f"sqlite3 {quoted(shown(places.shop))} {quoted(statement)}"

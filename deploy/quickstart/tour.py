@@ -42,7 +42,7 @@ class Tour:
     spark_problem: str | None = None
     """Why Spark is left out; None when it is not."""
     spark_since: float | None = None
-    """When somebody needed Spark for the first time; None when it ran before."""
+    """When Spark was first needed; None when it ran before."""
     schema_ids: dict[str, int] = field(default_factory=dict)
     """Ids of registered schemas by topic."""
     first_order: int = 0

@@ -9,8 +9,7 @@ import pytest
 
 from core_broker.client.admin import Admin
 from core_broker.client.settings import ClientSettings
-from deploy.completion import SCRIPTS, Shell
-from deploy.completion_values import TIMEOUT_VARIABLE
+from deploy.commands.completion import SCRIPTS, Shell
 from schema_registry.client.models import SchemaDefinition
 from schema_registry.client.registry_client import RegistryClient
 from schema_registry.client.settings import RegistryClientSettings
@@ -48,7 +47,7 @@ class Bash:
             env={
                 "PATH": f"{self._programs}:/usr/bin:/bin",
                 "PYTHONPATH": str(REPOSITORY),
-                TIMEOUT_VARIABLE: str(_PATIENCE_S),
+                "CAUDAL_COMPLETION_TIMEOUT": str(_PATIENCE_S),
                 **environment,
             },
             capture_output=True,

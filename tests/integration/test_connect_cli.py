@@ -125,7 +125,7 @@ def test_validate_tells_errors_by_key_and_ends_with_1(caudal: Caudal, files: Fil
     assert "errors.tolerance" in printed.stdout
     assert "cannot be created: 3 errors" in printed.stderr  # tasks.max is no number, and missing
     assert "! fil: " in printed.stderr
-    assert "is right" in caudal("connector", "validate", files.write(files.sink())).stderr
+    assert "is valid" in caudal("connector", "validate", files.write(files.sink())).stderr
 
 
 def test_plugins_are_listed_and_their_keys_explained(caudal: Caudal) -> None:
@@ -208,7 +208,7 @@ def test_offsets_of_a_sink_are_shown_set_and_reset(caudal: Caudal, files: Files,
     eventually(lambda: connect.status(files.name)["connector"]["state"] == "STOPPED")
     caudal("connector", "offsets", "reset", files.name, "--yes")
     assert offsets() == []
-    assert "nothing is noted" in caudal("connector", "offsets", "show", files.name).stderr
+    assert "has no offsets yet" in caudal("connector", "offsets", "show", files.name).stderr
 
 
 def test_offsets_of_a_source_that_were_shown_can_be_set_again(

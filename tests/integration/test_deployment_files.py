@@ -14,7 +14,6 @@ from confluent_kafka.admin import AdminClient
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from deploy.manifests.environment import variables_of
 from deploy.stack import BROKER
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
@@ -168,7 +167,7 @@ def test_a_broker_of_the_compose_file_tells_each_side_the_name_it_knows(tmp_path
 
 
 def test_the_health_of_a_running_service_is_found_through_its_variables(platform: Platform) -> None:
-    variables = variables_of("CONNECT_", {"listeners": platform.connect.url})
+    variables = {"CONNECT_LISTENERS": platform.connect.url}
     asked = [sys.executable, "-m", "deploy.health_check", "--wait", "60", "connect"]
     done = subprocess.run(asked, env=variables, cwd=REPOSITORY, capture_output=True, check=False, timeout=_PATIENCE_S)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -15,11 +15,10 @@ import pytest
 
 from deploy.cli import main
 from deploy.doctor import data, services
-from deploy.doctor.family import is_ours
-from deploy.doctor.finding import Finding, Level
-from deploy.doctor.surroundings import Surroundings
+from deploy.doctor.finding import Finding, Level, Surroundings
+from deploy.doctor.ports import is_ours
 from deploy.launcher import state
-from deploy.listeners import listeners
+from deploy.launcher.listeners import listeners
 from tests.support.admin import eventually
 from tests.support.service import REPOSITORY
 

@@ -52,7 +52,7 @@ def pids_of(platform: PlatformProcess) -> list[int]:
 
 
 def test_everything_is_ready_and_told_with_endpoints_and_commands_to_copy(platform: PlatformProcess) -> None:
-    eventually(lambda: "How it fares" in platform.said(), timeout_s=PATIENCE_S)
+    eventually(lambda: "State  caudal status" in platform.said(), timeout_s=PATIENCE_S)
     said = platform.said()
     for name in BY_NAME:
         assert re.search(rf"✓ {name} +{re.escape(platform.service(name).endpoint)} +\d", said), said
@@ -287,7 +287,7 @@ def test_down_kills_what_does_not_stop_in_time_and_says_so(lean: PlatformProcess
         os.kill(pid, signal.SIGSTOP)
     ended = run_caudal("down", "--data", str(lean.data), "--timeout", "0.5")
     assert ended.returncode == 0, ended
-    assert "has not stopped within 0.5 s, and is killed" in ended.stderr
+    assert "did not stop within 0.5 s and is killed" in ended.stderr
     wait_until_ended([lean.pid, *pids])
 
 

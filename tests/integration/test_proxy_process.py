@@ -45,6 +45,15 @@ def test_it_starts_and_stops_without_cluster_and_registry(tmp_path: Path) -> Non
     assert "Traceback" not in proxy.log_text()
 
 
+@pytest.mark.parametrize("folder,shown", [("kept", "{}/kept"), ("", "memory")])
+def test_the_ready_line_says_where_consumer_instances_are_kept(tmp_path: Path, folder: str, shown: str) -> None:
+    settings = {"state.dir": str(tmp_path / folder) if folder else ""}
+    with ProxyProcess(tmp_path, bootstrap=NOBODY, registry="http://127.0.0.1:1", settings=settings):
+        (line,) = (tmp_path / "stdout.log").read_text().splitlines()
+    assert line.startswith("caudal rest-proxy ready: ")
+    assert line.endswith(f" state={shown.format(tmp_path)}")
+
+
 @pytest.mark.parametrize(
     "settings,words",
     [

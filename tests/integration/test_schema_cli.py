@@ -71,7 +71,7 @@ def test_schema_is_registered_once_and_shown_again(caudal: Caudal, write: Write,
     told = caudal("schema", "register", name, write(file, text)).stderr
     assert f"{name} version 1, id " in told
     assert "registered" in told
-    assert "is there already" in caudal("schema", "register", name, write(file, text)).stderr
+    assert "exists already" in caudal("schema", "register", name, write(file, text)).stderr
     again = caudal.json("schema", "register", name, write(file, text))
     assert (again["subject"], again["version"], again["new"]) == (name, 1, False)
     shown = caudal("schema", "show", name).stdout
@@ -124,7 +124,7 @@ def test_references_and_metadata_are_registered_and_shown(caudal: Caudal, write:
     mentioned = caudal.json("schema", "show", f"{name}-money@1", "--references")
     assert [(item["subject"], item["version"]) for item in mentioned["referenced_by"]] == [(name, 1)]
     assert f"{name}-money" in caudal("schema", "show", name, "--references").stdout
-    assert "mentions no other" in caudal("schema", "show", f"{name}-money", "--references").stderr
+    assert "refers to no other schema" in caudal("schema", "show", f"{name}-money", "--references").stderr
 
 
 def test_metadata_makes_a_new_version_of_the_same_text(caudal: Caudal, write: Write, name: str) -> None:
@@ -381,12 +381,12 @@ def test_delete_of_what_others_mention_tells_who_they_are(caudal: Caudal, write:
     caudal("schema", "register", name, write("sold.avsc", order), "--reference", f"shop.Coin={name}-coin:1")
     for place in (f"{name}-coin", f"{name}-coin@1"):
         told = caudal("schema", "delete", place, "--yes", code=1).stderr
-        assert f"{place} was not deleted: other schemas mention it" in told
+        assert f"{place} was not deleted: other schemas refer to it" in told
         assert f"caudal schema delete {name}@1" in told
     caudal("schema", "delete", f"{name}@1", f"{name}-coin@1", "--yes")
     for place in (f"{name}-coin", f"{name}-coin@1"):
         told = caudal("schema", "delete", place, "--permanent", "--yes", code=1).stderr
-        assert f"{place} was not deleted: other schemas mention it" in told
+        assert f"{place} was not deleted: other schemas refer to it" in told
         assert f"caudal schema delete {name}@1 --permanent" in told
     caudal("schema", "delete", f"{name}@1", f"{name}-coin@1", "--permanent", "--yes")
 

@@ -16,10 +16,8 @@ from typing import Final
 import psutil
 import pytest
 
-from deploy.completion_values import TIMEOUT_VARIABLE
 from deploy.doctor import data as doctor
-from deploy.doctor.finding import Level
-from deploy.doctor.surroundings import Surroundings
+from deploy.doctor.finding import Level, Surroundings
 from deploy.launcher.state import PlatformState, SparkState
 from streams.errors import EngineError, EngineUnavailable, JavaMissing
 from streams.settings import SparkSettings
@@ -394,7 +392,7 @@ def test_tables_are_offered_at_tab(caudal: Caudal, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("_CAUDAL_COMPLETE", "complete_fish")
     monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "caudal spark describe offered_")
-    monkeypatch.setenv(TIMEOUT_VARIABLE, "120")
+    monkeypatch.setenv("CAUDAL_COMPLETION_TIMEOUT", "120")
     assert sorted(caudal().stdout.split()) == ["offered_one", "offered_two"]
 
 

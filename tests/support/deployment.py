@@ -1,5 +1,6 @@
-"""Deployment files as those read them for whom they are made: YAML, and settings by each service's own parser."""
+"""Deployment files as their readers see them: YAML, and settings read by each service's own parser."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -9,22 +10,15 @@ import yaml
 from connect.settings import ConnectSettings
 from core_broker.service.properties import from_environment
 from core_broker.service.settings import ServiceSettings
-from core_broker.settings import BrokerSettings
-from deploy.stack import BY_NAME
-from rest_proxy.settings import ProxySettings
-from schema_registry.settings import RegistrySettings
+from deploy.services import settings_type
+from deploy.stack import BROKER, BY_NAME, STACK, Place, settings_of
 from streams.settings import SparkSettings
 from tests.support.service import REPOSITORY
 
 DEPLOY: Final = REPOSITORY / "deploy"
-SETTINGS: Final[Mapping[str, type[ServiceSettings]]] = {
-    "broker": BrokerSettings,
-    "registry": RegistrySettings,
-    "rest-proxy": ProxySettings,
-    "connect": ConnectSettings,
-    "connect-worker": ConnectSettings,
-}
-"""By the name of the command."""
+DOCKERFILE: Final = DEPLOY / "docker" / "Dockerfile"
+NETWORK_PORT: Final = 29092
+"""The broker's listener for other containers; the machine around them uses its usual port."""
 
 
 def read_yaml(path: Path) -> Any:
@@ -34,7 +28,7 @@ def read_yaml(path: Path) -> Any:
 
 def parse_settings(command: str, values: Mapping[str, str]) -> ServiceSettings:
     """Read settings as the service does; raises `SettingsError` for what it would refuse, or would only ignore."""
-    kind = SETTINGS[command]
+    kind = settings_type(command)
     ignored = kind.ignored(values)
     assert not ignored, f"{command}: without effect: {ignored}"
     if kind is ConnectSettings:
@@ -43,8 +37,36 @@ def parse_settings(command: str, values: Mapping[str, str]) -> ServiceSettings:
 
 
 def settings_in(command: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """The settings that a service of this command would find in an environment; all of it must be settings."""
+    """The settings that a service would find in an environment; every variable must be one."""
     prefix = BY_NAME.get(command, BY_NAME["connect"]).environment_prefix
     found = from_environment(environment, prefix)
     assert len(found) == len(environment), f"{command}: variables that are no settings: {sorted(environment)}"
+    return found
+
+
+def stack_settings(name: str, *, data: str, host: str | None = None) -> dict[str, str]:
+    """What the stack says about a service: in a container of its name, or on one host beside the others."""
+    places = {
+        service.name: Place(
+            host=host or service.name,
+            port=NETWORK_PORT if service is BROKER and host is None else service.port,
+            data=data,
+            metrics_port=service.metrics_port,
+        )
+        for service in STACK
+    }
+    return settings_of(name, places)
+
+
+def observed_ports() -> dict[str, int]:
+    """Where each service tells its health and metrics."""
+    return {service.name: service.metrics_port or service.port for service in STACK}
+
+
+def stages(dockerfile: str) -> dict[str, str]:
+    """The lines of each stage of a Dockerfile, with those of the stages it is built on."""
+    parts = re.split(r"^FROM (\S+) AS (\S+)$", dockerfile, flags=re.MULTILINE)[1:]
+    found: dict[str, str] = {}
+    for parent, name, body in zip(parts[0::3], parts[1::3], parts[2::3], strict=True):
+        found[name] = found.get(parent, "") + body
     return found

@@ -30,6 +30,14 @@ def test_paths_named_in_a_document_exist(document: Path) -> None:
     assert [path for path in sorted(named) if not list(ROOT.glob(path.rstrip("/")))] == []
 
 
+def test_the_excerpt_of_the_tour_in_the_readme_is_taken_from_the_whole_tour() -> None:
+    excerpt = (ROOT / "README.md").read_text().partition("```text\n")[2].partition("```")[0]
+    lines = iter((ROOT / "deploy" / "quickstart" / "TOUR.md").read_text().splitlines())
+    wanted = [line for line in excerpt.splitlines() if line.strip() not in ("", "…")]
+    assert wanted
+    assert [line for line in wanted if line not in lines] == []  # in this order
+
+
 def test_every_package_says_what_it_is_for() -> None:
     assert [name for name in PACKAGES if not (ROOT / name / "README.md").exists()] == []
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.doctor.surroundings import Surroundings
+from deploy.doctor.finding import Surroundings
 
 
 @pytest.fixture

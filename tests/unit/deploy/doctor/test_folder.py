@@ -2,9 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.doctor.finding import Level
+from deploy.doctor.finding import Level, Surroundings
 from deploy.doctor.folder import filesystem_of, nearest, room, writable
-from deploy.doctor.surroundings import Surroundings
 
 _MOUNTS = """22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 30 22 0:26 / /dev/shm rw,nosuid - tmpfs tmpfs rw

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.doctor.finding import Finding, Level
+from deploy.doctor.finding import Finding, Level, Surroundings
 from deploy.doctor.java import java, spark_variables
-from deploy.doctor.surroundings import Surroundings
 from streams.spark.engine.class_archive import archive_file
 from tests.support.made_up_java import made_up_java
 

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from core_broker.service.clock import ManualClock
-from deploy.doctor.finding import Level
+from deploy.doctor.finding import Level, Surroundings
 from deploy.doctor.machine import clock, memory_bytes, open_files, tools
-from deploy.doctor.surroundings import Surroundings
 
 _MEMINFO = "MemTotal:       16000000 kB\nMemFree:          500000 kB\nMemAvailable:    8000000 kB\n"
 

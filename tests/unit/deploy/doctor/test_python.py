@@ -2,9 +2,8 @@ import importlib.metadata
 
 import pytest
 
-from deploy.doctor.finding import Level
+from deploy.doctor.finding import Level, Surroundings
 from deploy.doctor.python import packages, python_version, requirements_of, what_is_wrong
-from deploy.doctor.surroundings import Surroundings
 
 _LINES = [
     "rich>=14",

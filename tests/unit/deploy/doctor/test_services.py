@@ -1,6 +1,5 @@
-from deploy.doctor.finding import Level
+from deploy.doctor.finding import Level, Surroundings
 from deploy.doctor.services import platform, service
-from deploy.doctor.surroundings import Surroundings
 
 
 def test_platform_that_is_not_there_is_told_with_the_command_that_starts_one(surroundings: Surroundings) -> None:

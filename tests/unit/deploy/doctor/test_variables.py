@@ -1,7 +1,6 @@
 from pathlib import Path
 
-from deploy.doctor.finding import Finding, Level
-from deploy.doctor.surroundings import Surroundings
+from deploy.doctor.finding import Finding, Level, Surroundings
 from deploy.doctor.variables import variables
 
 

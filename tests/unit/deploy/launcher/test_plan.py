@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from deploy.launcher.plan import METRICS, SPARK, is_open, planned
-from deploy.launcher.refusals import Refused
-from deploy.launcher.request import Request
+from deploy.launcher.request import Refused, Request
 from deploy.stack import STACK
+from rest_proxy.settings import ProxySettings
 
 
 def test_by_default_everything_runs_on_its_usual_port_for_this_machine_alone() -> None:
@@ -31,6 +31,11 @@ def test_folders_are_those_of_the_services_and_connects_is_sparks() -> None:
     assert plan.settings_of("registry")["database.url"] == "sqlite:////river/registry/registry.db"
     assert plan.settings_of("rest-proxy")["state.dir"] == "/river/rest-proxy"
     assert plan.settings_of("connect")["spark.caudal.data.dir"] == "/river/spark"
+
+
+def test_a_rest_proxy_that_is_started_alone_keeps_its_state_in_the_folder_of_the_platform() -> None:
+    plan = planned(Request())
+    assert Path(ProxySettings.parse({}).state_dir).absolute() == plan.folder_of("rest-proxy")
 
 
 def test_endpoints_are_addresses_of_brokers_and_urls_of_the_rest() -> None:
@@ -105,8 +110,8 @@ def test_a_value_may_hold_colons_and_equal_signs() -> None:
         (Request(ports=("broker=70000",)), "0 (any free one) to 65535", "names are"),
         (Request(ports=("broker=8081",)), "broker and registry cannot both listen on port 8081", "--ports registry"),
         (Request(settings=("kafka:a=b",)), "no service called kafka runs here", "broker, registry"),
-        (Request(settings=("connect:spark.caudal.data.dir=/x",)), "the launcher itself decides that", "--data DIR"),
-        (Request(settings=("broker:listeners=PLAINTEXT://:1",)), "the launcher itself decides that", "--ports"),
+        (Request(settings=("connect:spark.caudal.data.dir=/x",)), "the launcher decides that itself", "--data DIR"),
+        (Request(settings=("broker:listeners=PLAINTEXT://:1",)), "the launcher decides that itself", "--ports"),
         (Request(data="a,b"), "has ',' in it", "--data DIR"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

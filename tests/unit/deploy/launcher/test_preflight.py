@@ -12,8 +12,7 @@ import pytest
 from deploy.launcher.lock import PlatformLock, holder_of
 from deploy.launcher.plan import Plan, planned
 from deploy.launcher.preflight import DISK_FREE_MIN_BYTES, check_disk, prepare_folders, ready_to_start
-from deploy.launcher.refusals import Refused
-from deploy.launcher.request import Request
+from deploy.launcher.request import Refused, Request
 from tests.support.patience import PATIENCE_S
 
 

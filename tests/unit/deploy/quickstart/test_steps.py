@@ -53,7 +53,7 @@ def test_the_tour_ends_at_the_first_step_that_fails(tour: Tour, capsys: pytest.C
     told = capsys.readouterr().err
     assert seen == ["first"]
     assert "step 2, 'Rows', failed: no rows" in told
-    assert "/logs/connect.log" in told
+    assert "  → read its log:  /logs/connect.log\n" in told
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_without_spark_its_steps_are_left_out_with_the_reason(tour: Tour, capsys
 
 
 def test_the_result_tells_what_was_left_out(tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
-    closing.tell_result(tour, seconds=12.3)
+    closing.show_result(tour, seconds=12.3)
     assert f"all {len(STEPS)} steps done and checked in 12 s" in capsys.readouterr().out
     tour.spark_problem = "there is no Java"
-    closing.tell_result(tour, seconds=12.3)
+    closing.show_result(tour, seconds=12.3)
     assert "Spark was left out" in capsys.readouterr().out
 
 
@@ -98,13 +98,13 @@ def test_every_step_has_a_sentence() -> None:
 
 
 def test_who_stays_reads_how_to_look_and_to_stop(tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
-    closing.tell_next(tour, stays=True)
+    closing.show_next(tour, stays=True)
     told = capsys.readouterr().out
     assert [word for word in (" status", " down", "sc://localhost:1", "/docs", "README.md") if word not in told] == []
 
 
 def test_who_does_not_stay_reads_how_to_begin(tour: Tour, capsys: pytest.CaptureFixture[str]) -> None:
-    closing.tell_next(tour, stays=False)
+    closing.show_next(tour, stays=False)
     told = capsys.readouterr().out
     assert "caudal up" in told
     assert " down" not in told

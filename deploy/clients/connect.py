@@ -1,0 +1,205 @@
+"""A client of Kafka Connect's REST API, with what the tools need of it.
+
+Its errors are grouped by what the user does about them:
+
+ConnectCallError
+├── WorkerUnreachable   no answer in time: start a worker, or say where one is
+├── ConnectorNotFound   there is no such connector, task or plugin
+├── Conflict            a connector of that name exists, or the workers are just changing leaders
+└── RequestRefused      the request or the configuration in it is wrong, or the worker could not carry it out
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, Self
+from urllib.parse import quote
+
+import httpx2
+
+Query = Mapping[str, str | int | bool | list[str]]
+Json = dict[str, Any]
+
+_CONNECT_SECONDS: Final = 5.0
+
+
+class ConnectCallError(Exception):
+    """Root of what the client raises; `status` is the HTTP status, or 0 without an answer."""
+
+    def __init__(self, message: str, *, status: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+
+
+class WorkerUnreachable(ConnectCallError):
+    """The worker did not answer in time."""
+
+
+class ConnectorNotFound(ConnectCallError):
+    """There is no such connector, task or plugin."""
+
+
+class Conflict(ConnectCallError):
+    """A connector of that name exists, or the workers are just changing leaders."""
+
+
+class RequestRefused(ConnectCallError):
+    """The request is wrong, or the worker could not carry it out."""
+
+
+_BY_STATUS: Final = {404: ConnectorNotFound, 409: Conflict}
+
+
+class ConnectClient:
+    """The API as methods; all raise `ConnectCallError`."""
+
+    def __init__(self, url: str, *, timeout_seconds: float) -> None:
+        """Raises ValueError for an invalid address."""
+        timeout = httpx2.Timeout(timeout_seconds, connect=min(timeout_seconds, _CONNECT_SECONDS))
+        self._url = url.rstrip("/")
+        try:
+            parsed = httpx2.URL(self._url)
+        except httpx2.InvalidURL as error:
+            raise ValueError(f"{url!r} is not a valid address: {error}") from None
+        if parsed.scheme not in ("http", "https") or not parsed.host:
+            raise ValueError(f"{url!r} must look like http://host:8083")
+        # Only what the options say: no proxy from the environment between us and localhost.
+        self._http = httpx2.Client(timeout=timeout, trust_env=False, follow_redirects=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._http.close()
+
+    # --- connectors ---
+
+    def connectors(self) -> dict[str, Json]:
+        """Every connector by name, with its `info` and its `status`."""
+        listed: dict[str, Json] = self._ask("GET", "/connectors", query={"expand": ["info", "status"]})
+        return listed
+
+    def info(self, name: str) -> Json:
+        """A connector as it was configured."""
+        return self._object("GET", _path(name))
+
+    def create(self, body: Json) -> Json:
+        """Create a connector: name, config, initial_state, initial_offsets."""
+        return self._object("POST", "/connectors", body=body)
+
+    def put_config(self, name: str, config: Mapping[str, object]) -> Json:
+        """Create a connector, or give it a whole new configuration."""
+        return self._object("PUT", f"{_path(name)}/config", body=config)
+
+    def delete(self, name: str) -> None:
+        """Delete a connector."""
+        self._ask("DELETE", _path(name))
+
+    # --- states ---
+
+    def status(self, name: str) -> Json:
+        """The states of a connector and its tasks."""
+        return self._object("GET", f"{_path(name)}/status")
+
+    def set_target(self, name: str, word: str) -> None:
+        """`pause`, `resume` or `stop` a connector."""
+        self._ask("PUT", f"{_path(name)}/{word}")
+
+    def restart(self, name: str, *, include_tasks: bool, only_failed: bool) -> Json | None:
+        """Restart a connector; returns its status when its tasks are included."""
+        query: Query = {"includeTasks": include_tasks, "onlyFailed": only_failed}
+        answer: Json | None = self._ask("POST", f"{_path(name)}/restart", query=query)
+        return answer
+
+    def restart_task(self, name: str, task: int) -> None:
+        """Restart one task."""
+        self._ask("POST", f"{_path(name)}/tasks/{task}/restart")
+
+    # --- offsets and topics ---
+
+    def offsets(self, name: str) -> list[Json]:
+        """The offsets of a connector."""
+        return list(self._object("GET", f"{_path(name)}/offsets")["offsets"])
+
+    def alter_offsets(self, name: str, offsets: list[Json]) -> str:
+        """Change the offsets of a connector; returns the worker's message."""
+        return str(self._object("PATCH", f"{_path(name)}/offsets", body={"offsets": offsets})["message"])
+
+    def reset_offsets(self, name: str) -> str:
+        """Forget the offsets of a connector; returns the worker's message."""
+        return str(self._object("DELETE", f"{_path(name)}/offsets")["message"])
+
+    def topics(self, name: str) -> list[str]:
+        """The topics that a connector has used."""
+        return list(self._object("GET", f"{_path(name)}/topics")[name]["topics"])
+
+    def reset_topics(self, name: str) -> None:
+        """Forget which topics a connector has used."""
+        self._ask("PUT", f"{_path(name)}/topics/reset")
+
+    # --- plugins ---
+
+    def plugins(self, *, connectors_only: bool) -> list[Json]:
+        """The plugins that configurations may name."""
+        return list(self._ask("GET", "/connector-plugins", query={"connectorsOnly": connectors_only}))
+
+    def plugin_keys(self, plugin: str) -> list[Json]:
+        """The keys that a plugin understands."""
+        return list(self._ask("GET", f"/connector-plugins/{_segment(plugin)}/config"))
+
+    def validate(self, plugin: str, config: Mapping[str, object]) -> Json:
+        """The worker's check of a configuration."""
+        return self._object("PUT", f"/connector-plugins/{_segment(plugin)}/config/validate", body=config)
+
+    # --- dead letters ---
+
+    def dead_letters(self, name: str, query: Query) -> Json:
+        """Some dead letters of a connector: `topic` and `records`."""
+        return self._object("GET", f"{_path(name)}/dlq", query=query)
+
+    def redrive(self, name: str, body: Json) -> Json:
+        """Send dead letters through their connector again."""
+        return self._object("POST", f"{_path(name)}/dlq/redrive", body=body)
+
+    # --- requests ---
+
+    def _object(self, method: str, path: str, *, body: object = None, query: Query | None = None) -> Json:
+        answer = self._ask(method, path, body=body, query=query)
+        if not isinstance(answer, dict):
+            raise RequestRefused(
+                f"{method} {path}: the answer is not an object; is {self._url} a Connect worker?", status=502
+            )
+        return answer
+
+    def _ask(self, method: str, path: str, *, body: object = None, query: Query | None = None) -> Any:
+        content = None if body is None else json.dumps(body).encode()
+        headers = {"accept": "application/json", **({} if content is None else {"content-type": "application/json"})}
+        params = {key: str(value).lower() if isinstance(value, bool) else value for key, value in (query or {}).items()}
+        try:
+            answer = self._http.request(method, self._url + path, content=content, headers=headers, params=params)
+        except httpx2.TimeoutException as error:
+            raise WorkerUnreachable(f"{self._url}: no answer in time") from error
+        except httpx2.HTTPError as error:
+            raise WorkerUnreachable(f"{self._url}: {str(error) or type(error).__name__}") from error
+        if not answer.is_success:
+            raise _BY_STATUS.get(answer.status_code, RequestRefused)(_message(answer), status=answer.status_code)
+        try:
+            return answer.json() if answer.content else None
+        except ValueError:
+            raise RequestRefused(f"the answer is not JSON; is {self._url} a Connect worker?", status=502) from None
+
+
+def _message(answer: httpx2.Response) -> str:
+    """The message of Kafka Connect's error body, or the status where there is no such body."""
+    try:
+        return str(answer.json()["message"])
+    except (ValueError, KeyError, TypeError):
+        return f"HTTP {answer.status_code} {answer.reason_phrase}".rstrip()
+
+
+def _path(name: str) -> str:
+    return f"/connectors/{_segment(name)}"
+
+
+def _segment(text: str) -> str:
+    return quote(text, safe="")

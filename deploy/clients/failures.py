@@ -1,0 +1,112 @@
+"""What a user reads when a call fails: what happened, in one line, and what to do next; commands in backticks."""
+
+from core_broker.client.errors import (
+    AlreadyExists,
+    ClientError,
+    NotAllowed,
+    NotFound,
+    Rejected,
+    Retriable,
+    Unreachable,
+)
+from core_broker.errors import ErrorCode
+from deploy.clients import connect as connect_errors
+from schema_registry.client import errors as registry_errors
+from streams.errors import EngineError, EngineUnavailable, JavaMissing, StreamsError
+
+
+def explain(
+    error: ClientError | registry_errors.ClientError | connect_errors.ConnectCallError | StreamsError,
+) -> tuple[str, list[str]]:
+    """The line and the next steps for an error of a client."""
+    match error:
+        case ClientError():
+            return _of_cluster(error)
+        case connect_errors.ConnectCallError():
+            return _of_connect(error)
+        case StreamsError():
+            return _of_spark(error)
+        case _:
+            return _of_registry(error)
+
+
+def _of_cluster(error: ClientError) -> tuple[str, list[str]]:
+    match error:
+        case Unreachable():
+            return f"No answer from the cluster: {error}", [
+                "start a broker here:  `caudal broker`",
+                "or say where one is:  `--bootstrap host:port` (or set CAUDAL_BOOTSTRAP)",
+                "if the address is right, see whether advertised.listeners can be reached from here",
+            ]
+        case NotFound():
+            return str(error), ["see what there is:  `caudal topic list`, `caudal group list`"]
+        case AlreadyExists():
+            return str(error), ["look at it:  `caudal topic describe NAME`, or add `--if-not-exists`"]
+        case NotAllowed():
+            return str(error), ["give credentials:  `-X sasl.username=... -X sasl.password=...`"]
+        case Retriable():
+            return str(error), ["it is temporary: try again in a moment"]
+        case Rejected() if error.code == ErrorCode.INVALID_RECORD:
+            return str(error), [
+                "see what the topic asks for:  `caudal topic describe NAME`",
+                "a guarded topic takes only records with a registered schema id, a compacted one only those with a key",
+            ]
+        case _:
+            return str(error), []
+
+
+def _of_registry(error: registry_errors.ClientError) -> tuple[str, list[str]]:
+    match error:
+        case registry_errors.RegistryUnreachable() if error.code == -1:
+            return f"The registry cannot be reached: {error}", [
+                "start a registry here:  `caudal registry`",
+                "or say where one is:  `--registry http://host:8081` (or set CAUDAL_REGISTRY)",
+            ]
+        case registry_errors.RegistryUnreachable():
+            return f"The registry failed: {error}", ["it may be temporary: try again in a moment, or see its log"]
+        case registry_errors.SchemaNotFound():
+            return str(error), ["see what there is:  `caudal schema list`, also `--deleted`"]
+        case registry_errors.NotAllowed():
+            return str(error), ["say who you are:  `--user name:password` (or set CAUDAL_REGISTRY_USER)"]
+        case _:
+            return str(error), []
+
+
+def _of_connect(error: connect_errors.ConnectCallError) -> tuple[str, list[str]]:
+    match error:
+        case connect_errors.WorkerUnreachable():
+            return f"The Connect worker cannot be reached: {error}", [
+                "start a worker here:  `caudal connect`",
+                "or say where one is:  `--connect http://host:8083` (or set CAUDAL_CONNECT)",
+            ]
+        case connect_errors.ConnectorNotFound():
+            return str(error), ["see what there is:  `caudal connector list`, `caudal connector plugins --all`"]
+        case connect_errors.Conflict() if "already exists" in error.message:
+            return str(error), ["give it this configuration:  `--replace`"]
+        case connect_errors.Conflict():
+            return str(error), ["it is temporary: try again in a moment"]
+        case _ if "STOPPED state" in error.message:
+            return str(error), ["stop it first:  `caudal connector stop NAME`"]
+        case _ if error.status >= 500:
+            return f"The Connect worker failed: {error}", ["it may be temporary: try again in a moment, or see its log"]
+        case _:
+            return str(error), []
+
+
+def _of_spark(error: StreamsError) -> tuple[str, list[str]]:
+    match error:
+        case JavaMissing():
+            return str(error), []
+        case EngineUnavailable():
+            return str(error), [
+                "see whether it runs:  `caudal spark status`",
+                "or run it here, and watch it:  `caudal spark engine`",
+            ]
+        case EngineError() if "TABLE_OR_VIEW_NOT_FOUND" in str(error):
+            return str(error).partition("\n")[0], [
+                "see what there is:  `caudal spark tables`",
+                "if it is another engine's, name its folder:  `--set spark.caudal.data.dir=...`",
+                "or the properties of the Connect worker that fills it:  `--config FILE`",
+            ]
+        case _:
+            return str(error), []

@@ -1,0 +1,1 @@
+"""What `caudal WORD` does: one module, or one folder, for each word."""

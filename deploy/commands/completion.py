@@ -1,0 +1,247 @@
+"""`caudal completion`: scripts that teach a shell to complete the command with Tab, and the names that they offer.
+
+All three scripts speak the protocol that typer has for fish: the line up to the cursor in a variable, and one line of
+answer for each possibility, its help behind a tab.
+
+Names come from the cluster, the registry or the worker that the options or the environment of the half-typed command
+say. A failure, or an answer that takes too long, offers nothing: a message would end up in the line being typed.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+if TYPE_CHECKING:
+    from core_broker.client.admin import Admin
+    from core_broker.service.settings import Settings
+    from deploy.clients.connect import ConnectClient
+
+EPILOG: Final = """Examples:
+
+source <(caudal completion bash)                                     this shell only; in ~/.bashrc for all of them
+
+caudal completion bash > ~/.local/share/bash-completion/completions/caudal     where bash-completion is installed
+
+source <(caudal completion zsh)                                      in ~/.zshrc, after compinit
+
+caudal completion fish > ~/.config/fish/completions/caudal.fish
+
+Then  caudal topic describe <Tab>  offers the topics of the cluster, and so with groups, subjects, connectors, tables
+and settings. --bootstrap, --registry, --connect or their variables say where to ask. Tab waits one second at most;
+CAUDAL_COMPLETION_TIMEOUT=3 waits longer for a distant cluster."""
+
+_ASK: Final = "env _CAUDAL_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS="
+
+_BASH: Final = f"""# Completion of caudal for bash.
+_caudal_completion() {{
+    local line="${{COMP_LINE:0:COMP_POINT}}" word typed reply
+    # Bash takes : = @ for the ends of words, too, and puts in only what comes behind the last of them.
+    word="${{line##*[[:space:]]}}"
+    typed="${{word%"${{word##*["$COMP_WORDBREAKS"]}}"}}"
+    COMPREPLY=()
+    while IFS= read -r reply; do
+        reply="${{reply%%$'\\t'*}}"
+        if [[ -n $reply ]]; then
+            COMPREPLY+=("${{reply#"$typed"}}")
+        fi
+    done < <({_ASK}"$line" "$1" 2>/dev/null)
+    if [[ ${{#COMPREPLY[@]}} -eq 1 && ${{COMPREPLY[0]}} == *= ]]; then
+        compopt -o nospace 2>/dev/null
+    fi
+}}
+complete -o default -F _caudal_completion caudal
+"""
+
+_ZSH: Final = f"""#compdef caudal
+# Completion of caudal for zsh.
+_caudal() {{
+    local line
+    local -a replies
+    for line in "${{(@f)$({_ASK}"${{(j: :)words[1,CURRENT]}}" "${{words[1]}}" 2>/dev/null)}}"; do
+        [[ -z $line ]] && continue
+        if [[ $line == *$'\\t'* ]]; then
+            replies+=("${{${{line%%$'\\t'*}}//:/\\\\:}}:${{line#*$'\\t'}}")
+        else
+            replies+=("${{line//:/\\\\:}}")
+        fi
+    done
+    if (( $#replies )); then
+        # What ends in = is to go on without a space.
+        if [[ ${{replies[1]}} == *= ]]; then
+            _describe caudal replies -S ''
+        else
+            _describe caudal replies
+        fi
+    else
+        _files
+    fi
+}}
+if [[ $funcstack[1] == _caudal ]]; then
+    _caudal "$@"
+else
+    compdef _caudal caudal
+fi
+"""
+
+_FISH: Final = f"""# Completion of caudal for fish.
+function __caudal_complete
+    {_ASK}(commandline -cp | string collect) (commandline -opc)[1] 2>/dev/null
+end
+complete --command caudal --condition "test -n (__caudal_complete | string collect)" --no-files \\
+    --arguments "(__caudal_complete)"
+"""
+
+
+def prepare() -> None:
+    """Let the command answer the scripts; typer only does it itself for its own scripts."""
+    from typer.completion import get_completion_inspect_parameters
+
+    get_completion_inspect_parameters()  # what it gives are the options that we leave out; it makes shells known
+
+
+class Shell(StrEnum):
+    """Shells that have a script."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+SCRIPTS: Final = {Shell.BASH: _BASH, Shell.ZSH: _ZSH, Shell.FISH: _FISH}
+
+
+def completion(
+    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish", help="Which shell.", show_default=False)],
+) -> None:
+    """Print the script with which a shell completes commands, options, and names of topics, groups, connectors ..."""
+    sys.stdout.write(SCRIPTS[shell])
+
+
+# --- names that are offered ---
+
+_TIMEOUT_S: Final = 1.0
+
+
+def offered(ask: Callable[[Mapping[str, Any], float], Iterable[str]]) -> Callable[[typer.Context, str], list[str]]:
+    """A function for typer that asks a server, within a time: `ask` gets the command's options and the seconds."""
+
+    def offer(context: typer.Context, incomplete: str) -> list[str]:
+        seconds = _TIMEOUT_S
+        with suppress(KeyError, ValueError):
+            seconds = max(0.01, float(os.environ["CAUDAL_COMPLETION_TIMEOUT"]))
+        found: list[str] = []
+
+        def run() -> None:
+            with suppress(Exception):
+                found.extend(ask(context.params, seconds))
+
+        asking = threading.Thread(target=run, daemon=True)
+        asking.start()
+        asking.join(seconds)
+        # Internal topics are offered once their underscore is typed.
+        return [name for name in found if incomplete.startswith("_") or not name.startswith("__")]
+
+    return offer
+
+
+@offered
+def topics(given: Mapping[str, Any], seconds: float) -> list[str]:
+    """Topics of the cluster."""
+    return sorted(_admin(given, seconds).topic_names())
+
+
+@offered
+def groups(given: Mapping[str, Any], seconds: float) -> list[str]:
+    """Consumer groups of the cluster."""
+    return [group.group_id for group in _admin(given, seconds).groups()]
+
+
+@offered
+def subjects(given: Mapping[str, Any], seconds: float) -> list[str]:
+    """Subjects of the registry."""
+    from deploy.clients.connections import registry_client
+
+    where = (given["registry"], given.get("user"), given.get("properties"), given.get("client_config"))
+    with registry_client(*where, timeout=seconds) as client:
+        return client.subjects()
+
+
+@offered
+def connectors(given: Mapping[str, Any], seconds: float) -> list[str]:
+    """Connectors of the worker."""
+    with _worker(given, seconds) as client:
+        return sorted(client.connectors())
+
+
+@offered
+def plugins(given: Mapping[str, Any], seconds: float) -> list[str]:
+    """Connectors that the worker can run, by the last part of their class."""
+    with _worker(given, seconds) as client:
+        return sorted({str(item["class"]).rpartition(".")[2] for item in client.plugins(connectors_only=True)})
+
+
+def services() -> list[tuple[str, str]]:
+    """Services of the platform, and what they are for."""
+    from deploy.stack import STACK
+
+    return [(service.name, service.purpose) for service in STACK]
+
+
+def logs() -> list[tuple[str, str]]:
+    """Everything in a platform that has a log."""
+    return [("launcher", "starts, failures, restarts"), *services(), ("spark", "what fills tables from topics")]
+
+
+def topic_configs(incomplete: str) -> list[str]:
+    """Configs of topics, as the beginning of an assignment."""
+    return [] if "=" in incomplete else [f"{key}=" for key in topic_config_names()]
+
+
+def topic_config_names() -> list[str]:
+    """Configs of topics."""
+    from core_broker.settings import TopicSettings
+
+    return list(_keys(TopicSettings))
+
+
+def settings(context: typer.Context, incomplete: str) -> list[str]:
+    """Settings of the service whose command this is, as the beginning of an assignment."""
+    from deploy.services import SERVICES, settings_type
+    from streams.settings import SparkSettings
+
+    command = context.info_name or ""
+    chosen = settings_type(command) if command in SERVICES else SparkSettings
+    return [] if "=" in incomplete else [f"{key}=" for key in _keys(chosen)]
+
+
+def levels() -> list[tuple[str, str]]:
+    """Compatibility levels, and what they mean."""
+    from deploy.views.compatibility import MEANINGS
+
+    return [(level, meaning.partition(";")[0]) for level, meaning in MEANINGS.items()]  # help of one line
+
+
+def _admin(given: Mapping[str, Any], seconds: float) -> "Admin":
+    from core_broker.client.admin import Admin
+    from deploy.clients.connections import client_settings
+
+    where = (given["bootstrap"], given.get("properties"), given.get("client_config"))
+    return Admin(client_settings(*where, timeout=seconds))
+
+
+def _worker(given: Mapping[str, Any], seconds: float) -> "ConnectClient":
+    from deploy.clients.connect import ConnectClient
+
+    return ConnectClient(given["connect"], timeout_seconds=seconds)
+
+
+def _keys(chosen: "type[Settings]") -> Iterator[str]:
+    for key, definition in sorted(chosen.DEFINITIONS.items()):
+        if not (definition.is_internal or definition.prefix):
+            yield key

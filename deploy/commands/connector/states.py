@@ -1,0 +1,143 @@
+"""`caudal connector pause`, `resume`, `stop`, `restart`, `delete`."""
+
+from typing import Annotated
+
+import typer
+
+from deploy.commands import completion
+from deploy.commands.options import (
+    DEFAULT_CONNECT,
+    ConnectOption,
+    ConnectorArgument,
+    ConnectTimeoutOption,
+    YesOption,
+    connect_client,
+)
+
+app = typer.Typer()
+
+PAUSE_EPILOG = "Examples:\n\ncaudal connector pause orders\n\ncaudal connector pause orders invoices"
+RESUME_EPILOG = "Examples:\n\ncaudal connector resume orders"
+STOP_EPILOG = "Examples:\n\ncaudal connector stop orders\n\nthen  caudal connector offsets reset orders"
+RESTART_EPILOG = (
+    "Examples:\n\ncaudal connector restart orders --tasks --only-failed\n\ncaudal connector restart orders --task 0"
+)
+DELETE_EPILOG = "Examples:\n\ncaudal connector delete orders\n\ncaudal connector delete old-1 old-2 --yes"
+
+ConnectorsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="CONNECTOR...",
+        help="Names of the connectors.",
+        show_default=False,
+        autocompletion=completion.connectors,
+    ),
+]
+
+
+@app.command(epilog=PAUSE_EPILOG)
+def pause(
+    names: ConnectorsArgument,
+    *,
+    connect: ConnectOption = DEFAULT_CONNECT,
+    timeout: ConnectTimeoutOption = 30.0,
+) -> None:
+    """Pause the tasks; they keep their resources and assignments."""
+    _set_target(names, "pause", outcome="is pausing", connect=connect, timeout=timeout)
+
+
+@app.command(epilog=RESUME_EPILOG)
+def resume(
+    names: ConnectorsArgument,
+    *,
+    connect: ConnectOption = DEFAULT_CONNECT,
+    timeout: ConnectTimeoutOption = 30.0,
+) -> None:
+    """Resume connectors that were paused or stopped."""
+    _set_target(names, "resume", outcome="is resuming", connect=connect, timeout=timeout)
+
+
+@app.command(epilog=STOP_EPILOG)
+def stop(
+    names: ConnectorsArgument,
+    *,
+    connect: ConnectOption = DEFAULT_CONNECT,
+    timeout: ConnectTimeoutOption = 30.0,
+) -> None:
+    """End the tasks and keep the configuration; offsets can be changed then."""
+    _set_target(names, "stop", outcome="is stopping", connect=connect, timeout=timeout)
+
+
+@app.command(epilog=RESTART_EPILOG)
+def restart(
+    name: ConnectorArgument,
+    *,
+    tasks: Annotated[bool, typer.Option("--tasks", "-t", help="Restart its tasks too.")] = False,
+    only_failed: Annotated[bool, typer.Option("--only-failed", "-f", help="Restart only what has failed.")] = False,
+    task: Annotated[
+        int | None, typer.Option("--task", metavar="N", min=0, help="Restart only this task.", show_default=False)
+    ] = None,
+    connect: ConnectOption = DEFAULT_CONNECT,
+    timeout: ConnectTimeoutOption = 30.0,
+) -> None:
+    """Restart a connector: alone, with its tasks, or only what has failed."""
+    from rich.markup import escape
+
+    from deploy.terminal.output import done, note, waiting
+
+    if task is not None and (tasks or only_failed):
+        raise typer.BadParameter("either --task N, or --tasks and --only-failed", param_hint="--task")
+    shown = f"[bold]{escape(name)}[/]"
+    with connect_client(connect, timeout) as client, waiting(f"restarting {name}"):
+        if task is not None:
+            client.restart_task(name, task)
+            done(f"task {task} of {shown} restarts")
+            return
+        status = client.restart(name, include_tasks=tasks, only_failed=only_failed)
+    if status is None:
+        done(f"{shown} restarts")
+        if not tasks:
+            note("its tasks keep running; restart them too with  --tasks")
+        return
+    parts = [("the connector", status["connector"]), *((f"task {item['id']}", item) for item in status["tasks"])]
+    restarting = [title for title, part in parts if part["state"] == "RESTARTING"]
+    done(f"{shown} restarts: {', '.join(restarting)}" if restarting else f"nothing of {shown} needed a restart")
+
+
+@app.command(epilog=DELETE_EPILOG)
+def delete(
+    names: ConnectorsArgument,
+    *,
+    yes: YesOption = False,
+    connect: ConnectOption = DEFAULT_CONNECT,
+    timeout: ConnectTimeoutOption = 30.0,
+) -> None:
+    """Delete connectors. Their topics and offsets stay."""
+    from deploy.clients.connect import ConnectCallError, WorkerUnreachable
+    from deploy.terminal.output import report_deleted, waiting
+
+    if not yes:
+        typer.confirm(f"Delete {', '.join(names)}?", abort=True, err=True)
+    outcome: dict[str, object | None] = {}
+    with connect_client(connect, timeout) as client, waiting("deleting"):
+        for name in names:
+            try:
+                outcome[name] = client.delete(name)  # type: ignore[func-returns-value] # None: no error
+            except WorkerUnreachable:
+                raise
+            except ConnectCallError as error:
+                outcome[name] = error
+    if not report_deleted("connector", outcome, ["see what there is:  `caudal connector list`"]):
+        raise typer.Exit(1)
+
+
+def _set_target(names: list[str], word: str, *, outcome: str, connect: str, timeout: float) -> None:
+    from rich.markup import escape
+
+    from deploy.terminal.output import done, waiting
+
+    with connect_client(connect, timeout) as client:
+        for name in names:
+            with waiting(f"{word} {name}"):
+                client.set_target(name, word)
+            done(f"[bold]{escape(name)}[/] {outcome}")

@@ -1,0 +1,210 @@
+"""`caudal group`: look at consumer groups, move their offsets, delete them."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deploy.commands import completion
+from deploy.commands.options import (
+    DEFAULT_BOOTSTRAP,
+    POSITION_HELP,
+    BootstrapOption,
+    ClientConfigOption,
+    Output,
+    OutputOption,
+    PartitionsOption,
+    PropertiesOption,
+    TimeoutOption,
+    YesOption,
+    admin,
+)
+
+if TYPE_CHECKING:
+    from core_broker.client.consumer import Place
+    from deploy.views.groups import GroupView
+
+app = typer.Typer(no_args_is_help=True, help="Consumer groups: list, describe, seek, delete.")
+
+GroupArgument = Annotated[
+    str, typer.Argument(metavar="GROUP", help="Id of the group.", show_default=False, autocompletion=completion.groups)
+]
+
+
+@app.command(name="list", epilog="Example:\n\ncaudal group list")
+def list_groups(
+    *,
+    output: OutputOption = Output.TABLE,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    client_config: ClientConfigOption = None,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    """List the groups and their states."""
+    from deploy.terminal.output import note, print_json, table, waiting
+
+    with waiting("asking the cluster"):
+        groups = admin(bootstrap, properties, client_config, timeout).groups()
+    if output is Output.JSON:
+        print_json([{"group": group.group_id, "state": group.state, "type": group.kind} for group in groups])
+    elif groups:
+        table("", ["Group", "State", "Type"], [(group.group_id, group.state, group.kind) for group in groups])
+    else:
+        note("no groups yet; one appears when a consumer with a group.id connects")
+
+
+@app.command(epilog="Examples:\n\ncaudal group describe billing\n\ncaudal group describe billing -o json")
+def describe(
+    group_id: GroupArgument,
+    *,
+    output: OutputOption = Output.TABLE,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    client_config: ClientConfigOption = None,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    """Show members, assignments, committed offsets and lag of a group."""
+    from deploy.terminal.output import print_json, waiting
+    from deploy.views.groups import describe_group
+
+    client = admin(bootstrap, properties, client_config, timeout)
+    with waiting(f"asking about {group_id}"):
+        group = describe_group(client, group_id)
+    if output is Output.JSON:
+        print_json(group)
+    else:
+        _print(group)
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "caudal group seek billing --topic orders --to beginning\n\n"
+    "caudal group seek billing --topic orders --partition 3 --to 1200 --dry-run\n\n"
+    "caudal group seek billing --topic orders --to 2h      (two hours ago)"
+)
+def seek(
+    group_id: GroupArgument,
+    *,
+    topic: Annotated[
+        str,
+        typer.Option(
+            "--topic", "-t", help="Topic whose offsets to move.", show_default=False, autocompletion=completion.topics
+        ),
+    ],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="POSITION",
+            help=POSITION_HELP,
+            show_default=False,
+        ),
+    ],
+    partition: PartitionsOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would change.")] = False,
+    output: OutputOption = Output.TABLE,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    client_config: ClientConfigOption = None,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    """Move the committed offsets of a group that has no running members."""
+    from rich.markup import escape
+
+    from core_broker.service.clock import SystemClock
+    from deploy.terminal.output import done, note, print_json, table, waiting
+    from deploy.views.groups import offsets_at
+    from deploy.views.positions import parse_position
+
+    try:
+        position = parse_position(to, SystemClock())
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--to") from None
+    client = admin(bootstrap, properties, client_config, timeout)
+    with waiting(f"moving {group_id}"):
+        found = [item.index for item in client.topics([topic])[0].partitions]
+        places = [(topic, index) for index in found if not partition or index in partition]
+        before = client.group_offsets(group_id)
+        after = offsets_at(client, places, position)
+        if not dry_run and after:
+            client.set_group_offsets(group_id, after)
+    rows = [(place[0], place[1], before.get(place), offset) for place, offset in after.items()]
+    if output is Output.JSON:
+        print_json([{"topic": t, "partition": p, "before": old, "after": new} for t, p, old, new in rows])
+        return
+    shown = [(t, str(p), "–" if old is None else old, new) for t, p, old, new in rows]
+    table("", ["Topic", "Partition #", "Before #", "After #"], shown)
+    if dry_run:
+        note("nothing was changed (--dry-run)")
+    else:
+        done(f"group [bold]{escape(group_id)}[/] moved")
+
+
+@app.command(epilog="Example:\n\ncaudal group delete billing")
+def delete(
+    group_ids: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="GROUP...", help="Groups to delete.", show_default=False, autocompletion=completion.groups
+        ),
+    ],
+    *,
+    yes: YesOption = False,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    client_config: ClientConfigOption = None,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    """Delete groups with their committed offsets; they must have no running members."""
+    from deploy.terminal.output import report_deleted, waiting
+
+    if not yes:
+        typer.confirm(f"Delete {', '.join(group_ids)} with all committed offsets?", abort=True, err=True)
+    client = admin(bootstrap, properties, client_config, timeout)
+    with waiting("deleting"):
+        outcome = client.delete_groups(group_ids)
+    if not report_deleted("group", outcome, ["stop its consumers first"]):
+        raise typer.Exit(1)
+
+
+def _print(group: "GroupView") -> None:
+    from deploy.terminal.output import facts, note, table
+
+    facts(
+        f"Group {group.group}",
+        [
+            ("state", group.state),
+            ("type", group.type or "classic"),
+            ("assignor", group.assignor or "–"),
+            ("coordinator", f"{group.coordinator.host}:{group.coordinator.port}" if group.coordinator else "–"),
+            ("lag", group.lag),
+        ],
+    )
+    if group.members:
+        rows = [(item.member_id, item.client_id, item.host, _ranges(item.partitions)) for item in group.members]
+        table("Members", ["Member", "Client", "Host", "Partitions"], rows)
+    else:
+        note("\nno members are running")
+    if group.offsets:
+        table(
+            "Offsets",
+            ["Topic", "Partition #", "Committed #", "End #", "Lag #", "Client"],
+            [
+                (
+                    item.topic,
+                    str(item.partition),
+                    "–" if item.committed is None else item.committed,
+                    item.end,
+                    "–" if item.lag is None else item.lag,
+                    group.client_of(item) or "–",
+                )
+                for item in group.offsets
+            ],
+        )
+
+
+def _ranges(places: "tuple[Place, ...]") -> str:
+    """`orders[0,1,2] users[0]`."""
+    by_topic: dict[str, list[str]] = {}
+    for topic, index in places:
+        by_topic.setdefault(topic, []).append(str(index))
+    return " ".join(f"{topic}[{','.join(indexes)}]" for topic, indexes in by_topic.items()) or "–"

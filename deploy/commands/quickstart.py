@@ -1,0 +1,133 @@
+"""`caudal quickstart`: starts the platform, and shows what it does, step by step."""
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from deploy.launcher.request import DATA_VARIABLE, DEFAULT_DATA
+
+EPILOG: Final = """Examples:
+
+caudal quickstart                      starts a platform in ./caudal-platform, shows it, and leaves it running
+
+caudal quickstart --exit               the same on temporary data; exit code 0 only when every result was right
+
+caudal quickstart --data ~/river       on the platform of a folder, started if it does not run
+
+Each step shows the commands that do the same by hand. The tour can be taken again and again."""
+
+_DataOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        "-d",
+        envvar=DATA_VARIABLE,
+        metavar="DIR",
+        help="Folder of the platform: one that runs there is used, else one is started.",
+        show_default=f"{DEFAULT_DATA}; with --exit a temporary folder",
+    ),
+]
+_PortsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ports",
+        metavar="any|NAME=PORT",
+        help="Ports of a platform that is started, as caudal up takes them. Repeat it for more.",
+        show_default="the usual ones, or others where they are taken",
+    ),
+]
+_ExitOption = Annotated[
+    bool,
+    typer.Option(
+        "--exit",
+        help="Stop the platform afterwards, unless it ran before; the default without a terminal, and with ONCE=1.",
+    ),
+]
+_SparkOption = Annotated[bool, typer.Option("--no-spark", help="Leave Spark out; the rest takes a few seconds.")]
+
+
+def quickstart(
+    *, data: _DataOption = None, ports: _PortsOption = None, exit_: _ExitOption = False, no_spark: _SparkOption = False
+) -> None:
+    """Show the whole platform at work, step by step: each is done for real, checked, and shown with its command."""
+    is_temporary = exit_ or bool(os.environ.get("ONCE")) or not sys.stdin.isatty()
+    given = tuple(ports or ())
+    if data is not None or not is_temporary:
+        folder = (data or DEFAULT_DATA).expanduser().absolute()
+        succeeded = _tour(folder, given, stays=not is_temporary, no_spark=no_spark)
+    else:
+        succeeded = _tour_temporary(given, no_spark=no_spark)
+    raise typer.Exit(0 if succeeded else 1)
+
+
+def _tour_temporary(ports: tuple[str, ...], *, no_spark: bool) -> bool:
+    """Take the tour on temporary data, which is kept only if a step has failed."""
+    from deploy.terminal.output import note
+
+    folder = Path(tempfile.mkdtemp(prefix="caudal-quickstart-"))
+    succeeded = _tour(folder, ports, stays=False, no_spark=no_spark)
+    if succeeded or not any(folder.iterdir()):
+        shutil.rmtree(folder)
+    else:
+        note(f"its data and logs are kept in {folder}")
+    return succeeded
+
+
+def _tour(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool) -> bool:
+    """Take the tour on the platform of a folder; stop it if it was started for the tour and is not to stay."""
+    from deploy.commands.down import down
+    from deploy.launcher import state
+    from deploy.quickstart.places import data_option, program
+    from deploy.terminal.output import note
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started for us must not outlive us
+    was_running = state.read(data) is not None
+    try:
+        return _tour_on(data, ports, stays=stays or was_running, no_spark=no_spark)
+    except KeyboardInterrupt:
+        if stays and state.read(data) is not None:
+            note(f"the platform keeps running; stop it with  {program()} down{data_option(data)}")
+        raise
+    finally:
+        if not (stays or was_running) and state.read(data) is not None:
+            down(data=data)
+
+
+def _tour_on(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool) -> bool:
+    from deploy.launcher.request import Refused
+    from deploy.quickstart import closing, platform, screen, steps
+    from deploy.quickstart.tour import StepFailed, Tour
+    from deploy.terminal.output import failure
+
+    begun = time.monotonic()
+    screen.title("Caudal", "the whole platform at work, step by step")
+    try:
+        found = platform.running(data) or platform.start(data, ports)
+        if found is None:
+            return False
+        tour = Tour(places=platform.places_of(found), spark_problem=_spark_problem(no_spark=no_spark))
+    except Refused as error:
+        failure(error.text, error.next_steps)
+        return False
+    except StepFailed as error:
+        failure(str(error), [f"read its log:  `{error.log}`"] if error.log else [])
+        return False
+    if not steps.take(tour):
+        return False
+    closing.show_result(tour, seconds=time.monotonic() - begun)
+    closing.show_next(tour, stays=stays)
+    return True
+
+
+def _spark_problem(*, no_spark: bool) -> str | None:
+    """Why Spark is left out; None when it is not."""
+    from deploy.launcher.spark import what_is_missing
+
+    return "--no-spark says so" if no_spark else what_is_missing() or None

@@ -1,0 +1,142 @@
+"""`caudal spark status`, `stop`, `engine`, `prepare`: the process that runs Spark."""
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from deploy.commands.options import Output, OutputOption
+from deploy.commands.spark.options import SparkConfigOption, SparkSetOption, spark_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+app = typer.Typer()
+
+STATUS_EPILOG = "Examples:\n\ncaudal spark status\n\ncaudal spark status -o json"
+STOP_EPILOG = (
+    "Examples:\n\ncaudal spark stop\n\n"
+    "A connector that still needs it starts another one at once, with its own settings, and continues where it was."
+)
+ENGINE_EPILOG = (
+    "Examples:\n\ncaudal spark engine\n\n"
+    "caudal spark engine --set spark.caudal.data.dir=/var/lib/caudal/spark --set spark.driver.memory=4g\n\n"
+    "CAUDAL_SPARK_MASTER=spark://host:7077 caudal spark engine --config connect-distributed.properties\n\n"
+    "A notebook attaches to it with\n\n"
+    "from pyspark.sql import SparkSession\n\n"
+    'spark = SparkSession.builder.remote("sc://127.0.0.1:15002").getOrCreate()\n\n'
+    "All settings, with their meaning: streams/SETTINGS.md"
+)
+PREPARE_EPILOG = (
+    "Examples:\n\ncaudal spark prepare\n\n"
+    "Run it once after an installation, and again after an upgrade of Java or PySpark. Java keeps Spark's "
+    "classes in a file of about 240 MB beside the Python packages; engines load them from there."
+)
+_PAUSE_S: Final = 0.1
+
+
+@app.command(epilog=STATUS_EPILOG)
+def status(
+    *, output: OutputOption = Output.TABLE, config: SparkConfigOption = None, settings: SparkSetOption = None
+) -> None:
+    """Show whether the engine runs, where, and its jobs; does not start it. The exit code is 1 when it does not run."""
+    from deploy.terminal.output import facts, note, print_json, table
+    from streams.spark.engine.client import Engine
+
+    chosen = spark_settings(config, settings)
+    engine = Engine.running(chosen)
+    if engine is None:
+        if output is Output.JSON:
+            print_json({"running": False, "data_dir": str(chosen.data_dir)})
+        else:
+            note(f"no engine runs in {chosen.data_dir}; it starts when it is needed, or with  caudal spark engine")
+        raise typer.Exit(1)
+    with engine:
+        found: dict[str, Any] = {"running": True, "data_dir": str(chosen.data_dir), **engine.call("info")}
+    if output is Output.JSON:
+        print_json(found)
+        return
+    facts(f"Engine in {chosen.data_dir}", _facts(found))
+    if found["jobs"]:
+        rows = [
+            (name, job["state"], " ".join(f"{key}={value:g}" for key, value in sorted(job["counters"].items())))
+            for name, job in sorted(found["jobs"].items())
+        ]
+        table("", ["Job", "State", "Counters"], rows)
+
+
+@app.command(epilog=STOP_EPILOG)
+def stop(
+    *,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long it may take to stop.")
+    ] = 30.0,
+    config: SparkConfigOption = None,
+    settings: SparkSetOption = None,
+) -> None:
+    """Stop the engine in order, jobs first."""
+    from deploy.terminal.output import done, failure, note, waiting
+    from streams.spark.engine.client import Engine
+    from streams.spark.engine.folder import EngineFolder
+
+    chosen = spark_settings(config, settings)
+    engine = Engine.running(chosen)
+    if engine is None:
+        note(f"no engine runs in {chosen.data_dir}")
+        return
+    with engine:
+        pid = engine.info.pid
+        engine.quit()
+    deadline = time.monotonic() + timeout
+    with waiting("waiting for it to stop"):
+        while _is_held_by(EngineFolder(chosen.data_dir).lock, pid) and time.monotonic() < deadline:
+            time.sleep(_PAUSE_S)
+    if _is_held_by(EngineFolder(chosen.data_dir).lock, pid):
+        failure(f"the engine (process {pid}) has not stopped within {timeout:g} s", [f"kill it:  `kill -9 {pid}`"])
+        raise typer.Exit(1)
+    done(f"engine in {chosen.data_dir} stopped")
+
+
+@app.command(epilog=ENGINE_EPILOG)
+def engine(*, config: SparkConfigOption = None, settings: SparkSetOption = None) -> None:
+    """Run the engine here until Ctrl-C or SIGTERM, instead of in the background on first need."""
+    from core_broker.service import logs
+    from streams.spark.engine.host import run
+
+    logs.configure()
+    raise typer.Exit(run(spark_settings(config, settings), is_background=False))
+
+
+@app.command(epilog=PREPARE_EPILOG)
+def prepare() -> None:
+    """Make Spark start faster on this machine: a rehearsal after which Java keeps its classes."""
+    from deploy.terminal.output import done, waiting
+    from streams.spark.engine.class_archive import make_archive
+
+    with waiting("rehearsing with Spark; this takes half a minute"):
+        file = make_archive(os.environ)
+    done(f"Spark starts faster from now on ({file.stat().st_size // 1_000_000} MB in {file})")
+
+
+def _facts(found: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    from deploy.views.text import size
+
+    yield "Process", f"{found['pid']}, for {found['uptime_seconds']:.0f} s"
+    yield "Spark", f"{found['spark_version']} on {found['master']}"
+    yield "Memory", f"{size(found['memory_bytes'])} in {found['processes']} processes"
+    yield "Notebooks", f"{found['connect_url']} ({found['notebooks']} open)" if found["connect_url"] else "no endpoint"
+    yield "Connections", found["connections"]
+    yield "Warehouse", found["warehouse"]
+    yield "Log", found["log"]
+
+
+def _is_held_by(lock: "Path", pid: int) -> bool:
+    """Whether that engine still holds the folder; another one may have taken it."""
+    from streams.spark.engine.folder import EngineFolder
+
+    try:
+        return EngineFolder(lock.parent).is_locked() and lock.read_text(encoding="utf-8").strip() == str(pid)
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,96 @@
+"""`caudal status`: the state of a platform."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import typer
+
+from deploy.commands.options import DataOption, Output, OutputOption
+from deploy.launcher.request import DEFAULT_DATA
+from deploy.launcher.state import read
+from deploy.views.text import duration, size
+
+EPILOG: Final = """Examples:
+
+caudal status
+
+caudal status --data ~/river -o json
+
+Exit code: 0 when all is ready, 1 when something is not, 3 when no platform runs there."""
+
+EXIT_NOT_READY: Final = 1
+EXIT_NOTHING_RUNS: Final = 3
+_DISK_LOW_BYTES: Final = 1 << 30
+_COLOURS: Final = {"ready": "green", "starting": "yellow", "restarting": "yellow", "stopped": "dim"}
+
+
+def status(*, data: DataOption = DEFAULT_DATA, output: OutputOption = Output.TABLE) -> None:
+    """Show each service of a platform: state, process, endpoint, age, restarts and memory."""
+    from deploy.terminal.output import failure, print_json
+    from deploy.views.platform import examine
+
+    folder = data.expanduser().absolute()
+    platform = read(folder)
+    if platform is None:
+        if output is Output.JSON:
+            print_json({"ready": False, "state": "stopped", "data": str(folder), "services": {}})
+        else:
+            failure(
+                f"no platform runs in {folder}",
+                [
+                    "start it:  `caudal up`, in the background with  `--detach`",
+                    "or name its folder:  `--data DIR` (or set CAUDAL_DATA)",
+                ],
+            )
+        raise typer.Exit(EXIT_NOTHING_RUNS)
+    found = examine(platform)
+    if output is Output.JSON:
+        print_json(found)
+    else:
+        _show(found)
+    raise typer.Exit(0 if found["ready"] else EXIT_NOT_READY)
+
+
+def _show(found: Mapping[str, Any]) -> None:
+    from rich.markup import escape
+
+    from deploy.terminal.output import note, table
+
+    process = f"process {found['pid']}, for {duration(found['uptime_s'])}"
+    title = f"Platform in {escape(found['data'])}: {found['state']}, {process}"
+    columns = ["Service", "State", "Process", "Endpoint", "Up", "Restarts#", "Memory#"]
+    table(title, columns, [*_rows(found["services"]), *_spark_row(found.get("spark"))])
+    if found["disk_free_bytes"] < _DISK_LOW_BYTES:
+        note(f"[yellow]the disk has only {size(found['disk_free_bytes'])} left[/]")
+    if not found["ready"]:
+        note(f"why:  caudal logs --data {escape(found['data'])}")
+
+
+def _rows(services: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[object, ...]]:
+    from rich.text import Text
+
+    for name, service in services.items():
+        shown = service["state"] if service["state"] != "ready" or service["answers"] else "does not answer"
+        yield (
+            name,
+            Text(shown, style=_COLOURS.get(shown, "red")),
+            str(service["pid"] or ""),
+            service["endpoint"],
+            "" if service["uptime_s"] is None else duration(service["uptime_s"]),
+            service["restarts"],
+            _size(service["memory_bytes"]),
+        )
+
+
+def _spark_row(spark: Mapping[str, Any] | None) -> Iterator[tuple[object, ...]]:
+    if spark is None:
+        return
+    address = f"sc://localhost:{spark['connect_port']}"
+    if spark["pid"]:
+        yield "spark", "runs", str(spark["pid"]), address, "", "", _size(spark["memory_bytes"])
+    else:
+        yield "spark", "needs Java" if spark["missing"] else "starts on first need", "", "", "", "", ""
+
+
+def _size(count: int) -> str:
+    return size(count) if count else ""

@@ -1,0 +1,187 @@
+"""`caudal topic consume`: read a topic from anywhere, in any form."""
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deploy.commands import completion
+from deploy.commands.options import (
+    DEFAULT_BOOTSTRAP,
+    POSITION_HELP,
+    BootstrapOption,
+    ClientConfigOption,
+    Output,
+    OutputOption,
+    PartitionsOption,
+    PropertiesOption,
+    TimeoutOption,
+    TopicArgument,
+)
+
+if TYPE_CHECKING:
+    from core_broker.client.consumer import Consumer, Place
+    from core_broker.client.records import IncomingRecord
+    from deploy.views.positions import Position
+
+_BATCH = 500
+_WAIT_MS = 200
+
+EPILOG = """Examples:
+
+caudal topic consume orders                          everything up to now
+
+caudal topic consume orders --from -10 --follow      the last ten of each partition, then whatever comes
+
+caudal topic consume orders --from 2h --format json  what came in the last two hours, for a program
+
+caudal topic consume orders --from 2026-11-16T10:30 --partition 0 --count 5
+
+caudal topic consume orders --format '{offset} {key}'
+
+caudal topic consume orders --group billing --follow  as a member of a group, committing"""
+
+app = typer.Typer()
+
+
+@app.command(epilog=EPILOG)
+def consume(
+    topic: TopicArgument,
+    *,
+    start: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="POSITION",
+            help=POSITION_HELP,
+        ),
+    ] = "beginning",
+    partition: PartitionsOption = None,
+    count: Annotated[
+        int | None, typer.Option("--count", "-n", min=1, help="Stop after this many records.", show_default=False)
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more at the end; Ctrl-C ends.")] = False,
+    style: Annotated[
+        str,
+        typer.Option(
+            "--format", "-F", metavar="FORMAT", help="text, value, json, hex, or a template like '{key} {value}'."
+        ),
+    ] = "text",
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group",
+            "-g",
+            help="Read as a member of this group and commit.",
+            show_default=False,
+            autocompletion=completion.groups,
+        ),
+    ] = None,
+    output: OutputOption = Output.TABLE,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    client_config: ClientConfigOption = None,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    """Read records of a topic: up to its present end, or for ever with --follow."""
+    from core_broker.client.consumer import Consumer
+    from core_broker.service.clock import SystemClock
+    from deploy.clients.connections import client_settings
+    from deploy.views.positions import parse_position
+    from deploy.views.records import formatter
+
+    try:
+        write = formatter("json" if output is Output.JSON else style, colour=sys.stdout.isatty())
+        position = parse_position(start, SystemClock())
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    settings = client_settings(bootstrap, properties, client_config, timeout=timeout)
+    follow = follow or position.kind == "end"
+    with Consumer(settings, group_id=group, from_beginning=position.kind != "end") as consumer:
+        partitions = [index for index in consumer.partitions_of(topic) if not partition or index in partition]
+        if group:
+            consumer.subscribe([topic])
+            reader = _Reader(consumer, ends={}, follow=follow, commits=True)
+        else:
+            starts, ends = _range(consumer, [(topic, index) for index in partitions], position)
+            consumer.assign(starts)
+            reader = _Reader(consumer, ends=ends, starts=starts, follow=follow)
+        reader.run(write, count)
+
+
+class _Reader:
+    """Reads until the count is reached, or every partition's end unless it follows."""
+
+    def __init__(
+        self,
+        consumer: "Consumer",
+        *,
+        ends: "dict[Place, int]",
+        starts: "dict[Place, int] | None" = None,
+        follow: bool = False,
+        commits: bool = False,
+    ) -> None:
+        self._consumer = consumer
+        self._starts = starts or {}
+        self._ends = ends
+        self._follow = follow
+        self._commits = commits
+        self._next: dict[Place, int] = dict(self._starts)
+        self.read = 0
+
+    def run(self, write: "Callable[[IncomingRecord], str]", count: int | None) -> None:
+        """Print records until there is a reason to stop."""
+        from deploy.terminal.output import progress
+
+        # A bar is of use where the records themselves cannot be seen passing by.
+        total = count or sum(self._ends[place] - start for place, start in self._starts.items())
+        with progress(visible=not sys.stdout.isatty() and not self._follow) as bar:
+            task = bar.add_task("reading", total=total or None)
+            while not self._is_done(count):
+                wanted = _BATCH if count is None else min(_BATCH, count - self.read)
+                records = self._consumer.read(wanted, timeout_ms=_WAIT_MS)
+                if not self._follow:  # what came after the reading began is left out
+                    records = [item for item in records if item.offset < self._ends.get(_place(item), item.offset + 1)]
+                for record in records:
+                    sys.stdout.write(write(record) + "\n")
+                sys.stdout.flush()
+                self._account(records)
+                bar.update(task, completed=self.read)
+
+    def _account(self, records: "list[IncomingRecord]") -> None:
+        self.read += len(records)
+        positions = {_place(record): record.offset + 1 for record in records}
+        self._next.update(positions)
+        if self._commits and positions:
+            self._consumer.commit(positions)
+
+    def _is_done(self, count: int | None) -> bool:
+        if count is not None and self.read >= count:
+            return True
+        if self._follow:
+            return False
+        if self._commits:
+            assigned = set(self._consumer.assigned())
+            return bool(assigned) and assigned <= self._consumer.ended
+        # The last offsets may hold no record at all: transaction markers, or what compaction took.
+        return all(self._next[place] >= end or place in self._consumer.ended for place, end in self._ends.items())
+
+
+def _place(record: "IncomingRecord") -> "Place":
+    return record.topic, record.partition
+
+
+def _range(
+    consumer: "Consumer", places: "list[Place]", position: "Position"
+) -> "tuple[dict[Place, int], dict[Place, int]]":
+    """Where to begin and where the present end is, by partition."""
+    from deploy.views.positions import resolve
+
+    bounds = {place: consumer.bounds(*place) for place in places}
+    timed = consumer.offsets_at(places, position.value) if position.kind == "time" else {}
+    starts = {
+        place: resolve(position, first=first, end=end, timed=timed.get(place, -1))
+        for place, (first, end) in bounds.items()
+    }
+    return starts, {place: end for place, (_, end) in bounds.items()}

@@ -1,0 +1,214 @@
+"""`caudal topic`: create, look at, change and delete topics."""
+
+from typing import Annotated
+
+import typer
+
+from deploy.commands import completion
+from deploy.commands.options import (
+    DEFAULT_BOOTSTRAP,
+    BootstrapOption,
+    ClientConfigOption,
+    Output,
+    OutputOption,
+    PropertiesOption,
+    TimeoutOption,
+    TopicArgument,
+    YesOption,
+    admin,
+)
+from deploy.commands.topic import consume, produce
+
+app = typer.Typer(no_args_is_help=True, help="Topics: create, list, describe, alter, delete, produce, consume.")
+
+ConfigsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="KEY=VALUE",
+        help="A config of the topic. Repeat it for more.",
+        autocompletion=completion.topic_configs,
+    ),
+]
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "caudal topic create orders --partitions 6\n\n"
+    "caudal topic create users -c cleanup.policy=compact -c min.cleanable.dirty.ratio=0.1"
+)
+def create(
+    name: Annotated[str, typer.Argument(metavar="TOPIC", help="Name of the topic.", show_default=False)],
+    *,
+    partitions: Annotated[
+        int, typer.Option("--partitions", "-p", help="Number of partitions.", show_default="the cluster's")
+    ] = -1,
+    replicas: Annotated[
+        int, typer.Option("--replicas", "-r", help="Copies of each partition.", show_default="the cluster's")
+    ] = -1,
+    config: ConfigsOption = None,
+    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Succeed if it exists already.")] = False,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    client_config: ClientConfigOption = None,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    """Create a topic."""
+    from core_broker.client.errors import AlreadyExists
+    from core_broker.service.properties import from_assignments
+    from deploy.terminal.output import done, waiting
+
+    client = admin(bootstrap, properties, client_config, timeout)
+    try:
+        with waiting(f"creating {name}"):
+            client.create_topic(
+                name, partitions=partitions, replication_factor=replicas, configs=from_assignments(config or [])
+            )
+    except AlreadyExists:
+        if not if_not_exists:
+            raise
+        done(f"topic [bold]{name}[/] exists already")
+        return
+    done(f"topic [bold]{name}[/] created")
+
+
+@app.command(name="list", epilog="Examples:\n\ncaudal topic list\n\ncaudal topic list --all -o json")
+def list_(
+    *,
+    internal: Annotated[bool, typer.Option("--all", "-a", help="Show the cluster's own topics too.")] = False,
+    output: OutputOption = Output.TABLE,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    client_config: ClientConfigOption = None,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    """List the topics, their partitions and how many records they hold."""
+    from deploy.terminal.output import note, print_json, table, waiting
+    from deploy.views.topics import list_topics
+
+    client = admin(bootstrap, properties, client_config, timeout)
+    with waiting("asking the cluster"):
+        found = list_topics(client, internal=internal)
+    if output is Output.JSON:
+        print_json(found)
+    elif found:
+        table(
+            "", ["Topic", "Partitions #", "Records #"], [(item.topic, item.partitions, item.records) for item in found]
+        )
+    else:
+        note("no topics yet; create one:  caudal topic create NAME")
+
+
+@app.command(epilog="Examples:\n\ncaudal topic describe orders\n\ncaudal topic describe orders --configs -o json")
+def describe(
+    name: TopicArgument,
+    *,
+    all_configs: Annotated[
+        bool, typer.Option("--configs", help="Show all configs, not only those that are set.")
+    ] = False,
+    output: OutputOption = Output.TABLE,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    client_config: ClientConfigOption = None,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    """Show partitions, leaders, offsets and configs of a topic."""
+    from deploy.terminal.output import facts, print_json, table, waiting
+    from deploy.views.topics import describe_topic
+
+    client = admin(bootstrap, properties, client_config, timeout)
+    with waiting(f"asking about {name}"):
+        topic = describe_topic(client, name, all_configs=all_configs)
+    if output is Output.JSON:
+        print_json(topic)
+        return
+    facts(f"Topic {topic.topic}", [("id", topic.id), ("internal", "yes" if topic.internal else "no")])
+    rows = [
+        (
+            str(item.partition),
+            str(item.leader),
+            ",".join(map(str, item.replicas)),
+            ",".join(map(str, item.isr)),
+            item.earliest,
+            item.latest,
+            item.latest - item.earliest,
+        )
+        for item in topic.partitions
+    ]
+    table("", ["Partition #", "Leader #", "Replicas", "In sync", "First offset #", "End offset #", "Records #"], rows)
+    if topic.configs:
+        table("Configs", ["Key", "Value"], [(key, value or "") for key, value in topic.configs.items()])
+
+
+@app.command(
+    epilog="Examples:\n\n"
+    "caudal topic alter orders --partitions 12\n\n"
+    "caudal topic alter orders -c retention.ms=3600000 --unset cleanup.policy"
+)
+def alter(
+    name: TopicArgument,
+    *,
+    partitions: Annotated[
+        int | None, typer.Option("--partitions", "-p", help="Grow to this many partitions.", show_default=False)
+    ] = None,
+    config: ConfigsOption = None,
+    unset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--unset",
+            metavar="KEY",
+            help="Return a config to its default.",
+            autocompletion=completion.topic_config_names,
+        ),
+    ] = None,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    client_config: ClientConfigOption = None,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    """Give a topic more partitions, or change its configs."""
+    from core_broker.service.properties import from_assignments
+    from deploy.terminal.output import done, waiting
+
+    changes = from_assignments(config or [])
+    if partitions is None and not changes and not unset:
+        raise typer.BadParameter("say what to change: --partitions, --config or --unset")
+    client = admin(bootstrap, properties, client_config, timeout)
+    with waiting(f"changing {name}"):
+        if changes or unset:
+            client.alter_configs(name, put=changes, remove=unset or [])
+        if partitions is not None:
+            client.grow_topic(name, partitions)
+    done(f"topic [bold]{name}[/] changed")
+
+
+@app.command(epilog="Examples:\n\ncaudal topic delete orders\n\ncaudal topic delete old-1 old-2 --yes")
+def delete(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TOPIC...", help="Topics to delete.", show_default=False, autocompletion=completion.topics
+        ),
+    ],
+    *,
+    yes: YesOption = False,
+    bootstrap: BootstrapOption = DEFAULT_BOOTSTRAP,
+    properties: PropertiesOption = None,
+    client_config: ClientConfigOption = None,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    """Delete topics with all their records."""
+    from deploy.terminal.output import report_deleted, waiting
+
+    if not yes:
+        typer.confirm(f"Delete {', '.join(names)} with all records?", abort=True, err=True)
+    client = admin(bootstrap, properties, client_config, timeout)
+    with waiting("deleting"):
+        outcome = client.delete_topics(names)
+    if not report_deleted("topic", outcome):
+        raise typer.Exit(1)
+
+
+app.add_typer(produce.app)
+app.add_typer(consume.app)

@@ -1,0 +1,220 @@
+"""`caudal up`: the whole platform with one command."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from deploy.commands import completion
+from deploy.commands.options import DEFAULT_BOOTSTRAP, DataOption
+from deploy.launcher.request import DEFAULT_DATA, THIS_MACHINE, Refused, Request
+from deploy.stack import BY_NAME
+
+if TYPE_CHECKING:
+    from deploy.launcher.state import PlatformState
+
+EPILOG: Final = """Examples:
+
+caudal up
+
+caudal up --data ~/river --detach      then  caudal status --data ~/river  and  caudal down --data ~/river
+
+caudal up --ports any                  free ports, shown when it is up
+
+caudal up --ports broker=19092 --ports registry=18081
+
+caudal up --set broker:num.partitions=3 --set connect:offset.flush.interval.ms=1000
+
+caudal up --without broker --bootstrap kafka:9092      with your own Kafka
+
+Data survives restarts. Ctrl-C stops everything in order, a second one at once."""
+
+_PortsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ports",
+        metavar="any|NAME=PORT",
+        help="`any` for free ports, or the port of one service: broker, broker-metrics, registry, rest-proxy, connect, "
+        "spark. Repeat it for more.",
+    ),
+]
+_WithoutOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--without",
+        metavar="NAME",
+        help="A service not to run. Repeat it for more.",
+        autocompletion=completion.services,
+    ),
+]
+_HostOption = Annotated[
+    str,
+    typer.Option("--host", metavar="ADDR", help="Address to listen on; 0.0.0.0 for all, without any protection."),
+]
+_SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="SERVICE:KEY=VALUE", help="A setting of a service, under its own name. Repeat it for more."
+    ),
+]
+_BootstrapOption = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap", "-b", metavar="HOST:PORT", help="Your own cluster, with --without broker.", show_default=False
+    ),
+]
+_RegistryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--registry", metavar="URL", help="Your own schema registry, with --without registry.", show_default=False
+    ),
+]
+_DetachOption = Annotated[
+    bool, typer.Option("--detach", help="Return when everything is ready, and leave it running in the background.")
+]
+
+
+def up(
+    *,
+    data: DataOption = DEFAULT_DATA,
+    ports: _PortsOption = None,
+    without: _WithoutOption = None,
+    host: _HostOption = THIS_MACHINE,
+    settings: _SettingsOption = None,
+    bootstrap: _BootstrapOption = None,
+    registry: _RegistryOption = None,
+    detach: _DetachOption = False,
+) -> None:
+    """Start the whole platform and keep it running until Ctrl-C. All data is in one folder, and stays there."""
+    from deploy.launcher.plan import is_open, planned
+    from deploy.terminal.output import err, failure
+
+    request = Request(
+        data=str(data),
+        host=host,
+        ports=tuple(ports or ()),
+        without=tuple(without or ()),
+        settings=tuple(settings or ()),
+        bootstrap=bootstrap,
+        registry=registry,
+    )
+    try:
+        plan = planned(request)
+    except Refused as refusal:
+        failure(refusal.text, refusal.next_steps)
+        raise typer.Exit(1) from refusal
+    if is_open(plan.bind):
+        err.print("[yellow]![/] anyone who can reach this machine can use the platform: it asks for no passwords")
+    raise typer.Exit(run_detached(request) if detach else run_here(request))
+
+
+def run_here(request: Request) -> int:
+    """Run the platform in this process until Ctrl-C or SIGTERM."""
+    from deploy.launcher.events import AllReady, Event
+    from deploy.launcher.launching import launch
+    from deploy.launcher.plan import planned
+    from deploy.terminal.display import Display
+    from deploy.terminal.output import err
+
+    plan = planned(request)
+    with Display(plan, err) as display:
+
+        def show(event: Event) -> None:
+            display(event)
+            if isinstance(event, AllReady):
+                _print_summary(plan.data, is_detached=False)
+
+        return launch(plan, emit=show)
+
+
+def run_detached(request: Request) -> int:
+    """Start the platform in the background and wait until it is ready."""
+    from deploy.launcher.background import started
+    from deploy.launcher.events import AllReady, Failed
+    from deploy.launcher.plan import planned
+    from deploy.terminal.display import Display
+    from deploy.terminal.output import err
+
+    plan = planned(request)
+    with Display(plan, err) as display, started(request) as background:
+        try:
+            for event in background.events():
+                display(event)
+                if isinstance(event, AllReady):
+                    _print_summary(plan.data, is_detached=True)
+                    return 0
+                if isinstance(event, Failed):
+                    return 1
+        except KeyboardInterrupt:
+            background.process.send_signal(signal.SIGTERM)
+            for event in background.events():
+                display(event)
+            return 130
+        code = background.process.wait()
+        steps = (f"its log:  `{plan.logs / 'launcher.log'}`",)
+        display(
+            Failed(
+                text=f"the launcher ended before the platform was ready, with exit code {code}",
+                next_steps=steps,
+                tail=tuple(background.errors()[-10:]),
+            )
+        )
+    return 1
+
+
+def _print_summary(data: Path, *, is_detached: bool) -> None:
+    """Where everything is, commands to copy, and how to go on."""
+    from rich.markup import escape
+
+    from deploy.launcher import state
+    from deploy.terminal.output import out, table
+
+    found = state.read(data)
+    if found is None:
+        return
+    table("", ["Service", "Endpoint", "What for"], list(_endpoints(found)))
+    out.print("[bold]Try[/]")
+    for command in commands_to_try(found):
+        out.print(f"  {escape(command)}")
+    option = _data_option(Path(found.data))
+    folder = escape(found.data)
+    out.print(f"\n[bold]Data[/]  {folder}     [bold]Logs[/]  {folder}/logs, or  caudal logs{option}")
+    how = f"caudal down{option}" if is_detached else f"Ctrl-C, or  caudal down{option}"
+    out.print(f"[bold]Stop[/]  {how}     [bold]State[/]  caudal status{option}")
+    sys.stdout.flush()
+
+
+def commands_to_try(state: "PlatformState") -> list[str]:
+    """Three commands to copy: produce, consume, and see the state; with the services that this platform has."""
+    broker = state.services.get("broker")
+    bootstrap = broker.endpoint if broker is not None else state.elsewhere.get("broker", DEFAULT_BOOTSTRAP)
+    cluster = "" if bootstrap == DEFAULT_BOOTSTRAP else f" --bootstrap {bootstrap}"
+    services = state.services
+    if "rest-proxy" in services:
+        produce = (
+            f"curl {services['rest-proxy'].endpoint}/topics/hello "
+            "-H 'Content-Type: application/vnd.kafka.json.v2+json' "
+            """-d '{"records": [{"value": {"greeting": "hello, river"}}]}'"""
+        )
+    else:
+        produce = f"caudal topic produce hello 'hello, river'{cluster}"
+    consume = f"caudal topic consume hello{cluster}"
+    return [produce, consume, f"caudal status{_data_option(Path(state.data))}"]
+
+
+def _endpoints(state: "PlatformState") -> Iterator[tuple[str, str, str]]:
+    for name, service in state.services.items():
+        yield name, service.endpoint, BY_NAME[name].purpose
+        if BY_NAME[name].metrics_port:
+            yield "", service.metrics, "its metrics; the others have /metrics at their own ports"
+    if state.spark is not None:
+        address = f"sc://localhost:{state.spark.connect_port}"
+        yield "spark", address, "Spark Connect for notebooks, once a sink or caudal spark has started it"
+
+
+def _data_option(data: Path) -> str:
+    """The option that names the folder, unless it is the default."""
+    return "" if data == DEFAULT_DATA.absolute() else f" --data {data}"

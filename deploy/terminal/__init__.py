@@ -1,0 +1,1 @@
+"""How commands write to a terminal, or to whatever stands in its place."""

@@ -1,0 +1,71 @@
+"""Consumer groups: members, committed offsets and lag."""
+
+import msgspec
+
+from core_broker.client.admin import Admin
+from core_broker.client.consumer import Place
+from core_broker.client.errors import NotFound
+from core_broker.client.models import Broker, Member
+from deploy.views.positions import Position, resolve
+
+
+class OffsetView(msgspec.Struct, frozen=True):
+    """How far a group is in one partition."""
+
+    topic: str
+    partition: int
+    committed: int | None
+    end: int
+
+    @property
+    def lag(self) -> int | None:
+        """Records that are still to be read; None when nothing was committed."""
+        return None if self.committed is None else self.end - self.committed
+
+
+class GroupView(msgspec.Struct, frozen=True, kw_only=True):
+    """A group with its members and offsets."""
+
+    group: str
+    state: str
+    type: str
+    assignor: str
+    coordinator: Broker | None
+    members: tuple[Member, ...]
+    offsets: list[OffsetView]
+    lag: int
+
+    def client_of(self, offset: OffsetView) -> str | None:
+        """The client that reads a partition."""
+        place = (offset.topic, offset.partition)
+        return next((member.client_id for member in self.members if place in member.partitions), None)
+
+
+def describe_group(admin: Admin, group_id: str) -> GroupView:
+    """One group; raises NotFound."""
+    group = admin.group(group_id)
+    if group.state == "dead":
+        raise NotFound(f"group {group_id} does not exist")
+    committed = admin.group_offsets(group_id)
+    assigned = {place for member in group.members for place in member.partitions}
+    ends = admin.offsets(sorted(assigned | committed.keys()), "latest")
+    offsets = [OffsetView(*place, committed.get(place), end) for place, end in sorted(ends.items())]
+    return GroupView(
+        group=group.group_id,
+        state=group.state,
+        type=group.kind,
+        assignor=group.assignor,
+        coordinator=group.coordinator,
+        members=group.members,
+        offsets=offsets,
+        lag=sum(offset.lag or 0 for offset in offsets),
+    )
+
+
+def offsets_at(admin: Admin, places: list[Place], position: Position) -> dict[Place, int]:
+    """The offset of a position in each partition."""
+    first, end = admin.offsets(places, "earliest"), admin.offsets(places, "latest")
+    timed = admin.offsets(places, position.value) if position.kind == "time" else {}
+    return {
+        place: resolve(position, first=first[place], end=end[place], timed=timed.get(place, -1)) for place in places
+    }

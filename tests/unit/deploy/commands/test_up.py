@@ -1,0 +1,48 @@
+from pathlib import Path
+
+import pytest
+
+from deploy.cli import main
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("CAUDAL_DATA", str(tmp_path / "river"))
+
+
+@pytest.mark.parametrize("command", ["up", "status", "logs", "down"])
+def test_every_command_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([command, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert f"caudal {command}" in text.partition("Examples")[2]
+    assert "CAUDAL_DATA" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--without", "zookeeper"], "there is no such service"),
+        (["--without", "broker"], "--bootstrap HOST:PORT"),
+        (["--ports", "broker"], "must be `any` or NAME=PORT"),
+        (["--set", "num.partitions=3"], "must look like SERVICE:key=value"),
+        (["--detach", "--set", "kafka:a=b"], "no service called kafka runs here"),
+    ],
+)
+def test_what_cannot_be_meant_is_told_before_anything_is_made(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["up", *words]) == 1
+    error = capsys.readouterr().err
+    assert told in error
+    assert "Traceback" not in error
+    assert not (tmp_path / "river").exists()
+
+
+def test_whoever_opens_the_platform_to_others_is_warned(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "river").write_text("")
+    assert main(["up", "--host", "0.0.0.0", "--ports", "any"]) == 1
+    assert "it asks for no passwords" in capsys.readouterr().err
+    assert main(["up", "--ports", "any"]) == 1
+    assert "passwords" not in capsys.readouterr().err

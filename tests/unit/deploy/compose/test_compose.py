@@ -1,0 +1,164 @@
+"""The compose files follow the specification, agree with the stack, and give every service settings that it has."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from core_broker.settings import BrokerSettings
+from deploy.cli import application
+from deploy.health_check import address
+from deploy.stack import BROKER, SPARK_CONNECT_PORT, STACK, Service
+from streams.settings import SparkSettings
+from tests.support.deployment import (
+    DEPLOY,
+    DOCKERFILE,
+    NETWORK_PORT,
+    observed_ports,
+    parse_settings,
+    read_yaml,
+    settings_in,
+    stack_settings,
+    stages,
+)
+
+COMPOSE: Final = DEPLOY / "compose"
+SINGLE: Final = read_yaml(COMPOSE / "compose.yaml")
+SCALED: Final = read_yaml(COMPOSE / "scale-out.yaml")
+OVERLAY: Final = read_yaml(COMPOSE / "monitoring.yaml")
+FILES: Final = {"compose.yaml": SINGLE, "scale-out.yaml": SCALED, "monitoring.yaml": OVERLAY}
+
+
+def _containers(*, ours_only: bool) -> Iterator[Any]:
+    for file, document in FILES.items():
+        for name, container in document["services"].items():
+            if "build" in container or not ours_only:
+                yield pytest.param(document, container, id=f"{file}-{name}")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("name", FILES)
+def test_it_follows_the_compose_specification(name: str) -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(COMPOSE / name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_single_node_runs_every_service_of_the_stack() -> None:
+    assert [container["command"] for container in SINGLE["services"].values()] == [[item.name] for item in STACK]
+
+
+@pytest.mark.parametrize("service", STACK, ids=lambda service: service.name)
+def test_a_container_has_the_settings_and_the_health_check_of_the_stack(service: Service) -> None:
+    container = SINGLE["services"][service.name]
+    settings = settings_in(service.name, container["environment"])
+    wanted = stack_settings(service.name, data="/var/lib/caudal")
+    if service is BROKER:  # which has a second listener, for clients on the machine
+        wanted["listeners"] += f",HOST://:{BROKER.port}"
+    assert wanted.items() <= settings.items()
+    assert set(container.get("depends_on", {})) == set(service.needs)
+    command, *asked = container["healthcheck"]["test"]
+    assert (command, asked[:3]) == ("CMD", ["python", "-m", "deploy.health_check"])
+    assert address(asked[3:], container["environment"]) == f"http://localhost:{observed_ports()[service.name]}/health"
+
+
+@pytest.mark.parametrize("_document,container", list(_containers(ours_only=True)))
+def test_every_variable_of_a_container_is_a_setting_that_its_service_takes(
+    _document: Any, container: dict[str, Any]
+) -> None:
+    environment, command = container.get("environment", {}), container["command"][0]
+    if command in ("spark", "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"):
+        SparkSettings.read(file=None, environment=environment)
+    else:
+        parse_settings(command, settings_in(command, environment))
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_apache_kafka_is_given_settings_that_kafka_has(number: int) -> None:
+    environment = dict(SCALED["services"][f"kafka-{number}"]["environment"])
+    assert len(environment.pop("CLUSTER_ID")) == 22
+    BrokerSettings.parse(settings_in("broker", environment))
+
+
+@pytest.mark.parametrize("_document,container", list(_containers(ours_only=True)))
+def test_the_image_has_the_command_and_the_folders_of_a_container(_document: Any, container: dict[str, Any]) -> None:
+    target = container["build"]["target"]
+    assert (COMPOSE / container["build"]["context"] / container["build"]["dockerfile"]).samefile(DOCKERFILE)
+    needs_spark = container["command"][0].startswith(("connect", "spark", "org.apache.spark"))
+    assert target == ("caudal-spark" if needs_spark else "caudal")
+    body = stages(DOCKERFILE.read_text())[target]
+    (made,) = re.findall(r"install -d -o caudal -g caudal .*", body)
+    assert {mount.split(":")[1] for mount in container.get("volumes", [])} <= set(made.split())
+    if container.get("entrypoint"):
+        assert container["entrypoint"][-1] == "spark-class"
+    else:
+        commands = {command.name for command in application().registered_commands}
+        assert container["command"][0] in commands | {group.name for group in application().registered_groups}
+
+
+@pytest.mark.parametrize("document,container", list(_containers(ours_only=False)))
+def test_what_a_container_refers_to_is_there(document: dict[str, Any], container: dict[str, Any]) -> None:
+    needs = container.get("depends_on", {})
+    for needed in needs:
+        assert needed in document["services"]
+        if isinstance(needs, dict) and needs[needed]["condition"] == "service_healthy":
+            assert "test" in document["services"][needed]["healthcheck"]
+    for mount in container.get("volumes", []):
+        source = mount.split(":")[0]
+        assert (COMPOSE / source).is_file() if source.startswith(".") else source in document["volumes"]
+    for key, value in container.get("environment", {}).items():
+        if key.endswith("BOOTSTRAP_SERVERS"):
+            assert {server.split(":")[0] for server in value.split(",")} <= set(document["services"])
+
+
+@pytest.mark.parametrize("platform", [SINGLE, SCALED], ids=["compose.yaml", "scale-out.yaml"])
+def test_ports_are_open_on_this_machine_only_and_each_once(platform: dict[str, Any]) -> None:
+    published = [
+        port
+        for document in (platform, OVERLAY)
+        for container in document["services"].values()
+        for port in container.get("ports", [])
+    ]
+    assert all(port.startswith("127.0.0.1:") for port in published)
+    assert len({port.split(":")[1] for port in published}) == len(published)
+
+
+def test_the_ports_of_the_stack_are_reached_from_the_machine() -> None:
+    own = {port for service in STACK for port in (service.port, service.metrics_port, SPARK_CONNECT_PORT) if port}
+    published = [port for container in SINGLE["services"].values() for port in container["ports"]]
+    assert {int(port.split(":")[1]) for port in published} == own
+
+
+@pytest.mark.parametrize("document,name", [(SINGLE, "broker"), (SCALED, "kafka-1"), (SCALED, "kafka-3")])
+def test_a_broker_is_advertised_under_the_name_that_each_side_knows(document: dict[str, Any], name: str) -> None:
+    container = document["services"][name]
+    published = container["ports"][0].split(":")[1]
+    advertised = container["environment"]["KAFKA_ADVERTISED_LISTENERS"].split(",")
+    assert advertised == [f"PLAINTEXT://{name}:{NETWORK_PORT}", f"HOST://localhost:{published}"]
+    assert container["ports"][0].endswith(f":{BROKER.port}")
+
+
+def test_connect_and_its_workers_share_settings_and_a_spark_engine() -> None:
+    services = SCALED["services"]
+    assert services["connect"]["environment"] == services["connect-worker"]["environment"]
+    assert services["connect"]["environment"]["CONNECT_EXECUTOR"] == "celery"
+    folder = services["connect"]["environment"]["CONNECT_SPARK_CAUDAL_DATA_DIR"]
+    engine = services["spark-engine"]["environment"]
+    assert engine["CAUDAL_SPARK_CAUDAL_DATA_DIR"] == folder
+    for name in ("spark-engine", "connect", "connect-worker"):
+        assert f"spark-data:{folder}" in services[name]["volumes"]
+    for name in ("spark-engine", "spark-worker"):
+        assert f"warehouse:{engine['CAUDAL_SPARK_CAUDAL_WAREHOUSE_DIR']}" in services[name]["volumes"]
+
+
+def test_the_gateway_serves_each_port_from_the_containers_behind_it() -> None:
+    text = (COMPOSE / "gateway.conf").read_text()
+    passed_on = zip(re.findall(r"listen (\d+);", text), re.findall(r"proxy_pass http://([\w-]+);", text), strict=True)
+    listening = {(name, port) for port, name in passed_on}
+    assert listening == set(re.findall(r"server ([\w-]+):(\d+);", text))
+    assert listening <= {(service.name, str(service.port)) for service in STACK}
+    assert {port.split(":")[1] for port in SCALED["services"]["gateway"]["ports"]} == {port for _, port in listening}
+    assert all("ports" not in SCALED["services"][name] for name, _ in listening), "a port belongs to one container"
