@@ -110,7 +110,9 @@ def _section(title: str, introduction: str, settings: type[Settings]) -> Iterato
     for key in sorted(settings.DEFINITIONS):
         definition = settings.DEFINITIONS[key]
         if not definition.is_internal and not definition.without_effect:
-            cells = [_names(definition), definition.kind.name, _default(definition), _allowed(definition)]
+            name = f"`{definition.key}`" + "".join(f" (or `{alias}`)" for alias in definition.aliases)
+            allowed = definition.check.allowed if definition.check else ""
+            cells = [name, definition.kind.name, _default(definition), allowed]
             cells += [aside.cell(definition)] if aside else []
             yield f"| {' | '.join([*cells, settings.help_of(key)])} |"
     yield ""
