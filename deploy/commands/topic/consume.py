@@ -19,6 +19,7 @@ from deploy.commands.options import (
     TimeoutOption,
     TopicArgument,
 )
+from deploy.terminal.output import progress
 
 if TYPE_CHECKING:
     from core_broker.client.consumer import Consumer, Place
@@ -132,7 +133,6 @@ class _Reader:
 
     def run(self, write: "Callable[[IncomingRecord], str]", count: int | None) -> None:
         """Print records until there is a reason to stop."""
-        from deploy.terminal.output import progress
 
         # A bar is of use where the records themselves cannot be seen passing by.
         total = count or sum(self._ends[place] - start for place, start in self._starts.items())
