@@ -93,7 +93,9 @@ def consume(
     from deploy.views.records import formatter
 
     try:
-        write = formatter("json" if output is Output.JSON else style, colour=sys.stdout.isatty())
+        write = formatter("json" if output is Output.JSON else style)
+        if style == "text" and output is Output.TABLE and sys.stdout.isatty():
+            write = _coloured_line
         position = parse_position(start, SystemClock())
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
@@ -166,6 +168,15 @@ class _Reader:
             return bool(assigned) and assigned <= self._consumer.ended
         # The last offsets may hold no record at all: transaction markers, or what compaction took.
         return all(self._next[place] >= end or place in self._consumer.ended for place, end in self._ends.items())
+
+
+def _coloured_line(record: "IncomingRecord") -> str:
+    """A record on a terminal; written by the thousand, so without rich."""
+    from deploy.views.records import line_parts
+
+    colours = ("\033[2m", "\033[36m", "\033[33m", "", "\033[2m")
+    parts = zip(colours, line_parts(record), strict=True)
+    return "".join(f"{colour}{part}\033[0m" if colour and part else part for colour, part in parts)
 
 
 def _place(record: "IncomingRecord") -> "Place":
