@@ -12,6 +12,7 @@ from deploy.commands.options import (
     TimeoutOption,
     admin,
 )
+from deploy.terminal.output import facts, print_json, table, waiting
 
 app = typer.Typer(no_args_is_help=True, help="The cluster: brokers, controller, size.")
 
@@ -31,8 +32,6 @@ def info(
     timeout: TimeoutOption = 10.0,
 ) -> None:
     """Show the cluster's id, its brokers, and how much it holds."""
-    from deploy.terminal.output import facts, print_json, table, waiting
-
     client = admin(bootstrap, properties, client_config, timeout)
     with waiting(f"asking {bootstrap}"):
         found = client.cluster()

@@ -1,8 +1,11 @@
 """`caudal dlq`: records that a connector could not process, why, and sending them again."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from rich.markup import escape
+from rich.text import Text
 
 from deploy.commands.options import (
     DEFAULT_CONNECT,
@@ -14,13 +17,12 @@ from deploy.commands.options import (
     YesOption,
     connect_client,
 )
-from deploy.views.dead_letters import facts_of, find_letters, parse_place, place_of, time_of
+from deploy.terminal.output import done, facts, failure, note, out, print_json, table, waiting
+from deploy.views.dead_letters import Letter, facts_of, find_letters, parse_place, place_of, time_of
+from deploy.views.text import plural, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from deploy.clients.connect import ConnectClient
-    from deploy.views.dead_letters import Letter
 
 app = typer.Typer(
     no_args_is_help=True, help="Dead letters: records that a connector could not process; list, show, redrive."
@@ -73,10 +75,6 @@ def list_letters(
     timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """List the dead letters of a connector: when, where and why each failed."""
-    from rich.markup import escape
-
-    from deploy.terminal.output import note, print_json, waiting
-
     query = _query(limit=limit, stage=stage, exception=exception, partition=partition, offset=from_)
     with connect_client(connect, timeout) as client, waiting(f"reading the dead letters of {name}"):
         page = client.dead_letters(name, query)
@@ -109,8 +107,6 @@ def show(
     timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """Show whole dead letters: key, value, headers, and the stack trace of the failure."""
-    from deploy.terminal.output import failure, note, print_json, waiting
-
     wanted = _places(places)
     with connect_client(connect, timeout) as client, waiting(f"reading the dead letters of {name}"):
         if wanted:
@@ -159,8 +155,6 @@ def redrive(
     timeout: ConnectTimeoutOption = 60.0,
 ) -> None:
     """Send dead letters through their connector again, each once, once the cause of their failure is repaired."""
-    from deploy.terminal.output import print_json
-
     filters = {"stage": stage, "exception": exception, "partition": partition, "from_offset": from_, "to_offset": to}
     selection = _selection(_places(places), filters, everything=everything)
     body: dict[str, Any] = {"selection": selection, "max_records": maximum}
@@ -188,7 +182,7 @@ def _places(texts: list[str] | None) -> list[tuple[int, int]]:
 
 
 def _selection(
-    places: list[tuple[int, int]], filters: "Mapping[str, str | int | None]", *, everything: bool
+    places: list[tuple[int, int]], filters: Mapping[str, str | int | None], *, everything: bool
 ) -> dict[str, Any]:
     """The selection that the worker is asked for; raises BadParameter when nothing is selected."""
     selection: dict[str, Any] = {key: value for key, value in filters.items() if value is not None}
@@ -203,12 +197,7 @@ def _selection(
     return selection
 
 
-def _print_list(page: "Letter") -> None:
-    from rich.text import Text
-
-    from deploy.terminal.output import table
-    from deploy.views.text import printable
-
+def _print_list(page: Letter) -> None:
     rows = [
         (
             place_of(letter),
@@ -223,28 +212,18 @@ def _print_list(page: "Letter") -> None:
     table(f"Dead letters in {page['topic']}", ["Place", "Time", "Stage", "Exception", "Message", "Redriven"], rows)
 
 
-def _print_letter(letter: "Letter") -> None:
-    from rich.markup import escape
-
-    from deploy.terminal.output import facts, out
-    from deploy.views.text import printable
-
+def _print_letter(letter: Letter) -> None:
     facts(f"Dead letter {place_of(letter)}", [(name, printable(str(value))) for name, value in facts_of(letter)])
     if trace := letter["error"]["stacktrace"]:
         out.print(f"\n[dim]{escape(printable(trace.rstrip()))}[/]")
 
 
 def _redrive(client: "ConnectClient", name: str, body: dict[str, Any], *, dry_run: bool) -> dict[str, Any]:
-    from deploy.terminal.output import waiting
-
     with waiting(f"{'counting' if dry_run else 'sending'} dead letters of {name}"):
         return client.redrive(name, {**body, "dry_run": dry_run})
 
 
 def _confirm(client: "ConnectClient", name: str, body: dict[str, Any]) -> None:
-    from deploy.terminal.output import note
-    from deploy.views.text import plural
-
     would = _redrive(client, name, body, dry_run=True)
     if not would["records"]:
         note(f"no dead letters to send: {plural(would['skipped'], 'letter')} sent before, or sent too often")
@@ -253,11 +232,6 @@ def _confirm(client: "ConnectClient", name: str, body: dict[str, Any]) -> None:
 
 
 def _report(name: str, outcome: dict[str, Any], *, is_dry: bool) -> None:
-    from rich.markup import escape
-
-    from deploy.terminal.output import done, failure, note, out
-    from deploy.views.text import plural
-
     for reason in outcome["failed"]:
         failure(f"not sent: {reason}")
     if is_dry:

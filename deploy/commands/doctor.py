@@ -5,9 +5,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich.markup import escape
 
 from deploy.commands.options import DataOption, Output, OutputOption
 from deploy.launcher.request import DEFAULT_DATA
+from deploy.terminal.output import out, print_json
+from deploy.views.text import plural
 
 if TYPE_CHECKING:
     from deploy.doctor.checks import Outcome
@@ -36,7 +39,6 @@ def doctor(
     from deploy.doctor.checks import CHECKS, as_json, run_checks
     from deploy.doctor.finding import Level, Surroundings
     from deploy.launcher import state
-    from deploy.terminal.output import print_json
 
     folder = data.expanduser().absolute()
     try:
@@ -57,10 +59,8 @@ def doctor(
 
 def _print(outcomes: "Iterable[Outcome]") -> "list[Finding]":
     """Print each finding as it comes, under its group; returns all of them."""
-    from rich.markup import escape
 
     from deploy.doctor.finding import Level
-    from deploy.terminal.output import out
 
     signs = {
         Level.OK: "[green]✓[/]",
@@ -86,7 +86,6 @@ def _print(outcomes: "Iterable[Outcome]") -> "list[Finding]":
 def summary(findings: "Iterable[Finding]") -> str:
     """The last line: how many problems and warnings there are."""
     from deploy.doctor.finding import Level
-    from deploy.views.text import plural
 
     levels = [finding.level for finding in findings]
     problems, warnings = levels.count(Level.PROBLEM), levels.count(Level.WARNING)

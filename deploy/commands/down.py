@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from rich.markup import escape
 
 from deploy.commands.options import DataOption
 from deploy.launcher.lock import holder_of
 from deploy.launcher.plan import SPARK
 from deploy.launcher.request import DEFAULT_DATA
+from deploy.terminal.output import done, failure, note, waiting
 
 EPILOG: Final = """Examples:
 
@@ -34,10 +36,6 @@ def down(
     ] = 90.0,
 ) -> None:
     """Stop a platform: its services, in the reverse order of their start, and its Spark."""
-    from rich.markup import escape
-
-    from deploy.terminal.output import done, failure, note, waiting
-
     folder = data.expanduser().absolute()
     pid = holder_of(folder)
     if not pid:
@@ -61,7 +59,6 @@ def down(
 def _kill(folder: Path, pid: int) -> None:
     """Kill the launcher, whose services the kernel then kills, and Spark, which is a process of its own."""
     from deploy.launcher.spark import kill_engine
-    from deploy.terminal.output import failure
 
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
 from deploy.commands import completion
 from deploy.commands.options import (
@@ -18,6 +19,7 @@ from deploy.commands.options import (
     YesOption,
     admin,
 )
+from deploy.terminal.output import done, facts, note, print_json, report_deleted, table, waiting
 
 if TYPE_CHECKING:
     from core_broker.client.consumer import Place
@@ -40,8 +42,6 @@ def list_groups(
     timeout: TimeoutOption = 10.0,
 ) -> None:
     """List the groups and their states."""
-    from deploy.terminal.output import note, print_json, table, waiting
-
     with waiting("asking the cluster"):
         groups = admin(bootstrap, properties, client_config, timeout).groups()
     if output is Output.JSON:
@@ -63,7 +63,6 @@ def describe(
     timeout: TimeoutOption = 10.0,
 ) -> None:
     """Show members, assignments, committed offsets and lag of a group."""
-    from deploy.terminal.output import print_json, waiting
     from deploy.views.groups import describe_group
 
     client = admin(bootstrap, properties, client_config, timeout)
@@ -108,10 +107,8 @@ def seek(
     timeout: TimeoutOption = 10.0,
 ) -> None:
     """Move the committed offsets of a group that has no running members."""
-    from rich.markup import escape
 
     from core_broker.service.clock import SystemClock
-    from deploy.terminal.output import done, note, print_json, table, waiting
     from deploy.views.groups import offsets_at
     from deploy.views.positions import parse_position
 
@@ -155,8 +152,6 @@ def delete(
     timeout: TimeoutOption = 10.0,
 ) -> None:
     """Delete groups with their committed offsets; they must have no running members."""
-    from deploy.terminal.output import report_deleted, waiting
-
     if not yes:
         typer.confirm(f"Delete {', '.join(group_ids)} with all committed offsets?", abort=True, err=True)
     client = admin(bootstrap, properties, client_config, timeout)
@@ -167,8 +162,6 @@ def delete(
 
 
 def _print(group: "GroupView") -> None:
-    from deploy.terminal.output import facts, note, table
-
     facts(
         f"Group {group.group}",
         [

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Final
 
 import typer
+from rich.text import Text
 
 from deploy.commands import completion
 from deploy.commands.options import DataOption
 from deploy.launcher.log_reading import LogLine, LogReaders
 from deploy.launcher.request import DEFAULT_DATA
 from deploy.stack import BY_NAME
+from deploy.terminal.output import failure, out
 
 EPILOG: Final = """Examples:
 
@@ -41,8 +43,6 @@ def logs(
     lines: Annotated[int, typer.Option("--lines", "-n", metavar="N", min=0, help="Last lines of each.")] = 20,
 ) -> None:
     """Show the last lines of each service, in the order of time."""
-    from deploy.terminal.output import failure
-
     folder = data.expanduser().absolute()
     names = tuple(dict.fromkeys(services or ()))
     if unknown := [name for name in names if name not in _NAMES]:
@@ -70,8 +70,6 @@ class _Printer:
     """Lines on stdout: with the name of the service when there are several, coloured on a terminal."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        from deploy.terminal.output import out
-
         width = max(map(len, names))
         self._console = out
         self._prefixes = {name: f"{name.ljust(width)} | " if len(names) > 1 else "" for name in names}
@@ -79,7 +77,6 @@ class _Printer:
 
     def write(self, lines: Iterable[LogLine]) -> None:
         """Write lines."""
-        from rich.text import Text
 
         for line in lines:
             prefix = self._prefixes[line.name]

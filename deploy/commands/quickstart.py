@@ -12,6 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from deploy.launcher.request import DATA_VARIABLE, DEFAULT_DATA
+from deploy.terminal.output import failure, note
 
 EPILOG: Final = """Examples:
 
@@ -69,8 +70,6 @@ def quickstart(
 
 def _tour_temporary(ports: tuple[str, ...], *, no_spark: bool) -> bool:
     """Take the tour on temporary data, which is kept only if a step has failed."""
-    from deploy.terminal.output import note
-
     folder = Path(tempfile.mkdtemp(prefix="caudal-quickstart-"))
     succeeded = _tour(folder, ports, stays=False, no_spark=no_spark)
     if succeeded or not any(folder.iterdir()):
@@ -85,7 +84,6 @@ def _tour(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool) ->
     from deploy.commands.down import down
     from deploy.launcher import state
     from deploy.quickstart.places import data_option, program
-    from deploy.terminal.output import note
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started for us must not outlive us
     was_running = state.read(data) is not None
@@ -104,7 +102,6 @@ def _tour_on(data: Path, ports: tuple[str, ...], *, stays: bool, no_spark: bool)
     from deploy.launcher.request import Refused
     from deploy.quickstart import closing, platform, screen, steps
     from deploy.quickstart.tour import StepFailed, Tour
-    from deploy.terminal.output import failure
 
     begun = time.monotonic()
     screen.title("Caudal", "the whole platform at work, step by step")

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from deploy.commands import completion
+from deploy.terminal.output import done, note, out
 
 BROKER_EPILOG = """Examples:
 
@@ -141,11 +143,9 @@ def new(
     ] = Path(),
 ) -> None:
     """Write the skeleton of a connector: a small project that works, and passes the standard suites."""
-    from rich.markup import escape
 
     from connect.api.errors import ConfigError
     from connect.testing.scaffold import Kind, write_connector
-    from deploy.terminal.output import done, note, out
 
     if source + sink + both > 1:
         raise typer.BadParameter("choose one of --source, --sink and --both", param_hint="--both")

@@ -4,10 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import typer
+from rich.markup import escape
+from rich.text import Text
 
 from deploy.commands.options import DataOption, Output, OutputOption
 from deploy.launcher.request import DEFAULT_DATA
 from deploy.launcher.state import read
+from deploy.terminal.output import failure, note, print_json, table
 from deploy.views.text import duration, size
 
 EPILOG: Final = """Examples:
@@ -26,7 +29,6 @@ _COLOURS: Final = {"ready": "green", "starting": "yellow", "restarting": "yellow
 
 def status(*, data: DataOption = DEFAULT_DATA, output: OutputOption = Output.TABLE) -> None:
     """Show each service of a platform: state, process, endpoint, age, restarts and memory."""
-    from deploy.terminal.output import failure, print_json
     from deploy.views.platform import examine
 
     folder = data.expanduser().absolute()
@@ -52,10 +54,6 @@ def status(*, data: DataOption = DEFAULT_DATA, output: OutputOption = Output.TAB
 
 
 def _show(found: Mapping[str, Any]) -> None:
-    from rich.markup import escape
-
-    from deploy.terminal.output import note, table
-
     process = f"process {found['pid']}, for {duration(found['uptime_s'])}"
     title = f"Platform in {escape(found['data'])}: {found['state']}, {process}"
     columns = ["Service", "State", "Process", "Endpoint", "Up", "Restarts#", "Memory#"]
@@ -67,8 +65,6 @@ def _show(found: Mapping[str, Any]) -> None:
 
 
 def _rows(services: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[object, ...]]:
-    from rich.text import Text
-
     for name, service in services.items():
         shown = service["state"] if service["state"] != "ready" or service["answers"] else "does not answer"
         yield (

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich.markup import escape
 
 from deploy.commands import completion
 from deploy.commands.options import DEFAULT_BOOTSTRAP, DataOption
 from deploy.launcher.request import DEFAULT_DATA, THIS_MACHINE, Refused, Request
 from deploy.stack import BY_NAME
+from deploy.terminal.output import err, failure, out, table
 
 if TYPE_CHECKING:
     from deploy.launcher.state import PlatformState
@@ -90,7 +92,6 @@ def up(
 ) -> None:
     """Start the whole platform and keep it running until Ctrl-C. All data is in one folder, and stays there."""
     from deploy.launcher.plan import is_open, planned
-    from deploy.terminal.output import err, failure
 
     request = Request(
         data=str(data),
@@ -117,7 +118,6 @@ def run_here(request: Request) -> int:
     from deploy.launcher.launching import launch
     from deploy.launcher.plan import planned
     from deploy.terminal.display import Display
-    from deploy.terminal.output import err
 
     plan = planned(request)
     with Display(plan, err) as display:
@@ -136,7 +136,6 @@ def run_detached(request: Request) -> int:
     from deploy.launcher.events import AllReady, Failed
     from deploy.launcher.plan import planned
     from deploy.terminal.display import Display
-    from deploy.terminal.output import err
 
     plan = planned(request)
     with Display(plan, err) as display, started(request) as background:
@@ -167,10 +166,8 @@ def run_detached(request: Request) -> int:
 
 def _print_summary(data: Path, *, is_detached: bool) -> None:
     """Where everything is, commands to copy, and how to go on."""
-    from rich.markup import escape
 
     from deploy.launcher import state
-    from deploy.terminal.output import out, table
 
     found = state.read(data)
     if found is None:

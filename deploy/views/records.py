@@ -12,15 +12,14 @@ from core_broker.client.records import Header, IncomingRecord, OutgoingRecord
 Formatter = Callable[[IncomingRecord], str]
 
 FORMATS = "text, value, json, hex, or a template such as '{offset} {key} {value}'"
-_DIM, _CYAN, _YELLOW, _RESET = "\033[2m", "\033[36m", "\033[33m", "\033[0m"
 _FIELD = re.compile(r"\{(\w+)\}")
 
 
-def formatter(style: str, *, colour: bool = False) -> Formatter:
+def formatter(style: str) -> Formatter:
     """The function that writes records in a style; raises ValueError when there is no such style."""
     match style:
         case "text":
-            return _coloured_line if colour else _plain_line
+            return lambda record: "".join(line_parts(record))
         case "value":
             return lambda record: shown(record.value)
         case "json":
@@ -82,27 +81,17 @@ def parse_headers(assignments: Iterable[str]) -> tuple[Header, ...]:
     return tuple((name, value.encode() if equals else None) for name, equals, value in pairs)
 
 
-def _plain_line(record: IncomingRecord) -> str:
-    place = f"{moment(record.timestamp_ms)}  {record.partition}:{record.offset}"
-    return f"{place}  {_key(record)}{shown(record.value)}{_headers(record)}"
-
-
-def _coloured_line(record: IncomingRecord) -> str:
-    key, headers = _key(record), _headers(record)
+def line_parts(record: IncomingRecord) -> tuple[str, str, str, str, str]:
+    """The parts of a record's line: time, partition and offset, key, value, headers."""
+    key = "" if record.key is None else f"{shown(record.key)} → "
+    headers = ", ".join(f"{name}={shown(value)}" for name, value in record.headers)
     return (
-        f"{_DIM}{moment(record.timestamp_ms)}{_RESET}  {_CYAN}{record.partition}:{record.offset}{_RESET}  "
-        f"{_YELLOW}{key}{_RESET}{shown(record.value)}{_DIM}{headers}{_RESET}"
+        f"{moment(record.timestamp_ms)}  ",
+        f"{record.partition}:{record.offset}  ",
+        key,
+        shown(record.value),
+        f"  {{{headers}}}" if headers else "",
     )
-
-
-def _key(record: IncomingRecord) -> str:
-    return "" if record.key is None else f"{shown(record.key)} → "
-
-
-def _headers(record: IncomingRecord) -> str:
-    if not record.headers:
-        return ""
-    return "  {" + ", ".join(f"{name}={shown(value)}" for name, value in record.headers) + "}"
 
 
 def _template(template: str) -> Formatter:

@@ -1,9 +1,11 @@
 """`caudal connector`: list connectors, and look at one of them."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
+from rich.markup import escape
+from rich.text import Text
 
 from deploy.commands import completion
 from deploy.commands.connector import create, offsets, states
@@ -16,11 +18,9 @@ from deploy.commands.options import (
     OutputOption,
     connect_client,
 )
-
-if TYPE_CHECKING:
-    from rich.text import Text
-
-    from deploy.views.connectors import ConnectorSummary, Status
+from deploy.terminal.output import done, note, out, print_json, table, waiting
+from deploy.views.connectors import ConnectorSummary, Status, count_states, parts, summarize
+from deploy.views.text import plural, printable, trace_summary
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -44,9 +44,6 @@ def list_(
     timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """List the connectors: type, states of connector and tasks, worker."""
-    from deploy.terminal.output import note, print_json, waiting
-    from deploy.views.connectors import summarize
-
     with connect_client(connect, timeout) as client, waiting("asking the worker"):
         found = [summarize(name, connector) for name, connector in sorted(client.connectors().items())]
     if output is Output.JSON:
@@ -66,9 +63,6 @@ def show(
     timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """Show how a connector is configured; as JSON it can be given to `create` again."""
-    from deploy.terminal.output import print_json, table, waiting
-    from deploy.views.text import plural
-
     with connect_client(connect, timeout) as client, waiting(f"asking about {name}"):
         info = client.info(name)
     if output is Output.JSON:
@@ -93,8 +87,6 @@ def status(
     timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """Show the states of a connector and its tasks, and why they failed if they did."""
-    from deploy.terminal.output import print_json, waiting
-
     with connect_client(connect, timeout) as client, waiting(f"asking about {name}"):
         found = client.status(name)
     if output is Output.JSON:
@@ -128,8 +120,6 @@ def plugins(
     timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """List the plugins that configurations may name, or the keys of one of them."""
-    from deploy.terminal.output import print_json, table, waiting
-
     with connect_client(connect, timeout) as client, waiting("asking the worker"):
         found = client.plugins(connectors_only=not everything) if plugin is None else client.plugin_keys(plugin)
     if output is Output.JSON:
@@ -158,10 +148,6 @@ def topics(
     timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """List the topics that a connector has used."""
-    from rich.markup import escape
-
-    from deploy.terminal.output import done, note, print_json, table, waiting
-
     with connect_client(connect, timeout) as client, waiting(f"asking about {name}"):
         if reset:
             client.reset_topics(name)
@@ -178,12 +164,7 @@ def topics(
         note(f"{escape(name)} has used no topics yet")
 
 
-def _print_list(found: "Iterable[ConnectorSummary]") -> None:
-    from rich.text import Text
-
-    from deploy.terminal.output import table
-    from deploy.views.connectors import count_states
-
+def _print_list(found: Iterable[ConnectorSummary]) -> None:
     rows = []
     for item in found:
         counts = [Text(f"{count} {state}", style=_COLOURS.get(state, "")) for state, count in count_states(item.tasks)]
@@ -193,14 +174,8 @@ def _print_list(found: "Iterable[ConnectorSummary]") -> None:
     table("", ["Connector", "Type", "State", "Tasks", "Worker", "Class"], rows)
 
 
-def _print_status(status: "Status", *, with_traces: bool) -> None:
+def _print_status(status: Status, *, with_traces: bool) -> None:
     """A connector and its tasks; whole traces below, if they are wanted."""
-    from rich.markup import escape
-
-    from deploy.terminal.output import note, out, table
-    from deploy.views.connectors import parts
-    from deploy.views.text import printable, trace_summary
-
     named = parts(status)
     why = ["" if with_traces else trace_summary(part.get("trace")) for _, part in named]
     rows = [
@@ -217,9 +192,7 @@ def _print_status(status: "Status", *, with_traces: bool) -> None:
         note("nothing has failed: there are no traces")
 
 
-def _state_text(state: str) -> "Text":
-    from rich.text import Text
-
+def _state_text(state: str) -> Text:
     return Text(state, style=_COLOURS.get(state, ""))
 
 

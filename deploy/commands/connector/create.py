@@ -4,6 +4,7 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from rich.markup import escape
 
 from deploy.commands.connector.files import ConfigFileArgument, Configuration, read_configuration
 from deploy.commands.options import (
@@ -14,10 +15,12 @@ from deploy.commands.options import (
     OutputOption,
     connect_client,
 )
+from deploy.terminal.output import done, err, failure, print_json, table, waiting
+from deploy.views.connectors import Problems, Verdict, failures, problems, verdict
+from deploy.views.text import plural
 
 if TYPE_CHECKING:
     from deploy.clients.connect import ConnectClient
-    from deploy.views.connectors import Problems, Verdict
 
 app = typer.Typer()
 
@@ -57,10 +60,6 @@ def create(
     timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """Create a connector from a file; it starts at once."""
-    from rich.markup import escape
-
-    from deploy.terminal.output import done, print_json, waiting
-
     wanted = read_configuration(file, name=name)
     if wanted.name is None:
         raise typer.BadParameter("the connector needs a name: add it to the file, or use --name", param_hint="FILE")
@@ -91,9 +90,6 @@ def validate(
     timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """Check a configuration, key by key, without creating anything."""
-    from deploy.terminal.output import print_json, waiting
-    from deploy.views.connectors import problems
-
     wanted = read_configuration(file, name=name)
     plugin = wanted.config.get("connector.class")
     if not isinstance(plugin, str) or not plugin.strip():
@@ -127,8 +123,6 @@ def _create(client: "ConnectClient", wanted: Configuration, *, replace: bool) ->
 def _wait_until_running(client: "ConnectClient", name: str, *, seconds: float) -> bool:
     """Wait until all tasks run steadily, one has failed, or the time is over; says how it ended."""
     from deploy.clients.connect import ConnectorNotFound
-    from deploy.terminal.output import waiting
-    from deploy.views.connectors import verdict
 
     deadline = time.monotonic() + seconds
     running_since: float | None = None
@@ -149,13 +143,7 @@ def _wait_until_running(client: "ConnectClient", name: str, *, seconds: float) -
     return found == "running"
 
 
-def _report(name: str, status: dict[str, Any] | None, found: "Verdict", *, seconds: float) -> None:
-    from rich.markup import escape
-
-    from deploy.terminal.output import done, failure
-    from deploy.views.connectors import failures
-    from deploy.views.text import plural
-
+def _report(name: str, status: dict[str, Any] | None, found: Verdict, *, seconds: float) -> None:
     command = f"caudal connector status {name}"
     if status is None or found == "waiting":
         failure(f"{name} is not running after {seconds:g} s", [f"see its state:  `{command}`"])
@@ -167,13 +155,8 @@ def _report(name: str, status: dict[str, Any] | None, found: "Verdict", *, secon
         failure(f"{name} is not running", [f"see the whole trace:  `{command} --trace`"])
 
 
-def _print_problems(found: "Problems", *, called: str) -> None:
+def _print_problems(found: Problems, *, called: str) -> None:
     """A table of what is wrong, and a line for what is odd."""
-    from rich.markup import escape
-
-    from deploy.terminal.output import done, err, failure, table
-    from deploy.views.text import plural
-
     if found.errors:
         rows = [
             (item.key, "–" if item.value is None else item.value, text) for item in found.errors for text in item.errors

@@ -5,6 +5,7 @@ import re
 from typing import Annotated, Any, Final
 
 import typer
+from rich.markup import escape
 
 from deploy.commands.connector.files import read_text
 from deploy.commands.options import (
@@ -17,6 +18,7 @@ from deploy.commands.options import (
     YesOption,
     connect_client,
 )
+from deploy.terminal.output import done, note, print_json, table, waiting
 
 app = typer.Typer(no_args_is_help=True, help="Offsets of a connector, how far it has read: show, set, reset.")
 
@@ -34,10 +36,6 @@ def show(
     timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """Show how far a connector has read: topic offsets of a sink, whatever a source keeps."""
-    from rich.markup import escape
-
-    from deploy.terminal.output import note, print_json, table, waiting
-
     with connect_client(connect, timeout) as client, waiting(f"asking about {name}"):
         found = client.offsets(name)
     if output is Output.JSON:
@@ -71,8 +69,6 @@ def set_offsets(
     timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """Change the offsets of a connector, which must be stopped."""
-    from deploy.terminal.output import done, waiting
-
     if (file is None) == (not at):
         raise typer.BadParameter("give the offsets: either a FILE or --at TOPIC:PARTITION=OFFSET")
     offsets = [parse_place(text) for text in at] if at else parse_offsets(read_text(file or "-"))
@@ -90,8 +86,6 @@ def reset(
     timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """Forget the offsets of a connector, which must be stopped: it starts over."""
-    from deploy.terminal.output import done, waiting
-
     if not yes:
         typer.confirm(f"Forget the offsets of {name}? It reads everything again", abort=True, err=True)
     with connect_client(connect, timeout) as client, waiting(f"resetting {name}"):

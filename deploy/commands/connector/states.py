@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from deploy.commands import completion
 from deploy.commands.options import (
@@ -13,6 +14,7 @@ from deploy.commands.options import (
     YesOption,
     connect_client,
 )
+from deploy.terminal.output import done, note, report_deleted, waiting
 
 app = typer.Typer()
 
@@ -81,10 +83,6 @@ def restart(
     timeout: ConnectTimeoutOption = 30.0,
 ) -> None:
     """Restart a connector: alone, with its tasks, or only what has failed."""
-    from rich.markup import escape
-
-    from deploy.terminal.output import done, note, waiting
-
     if task is not None and (tasks or only_failed):
         raise typer.BadParameter("either --task N, or --tasks and --only-failed", param_hint="--task")
     shown = f"[bold]{escape(name)}[/]"
@@ -114,7 +112,6 @@ def delete(
 ) -> None:
     """Delete connectors. Their topics and offsets stay."""
     from deploy.clients.connect import ConnectCallError, WorkerUnreachable
-    from deploy.terminal.output import report_deleted, waiting
 
     if not yes:
         typer.confirm(f"Delete {', '.join(names)}?", abort=True, err=True)
@@ -132,10 +129,6 @@ def delete(
 
 
 def _set_target(names: list[str], word: str, *, outcome: str, connect: str, timeout: float) -> None:
-    from rich.markup import escape
-
-    from deploy.terminal.output import done, waiting
-
     with connect_client(connect, timeout) as client:
         for name in names:
             with waiting(f"{word} {name}"):

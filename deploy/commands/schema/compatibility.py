@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from deploy.commands import completion
 from deploy.commands.options import (
@@ -16,6 +17,7 @@ from deploy.commands.options import (
     UserOption,
     registry_client,
 )
+from deploy.terminal.output import done, facts, print_json, waiting
 from deploy.views.compatibility import MEANINGS
 
 if TYPE_CHECKING:
@@ -65,10 +67,6 @@ def compatibility(
     timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Show or change which schemas may follow which."""
-    from rich.markup import escape
-
-    from deploy.terminal.output import done, waiting
-
     if level is None and subject is not None and subject.upper() in MEANINGS:
         subject, level = None, subject
     wanted = _level(level)
@@ -124,8 +122,6 @@ def _unset(client: "RegistryClient", subject: str | None) -> None:
 
 
 def _show(subject: str | None, level: str, *, output: Output, is_inherited: bool) -> None:
-    from deploy.terminal.output import facts, print_json
-
     meaning = MEANINGS.get(level, "")
     if output is Output.JSON:
         print_json({"subject": subject, "level": level, "inherited": is_inherited, "meaning": meaning})

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
+from rich.markup import escape
 
 from deploy.commands import completion
 from deploy.commands.options import (
@@ -19,6 +20,7 @@ from deploy.commands.options import (
     registry_client,
 )
 from deploy.commands.schema.files import ReferencesOption, TypeOption, read_definition
+from deploy.terminal.output import note, out, print_json, waiting
 from deploy.views.schemas import EXTENSIONS, find_schema, parse_place
 
 if TYPE_CHECKING:
@@ -81,7 +83,6 @@ def diff(
     timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Show what changed between two schemas, and what that breaks."""
-    from deploy.terminal.output import waiting
     from deploy.views.schema_diff import compare_schemas
 
     client = registry_client(registry, user, properties, client_config, timeout)
@@ -121,8 +122,6 @@ def _sides(
 
 
 def _print_json(compared: "Comparison") -> None:
-    from deploy.terminal.output import print_json
-
     changes = None
     if compared.changes is not None:
         changes = [
@@ -148,8 +147,6 @@ def _print_json(compared: "Comparison") -> None:
 
 
 def _print(compared: "Comparison") -> None:
-    from deploy.terminal.output import note
-
     if not compared.lines and not compared.changes and not compared.trouble:
         note(f"{compared.old.name} and {compared.new.name} are the same")
         return
@@ -159,10 +156,6 @@ def _print(compared: "Comparison") -> None:
 
 
 def _print_changes(compared: "Comparison") -> None:
-    from rich.markup import escape
-
-    from deploy.terminal.output import note, out
-
     if compared.changes is None:
         note(f"the structures cannot be compared: {escape(compared.trouble)}")
         return
@@ -181,10 +174,6 @@ def _print_changes(compared: "Comparison") -> None:
 
 
 def _print_judgements(compared: "Comparison") -> None:
-    from rich.markup import escape
-
-    from deploy.terminal.output import out
-
     out.print(f"\n[bold]Compatibility[/]  [dim]the registry's word; level {escape(compared.level)}[/]")
     if not compared.judgements:
         out.print("  [dim]at this level the registry judges nothing[/]")
@@ -198,10 +187,6 @@ def _print_judgements(compared: "Comparison") -> None:
 
 
 def _print_lines(lines: list[str]) -> None:
-    from rich.markup import escape
-
-    from deploy.terminal.output import out
-
     colours = {"+": "green", "-": "red", "@": "cyan"}
     out.print()
     for line in lines:

@@ -16,6 +16,7 @@ from deploy.commands.options import (
     UserOption,
     registry_client,
 )
+from deploy.terminal.output import facts, note, out, print_json, progress, table, waiting
 from deploy.views.schemas import describe_schema, find_schema, links, name_of, parse_place, pretty
 
 if TYPE_CHECKING:
@@ -67,7 +68,6 @@ def list_(
     timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """List the subjects with version, id, format and compatibility level."""
-    from deploy.terminal.output import note, print_json, progress, table
     from deploy.views.schemas import list_schemas
 
     if context is not None:
@@ -122,8 +122,6 @@ def show(
     timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Print a schema: in colour on a terminal, as it is elsewhere."""
-    from deploy.terminal.output import print_json, waiting
-
     if (place is None) == (schema_id is None):
         raise typer.BadParameter("say which schema: SUBJECT, SUBJECT@VERSION or --id N")
     client = registry_client(registry, user, properties, client_config, timeout)
@@ -143,8 +141,6 @@ def show(
 def _show_links(
     schema: "RegisteredSchema", *, reachable: list[dict[str, object]], referenced_by: list[dict[str, object]]
 ) -> None:
-    from deploy.terminal.output import note, table
-
     name = name_of(schema)
     if reachable:
         rows = [(item["name"], item["subject"], str(item["version"])) for item in reachable]
@@ -162,8 +158,6 @@ def _show_text(schema: "RegisteredSchema") -> None:
     import sys
 
     from rich.syntax import Syntax
-
-    from deploy.terminal.output import facts, out
 
     text = pretty(schema.definition)
     if not out.is_terminal:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from deploy.commands import completion
 from deploy.commands.options import (
@@ -26,10 +27,12 @@ from deploy.commands.schema.files import (
     TypeOption,
     read_definition,
 )
+from deploy.terminal.output import done, err, failure, note, print_json, steps, waiting
+from deploy.views.compatibility import MEANINGS, Judgement, ask, level_of, read_judgement
 from deploy.views.schemas import Place, parse_place
+from deploy.views.text import plural
 
 if TYPE_CHECKING:
-    from deploy.views.compatibility import Judgement
     from schema_registry.client.models import RegisteredSchema, SchemaDefinition
     from schema_registry.client.registry_client import RegistryClient
 
@@ -63,11 +66,8 @@ def register(
     timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Make a schema the next version of a subject, unless it is one already."""
-    from rich.markup import escape
 
     from core_broker.service.properties import from_assignments
-    from deploy.terminal.output import done, print_json, waiting
-    from deploy.views.compatibility import level_of, read_judgement
     from schema_registry.client.errors import IncompatibleSchema
 
     definition = read_definition(file, schema_type, reference)
@@ -118,11 +118,6 @@ def check(
     timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Check whether a schema may follow those of a subject, without registering it."""
-    from rich.markup import escape
-
-    from deploy.terminal.output import done, note, print_json, waiting
-    from deploy.views.compatibility import ask, level_of
-
     definition = read_definition(file, schema_type, reference)
     client = registry_client(registry, user, properties, client_config, timeout)
     with client, waiting(f"asking about {subject}"):
@@ -170,9 +165,7 @@ def delete(
     timeout: RegistryTimeoutOption = 10.0,
 ) -> None:
     """Delete subjects or versions: hidden at first, still readable by id; --permanent removes them for good."""
-    from rich.markup import escape
 
-    from deploy.terminal.output import done, note, waiting
     from schema_registry.client.errors import ClientError as RegistryError
     from schema_registry.client.errors import NotAllowed, RegistryUnreachable
 
@@ -229,13 +222,7 @@ def _versions(client: "RegistryClient", subject: str) -> list[int]:
         return []
 
 
-def _report_refusal(subject: str, file: str, judged: "Judgement", *, level: str) -> None:
-    from rich.markup import escape
-
-    from deploy.terminal.output import err, failure, steps
-    from deploy.views.compatibility import MEANINGS
-    from deploy.views.text import plural
-
+def _report_refusal(subject: str, file: str, judged: Judgement, *, level: str) -> None:
     earlier = f"version {judged.version}" if judged.version is not None else "the versions"
     count = plural(len(judged.differences), "difference")
     failure(f"The schema may not follow {earlier} of {subject}: {count} against {level or 'its level'}")
@@ -276,7 +263,6 @@ def _delete_once(client: "RegistryClient", place: Place, *, permanent: bool) -> 
 
 def _report_not_deleted(client: "RegistryClient", place: Place, error: Any, *, permanent: bool) -> None:
     from deploy.clients.failures import explain
-    from deploy.terminal.output import failure
 
     reason, steps = explain(error)
     if error.code == 42206:

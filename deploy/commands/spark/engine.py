@@ -9,6 +9,8 @@ import typer
 
 from deploy.commands.options import Output, OutputOption
 from deploy.commands.spark.options import SparkConfigOption, SparkSetOption, spark_settings
+from deploy.terminal.output import done, facts, failure, note, print_json, table, waiting
+from deploy.views.text import size
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +44,6 @@ def status(
     *, output: OutputOption = Output.TABLE, config: SparkConfigOption = None, settings: SparkSetOption = None
 ) -> None:
     """Show whether the engine runs, where, and its jobs; does not start it. The exit code is 1 when it does not run."""
-    from deploy.terminal.output import facts, note, print_json, table
     from streams.spark.engine.client import Engine
 
     chosen = spark_settings(config, settings)
@@ -77,7 +78,6 @@ def stop(
     settings: SparkSetOption = None,
 ) -> None:
     """Stop the engine in order, jobs first."""
-    from deploy.terminal.output import done, failure, note, waiting
     from streams.spark.engine.client import Engine
     from streams.spark.engine.folder import EngineFolder
 
@@ -112,7 +112,6 @@ def engine(*, config: SparkConfigOption = None, settings: SparkSetOption = None)
 @app.command(epilog=PREPARE_EPILOG)
 def prepare() -> None:
     """Make Spark start faster on this machine: a rehearsal after which Java keeps its classes."""
-    from deploy.terminal.output import done, waiting
     from streams.spark.engine.class_archive import make_archive
 
     with waiting("rehearsing with Spark; this takes half a minute"):
@@ -121,8 +120,6 @@ def prepare() -> None:
 
 
 def _facts(found: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    from deploy.views.text import size
-
     yield "Process", f"{found['pid']}, for {found['uptime_seconds']:.0f} s"
     yield "Spark", f"{found['spark_version']} on {found['master']}"
     yield "Memory", f"{size(found['memory_bytes'])} in {found['processes']} processes"

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from deploy.commands import completion
+from deploy.terminal.output import note, waiting
+from deploy.views.tables import rows_as_objects
 
 if TYPE_CHECKING:
     from streams.settings import SparkSettings
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
 @completion.offered
 def _tables(given: Mapping[str, Any], _: float) -> list[str]:
     """Tables for the shell to offer, when Spark runs; it is not started for this."""
-    from deploy.views.tables import rows_as_objects
     from streams.spark.engine.client import Engine
 
     engine = Engine.running(spark_settings(given["config"], given["settings"]))
@@ -98,9 +100,7 @@ def _settings_of_platform() -> dict[str, str]:
 @contextmanager
 def connected(settings: "SparkSettings") -> Iterator["Engine"]:
     """A connection to the engine, which is started on first need; on a terminal one sees how it comes up."""
-    from rich.markup import escape
 
-    from deploy.terminal.output import note, waiting
     from streams.spark.engine.client import Engine
 
     with waiting("connecting to Spark") as shown:

@@ -5,6 +5,8 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
+from rich.text import Text
 
 from deploy.commands.options import Output, OutputOption
 from deploy.commands.spark import engine as engine_commands
@@ -17,6 +19,9 @@ from deploy.commands.spark.options import (
     connected,
     spark_settings,
 )
+from deploy.terminal.output import done, facts, note, out, print_json, table, waiting
+from deploy.views.tables import ago, cell_text, facts_of, is_numeric, rows_as_csv, rows_as_objects
+from deploy.views.text import number, plural, printable, size
 
 if TYPE_CHECKING:
     from streams.spark.engine.client import Engine
@@ -81,7 +86,6 @@ def tables(
 ) -> None:
     """List the tables: how much is in them, and when they last changed."""
     from core_broker.service.clock import SystemClock
-    from deploy.terminal.output import note, print_json, waiting
 
     with connected(spark_settings(config, settings)) as engine, waiting("looking at the tables"):
         found = engine.call("tables", **({} if database is None else {"database": database}))
@@ -103,7 +107,6 @@ def describe(
 ) -> None:
     """Show the columns of a table, where it is, and how much is in it."""
     from core_broker.service.clock import SystemClock
-    from deploy.terminal.output import print_json, waiting
 
     with connected(spark_settings(config, settings)) as engine, waiting(f"looking at {table}"):
         found = engine.call("describe", table=table)
@@ -122,18 +125,12 @@ def _output(output: SqlOutput, *, as_json: bool, as_csv: bool) -> SqlOutput:
 
 
 def _query(engine: "Engine", statement: str, limit: int) -> dict[str, Any]:
-    from deploy.terminal.output import waiting
-
     with waiting("running the statement"):
         answer: dict[str, Any] = engine.call("sql", statement=statement, limit=limit)
     return answer
 
 
 def _show(answer: dict[str, Any], output: SqlOutput, *, is_first: bool) -> None:
-    from deploy.terminal.output import done, note, out, print_json
-    from deploy.views.tables import rows_as_csv, rows_as_objects
-    from deploy.views.text import plural
-
     if output is SqlOutput.JSON:
         print_json(rows_as_objects(answer))
     elif output is SqlOutput.CSV:
@@ -151,13 +148,6 @@ def _show(answer: dict[str, Any], output: SqlOutput, *, is_first: bool) -> None:
 
 def _print_rows(answer: dict[str, Any]) -> None:
     """The rows of a statement as a table, numbers to the right."""
-    from rich.markup import escape
-    from rich.text import Text
-
-    from deploy.terminal.output import table
-    from deploy.views.tables import cell_text, is_numeric
-    from deploy.views.text import printable
-
     columns = [
         f"{escape(printable(column['name']))}{'#' if is_numeric(column) else ' '}" for column in answer["columns"]
     ]
@@ -166,10 +156,6 @@ def _print_rows(answer: dict[str, Any]) -> None:
 
 
 def _print_tables(tables: list[dict[str, Any]], *, now_ms: int) -> None:
-    from deploy.terminal.output import table
-    from deploy.views.tables import ago
-    from deploy.views.text import number, printable, size
-
     rows = [
         (
             printable(item["name"]),
@@ -187,10 +173,6 @@ def _print_tables(tables: list[dict[str, Any]], *, now_ms: int) -> None:
 
 def _print_table(found: dict[str, Any], *, now_ms: int) -> None:
     """One table: what it is, then its columns."""
-    from deploy.terminal.output import facts, out, table
-    from deploy.views.tables import facts_of
-    from deploy.views.text import printable
-
     pairs = [(name, printable(value) if isinstance(value, str) else value) for name, value in facts_of(found, now_ms)]
     facts(f"Table {printable(found['name'])}", pairs)
     out.print()

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import typer
+from rich.markup import escape
 
 from deploy.commands.options import Output, OutputOption
 from deploy.commands.spark.options import (
@@ -15,6 +16,8 @@ from deploy.commands.spark.options import (
     connected,
     spark_settings,
 )
+from deploy.terminal.output import done, note, print_json, waiting
+from deploy.views.text import printable
 
 app = typer.Typer()
 
@@ -113,11 +116,6 @@ def size_of(text: str) -> int:
 def _run(
     operation: str, arguments: Mapping[str, Any], config: Any, settings: list[str] | None, *, output: Output
 ) -> None:
-    from rich.markup import escape
-
-    from deploy.terminal.output import done, note, print_json, waiting
-    from deploy.views.text import printable
-
     with connected(spark_settings(config, settings)) as engine, waiting(f"{operation}: working"):
         result = engine.call(operation, **arguments)
     if output is Output.JSON:

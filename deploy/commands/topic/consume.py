@@ -19,6 +19,7 @@ from deploy.commands.options import (
     TimeoutOption,
     TopicArgument,
 )
+from deploy.terminal.output import progress
 
 if TYPE_CHECKING:
     from core_broker.client.consumer import Consumer, Place
@@ -92,7 +93,9 @@ def consume(
     from deploy.views.records import formatter
 
     try:
-        write = formatter("json" if output is Output.JSON else style, colour=sys.stdout.isatty())
+        write = formatter("json" if output is Output.JSON else style)
+        if style == "text" and output is Output.TABLE and sys.stdout.isatty():
+            write = _coloured_line
         position = parse_position(start, SystemClock())
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
@@ -132,7 +135,6 @@ class _Reader:
 
     def run(self, write: "Callable[[IncomingRecord], str]", count: int | None) -> None:
         """Print records until there is a reason to stop."""
-        from deploy.terminal.output import progress
 
         # A bar is of use where the records themselves cannot be seen passing by.
         total = count or sum(self._ends[place] - start for place, start in self._starts.items())
@@ -166,6 +168,15 @@ class _Reader:
             return bool(assigned) and assigned <= self._consumer.ended
         # The last offsets may hold no record at all: transaction markers, or what compaction took.
         return all(self._next[place] >= end or place in self._consumer.ended for place, end in self._ends.items())
+
+
+def _coloured_line(record: "IncomingRecord") -> str:
+    """A record on a terminal; written by the thousand, so without rich."""
+    from deploy.views.records import line_parts
+
+    colours = ("\033[2m", "\033[36m", "\033[33m", "", "\033[2m")
+    parts = zip(colours, line_parts(record), strict=True)
+    return "".join(f"{colour}{part}\033[0m" if colour and part else part for colour, part in parts)
 
 
 def _place(record: "IncomingRecord") -> "Place":

@@ -19,6 +19,8 @@ from deploy.commands.options import (
     TimeoutOption,
     TopicArgument,
 )
+from deploy.terminal.output import done, failure, note, progress
+from deploy.views.text import plural
 
 if TYPE_CHECKING:
     from core_broker.client.errors import ClientError
@@ -74,7 +76,6 @@ def produce(
     from core_broker.client.producer import Producer
     from core_broker.client.records import OutgoingRecord
     from deploy.clients.connections import client_settings
-    from deploy.terminal.output import note, progress
     from deploy.views.records import parse_headers
 
     if null and values:
@@ -158,8 +159,6 @@ class _Tally:
 
     def report(self, topic: str) -> None:
         """Say what was sent; raise the first failure."""
-        from deploy.terminal.output import done, failure, note
-        from deploy.views.text import plural
 
         if self._count:
             places = ", ".join(

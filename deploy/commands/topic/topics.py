@@ -18,6 +18,7 @@ from deploy.commands.options import (
     admin,
 )
 from deploy.commands.topic import consume, produce
+from deploy.terminal.output import done, facts, note, print_json, report_deleted, table, waiting
 
 app = typer.Typer(no_args_is_help=True, help="Topics: create, list, describe, alter, delete, produce, consume.")
 
@@ -57,7 +58,6 @@ def create(
     """Create a topic."""
     from core_broker.client.errors import AlreadyExists
     from core_broker.service.properties import from_assignments
-    from deploy.terminal.output import done, waiting
 
     client = admin(bootstrap, properties, client_config, timeout)
     try:
@@ -84,7 +84,6 @@ def list_(
     timeout: TimeoutOption = 10.0,
 ) -> None:
     """List the topics, their partitions and how many records they hold."""
-    from deploy.terminal.output import note, print_json, table, waiting
     from deploy.views.topics import list_topics
 
     client = admin(bootstrap, properties, client_config, timeout)
@@ -114,7 +113,6 @@ def describe(
     timeout: TimeoutOption = 10.0,
 ) -> None:
     """Show partitions, leaders, offsets and configs of a topic."""
-    from deploy.terminal.output import facts, print_json, table, waiting
     from deploy.views.topics import describe_topic
 
     client = admin(bootstrap, properties, client_config, timeout)
@@ -169,7 +167,6 @@ def alter(
 ) -> None:
     """Give a topic more partitions, or change its configs."""
     from core_broker.service.properties import from_assignments
-    from deploy.terminal.output import done, waiting
 
     changes = from_assignments(config or [])
     if partitions is None and not changes and not unset:
@@ -199,8 +196,6 @@ def delete(
     timeout: TimeoutOption = 10.0,
 ) -> None:
     """Delete topics with all their records."""
-    from deploy.terminal.output import report_deleted, waiting
-
     if not yes:
         typer.confirm(f"Delete {', '.join(names)} with all records?", abort=True, err=True)
     client = admin(bootstrap, properties, client_config, timeout)
