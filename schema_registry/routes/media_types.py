@@ -2,7 +2,7 @@
 
 from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
 from core_broker.service.web.errors import status_error
-from core_broker.service.web.media_types import without_parameters, negotiate
+from core_broker.service.web.media_types import negotiate, without_parameters
 
 VERSIONED = b"application/vnd.schemaregistry.v1+json"
 ANSWERS = (VERSIONED, b"application/vnd.schemaregistry+json", b"application/json")
