@@ -32,8 +32,8 @@ from rest_proxy.formats.encoding import Encoders
 from rest_proxy.formats.formats import Format
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.produce.producers import Producers
-from rest_proxy.produce.v2.sender import RecordSender as V2RecordSender
-from rest_proxy.produce.v3.sender import RecordSender as V3RecordSender
+from rest_proxy.produce.v2.sender import V2RecordSender
+from rest_proxy.produce.v3.sender import V3RecordSender
 from rest_proxy.produce.v3.stream import RecordStreams
 from rest_proxy.routes import document
 from rest_proxy.routes.backlog import Backlog

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from fastapi.responses import JSONResponse
+
 from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
 from core_broker.service.web.errors import status_error
 from core_broker.service.web.media_types import negotiate, without_parameters
@@ -17,6 +19,12 @@ EMBEDDED = {
 }
 """Media types of records in API v2, and the format that they stand for. Binary is the first, hence the default."""
 _OTHERS = (b"/metrics", b"/docs", b"/redoc", b"/openapi.json", b"/health")
+
+
+class V2Response(JSONResponse):
+    """Declares the media type of API v2 in the OpenAPI document; responses have the negotiated one."""
+
+    media_type = V2[0].decode()
 
 
 class MediaTypes:

@@ -111,9 +111,9 @@ def test_a_batch_tells_each_of_its_entries(made: GeneratedClient, cluster: str, 
     good = {"id": "good", "value": {"type": "STRING", "data": "x"}}
     bad = {"id": "bad", "value": {"type": "BINARY", "data": "no base64"}}
     batch = model("ProduceBatch", {"entries": [good, bad]})
-    told = made.call("v3_records", "produce_record_batch", cluster, topic, body=batch)
-    assert [entry.id for entry in told.successes] == ["good"]
-    assert [entry.id for entry in told.failures] == ["bad"]
+    payload = made.call("v3_records", "produce_record_batch", cluster, topic, body=batch)
+    assert [entry.id for entry in payload.successes] == ["good"]
+    assert [entry.id for entry in payload.failures] == ["bad"]
 
 
 def test_topics_partitions_and_configs_are_administered(made: GeneratedClient, cluster: str, topic: str) -> None:

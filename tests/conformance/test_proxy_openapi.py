@@ -107,7 +107,7 @@ class Operation(NamedTuple):
 
     method: str
     path: str
-    told: dict[str, Any]
+    payload: dict[str, Any]
 
     @property
     def name(self) -> str:
@@ -128,9 +128,9 @@ def document(furnished: FurnishedProxy) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def operations(document: dict[str, Any]) -> list[Operation]:
     return [
-        Operation(method.upper(), path, told)
+        Operation(method.upper(), path, payload)
         for path, methods in document["paths"].items()
-        for method, told in methods.items()
+        for method, payload in methods.items()
     ]
 
 
@@ -151,7 +151,7 @@ def test_docs_are_a_page_that_shows_the_document(furnished: FurnishedProxy) -> N
     assert "/openapi.json" in answer.text
 
 
-# --- how it is told ---
+# --- descriptions ---
 
 
 def test_the_document_is_valid_openapi(document: dict[str, Any]) -> None:
@@ -174,14 +174,14 @@ def test_every_operation_has_words_and_a_tag_that_is_explained(
     poor = [
         one.name
         for one in operations
-        if not (one.told.get("summary") and one.told.get("description") and set(one.told["tags"]) <= explained)
+        if not (one.payload.get("summary") and one.payload.get("description") and set(one.payload["tags"]) <= explained)
     ]
     assert poor == []
-    assert explained == {tag for one in operations for tag in one.told["tags"]}
+    assert explained == {tag for one in operations for tag in one.payload["tags"]}
 
 
 def test_operation_ids_are_unique_and_readable(operations: list[Operation]) -> None:
-    ids = [one.told["operationId"] for one in operations]
+    ids = [one.payload["operationId"] for one in operations]
     assert len(ids) == len(set(ids))
     assert [one for one in ids if not re.fullmatch("[a-z]+([A-Z][a-z]+)*(V2)?", one)] == []
 
@@ -190,14 +190,14 @@ def test_every_parameter_and_every_field_is_described(document: dict[str, Any], 
     parameters = [
         f"{one.name}: {parameter['name']}"
         for one in operations
-        for parameter in one.told.get("parameters", ())
+        for parameter in one.payload.get("parameters", ())
         if not parameter.get("description")
     ]
     fields = [
         f"{name}.{field}"
         for name, schema in document["components"]["schemas"].items()
-        for field, told in schema.get("properties", {}).items()
-        if not told.get("description")
+        for field, payload in schema.get("properties", {}).items()
+        if not payload.get("description")
     ]
     assert parameters + fields == []
 
@@ -206,22 +206,22 @@ def test_every_answer_has_a_schema_or_no_body(operations: list[Operation]) -> No
     bare = [
         f"{one.name}: {status} {media_type}"
         for one in operations
-        for status, answer in one.told["responses"].items()
+        for status, answer in one.payload["responses"].items()
         for media_type, media in (answer.get("content") or {"none": {}}).items()
         if not media.get("schema") and not (status in ("201", "204") and media_type == "none")
     ]
     assert bare == []
 
 
-def test_every_failure_is_told_in_the_envelope(document: dict[str, Any], operations: list[Operation]) -> None:
+def test_every_error_has_the_envelope(document: dict[str, Any], operations: list[Operation]) -> None:
     schemas = document["components"]["schemas"]
     for one in operations:
-        failures = {status: answer for status, answer in one.told["responses"].items() if status >= "400"}
-        if one.told["tags"] == ["operation"]:
+        failures = {status: answer for status, answer in one.payload["responses"].items() if status >= "400"}
+        if one.payload["tags"] == ["operation"]:
             continue
         assert {"400", "403", "406", "500", "503"} <= set(failures), one.name
         assert ("404" in failures) or "{" not in one.path, one.name
-        assert {"408", "413", "415"} <= set(failures) or "requestBody" not in one.told, one.name
+        assert {"408", "413", "415"} <= set(failures) or "requestBody" not in one.payload, one.name
         for answer in failures.values():
             for media in answer["content"].values():
                 fields = schemas[media["schema"]["$ref"].rpartition("/")[2]]["properties"]
@@ -237,11 +237,11 @@ def test_every_example_of_a_body_is_taken(
     refused = []
     sent = 0
     for one in operations:
-        for media_type, media in one.told.get("requestBody", {}).get("content", {}).items():
+        for media_type, media in one.payload.get("requestBody", {}).get("content", {}).items():
             examples = _examples(media, document)
             assert examples, f"{one.name} {media_type} has no example"
             for example in examples:
-                path = _prepared(furnished, one, example, f"{one.told['operationId']}-{sent}")
+                path = _prepared(furnished, one, example, f"{one.payload['operationId']}-{sent}")
                 answer = furnished.http.request(
                     one.method, path, json=example, headers={"content-type": media_type, "accept": _accepted(one)}
                 )
@@ -252,7 +252,7 @@ def test_every_example_of_a_body_is_taken(
     assert sent > 30
 
 
-def test_answers_of_api_v2_have_the_media_type_that_is_told(
+def test_answers_of_api_v2_have_the_documented_media_type(
     furnished: FurnishedProxy, operations: list[Operation]
 ) -> None:
     for one in operations:
@@ -261,9 +261,9 @@ def test_answers_of_api_v2_have_the_media_type_that_is_told(
         path = _filled(one, {"name": "reader-1"}, furnished)
         answer = furnished.http.get(path)
         assert answer.status_code == 200, answer.text
-        told = one.told["responses"]["200"]["content"]
-        assert answer.headers["content-type"] in told, one.name
-        assert one.told["tags"] == ["operation"] or list(told) == [_V2], one.name
+        payload = one.payload["responses"]["200"]["content"]
+        assert answer.headers["content-type"] in payload, one.name
+        assert one.payload["tags"] == ["operation"] or list(payload) == [_V2], one.name
 
 
 @pytest.mark.timeout(600)
@@ -308,9 +308,9 @@ def _examples(media: dict[str, Any], document: dict[str, Any]) -> list[Any]:
 def _prepared(proxy: FurnishedProxy, one: Operation, example: Any, name: str) -> str:
     """Where to send an example, once there is what it needs and nothing that stands in its way."""
     values = {}
-    if one.told["operationId"] == "createKafkaTopic":
+    if one.payload["operationId"] == "createKafkaTopic":
         proxy.http.delete(f"/v3/clusters/{proxy.cluster_id}/topics/{example['topic_name']}")
-    elif one.told["operationId"] == "createConsumerInstanceV2":
+    elif one.payload["operationId"] == "createConsumerInstanceV2":
         proxy.http.delete(f"/consumers/{GROUP}/instances/{example['name']}")
     elif "/instances/" in one.path:
         values = {"group": name, "name": name}
@@ -318,7 +318,7 @@ def _prepared(proxy: FurnishedProxy, one: Operation, example: Any, name: str) ->
         if not one.path.endswith(("/subscription", "/assignments")):
             partitions = [{"topic": "orders", "partition": 0}]
             proxy.sent("POST", f"/consumers/{name}/instances/{name}/assignments", {"partitions": partitions})
-    elif one.told["tags"] == ["v2 produce"]:  # A topic has values of one schema.
+    elif one.payload["tags"] == ["v2 produce"]:  # A topic has values of one schema.
         values = {"topic": name}
         proxy.create_topic(name)
     return _filled(one, values, proxy)
@@ -327,7 +327,7 @@ def _prepared(proxy: FurnishedProxy, one: Operation, example: Any, name: str) ->
 def _filled(one: Operation, known: dict[str, str], proxy: FurnishedProxy) -> str:
     """The path with the examples of its parameters in it."""
     values: dict[str, object] = {"cluster_id": proxy.cluster_id, **known}
-    for parameter in one.told.get("parameters", ()):
+    for parameter in one.payload.get("parameters", ()):
         if parameter["in"] == "path":
             values.setdefault(parameter["name"], parameter["schema"]["examples"][0])
     return one.path.format_map(values)

@@ -105,7 +105,7 @@ def stop_proxy(world: World) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("fault", [stop_broker, kill_broker, pause_broker, kill_proxy, stop_proxy])
-def test_records_are_where_clients_were_told_and_none_is_doubled(
+def test_acknowledged_records_are_where_the_response_says_and_none_is_duplicated(
     world: World, topic: str, fault: Callable[[World], None]
 ) -> None:
     with world.load(topic) as load:
@@ -150,7 +150,7 @@ def test_a_broker_that_forgot_what_it_had_acknowledged_is_written_to_again(
         shutil.rmtree(world.broker.data)
         shutil.copytree(tmp_path / "older", world.broker.data)
         load.wait_for_refusals()
-        # With the broker gone, no more are acknowledged, and all that were are told by now.
+        # With the broker gone, no more are acknowledged, and the responses for all that were have arrived.
         before = set(load.notes.acknowledged)
         world.broker.start()
         load.wait_for_acknowledgements(300)
@@ -161,7 +161,7 @@ def test_a_broker_that_forgot_what_it_had_acknowledged_is_written_to_again(
     assert {refused.status for refused in load.notes.refusals} <= {HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE}
 
 
-def test_known_schemas_go_on_without_the_registry_and_new_ones_are_told_to_come_later(world: World, topic: str) -> None:
+def test_known_schemas_go_on_without_the_registry_and_new_ones_get_503(world: World, topic: str) -> None:
     new = {"value_schema": AVRO.replace("Order", "Unknown"), "records": [{"value": {"n": 1}}]}
     with world.load(topic, "v2 avro", "v2 avro") as load, world.client() as client:
 
@@ -231,8 +231,8 @@ def test_without_a_broker_every_request_is_answered_503_with_its_address(
             answers = {kind: request(client) for kind, request in requests.items()}
         finally:
             os.kill(world.broker.pid, signal.SIGCONT) if silence else world.broker.start()
-        told = {kind: (answer.status_code, answer.headers.get("retry-after")) for kind, answer in answers.items()}
-        assert told == dict.fromkeys(requests, (503, "1"))
+        payload = {kind: (answer.status_code, answer.headers.get("retry-after")) for kind, answer in answers.items()}
+        assert payload == dict.fromkeys(requests, (503, "1"))
         assert [
             kind for kind, answer in answers.items() if world.broker.bootstrap not in answer.json()["message"]
         ] == []
@@ -257,6 +257,6 @@ def test_a_stream_of_records_tells_each_of_them_that_the_broker_is_gone(world: W
         eventually(lambda: load.notes.refusals)
         world.broker.start()
         load.wait_for_acknowledgements()
-    assert {type(told) for told in load.notes.outcomes.values()} == {Acknowledged, Refused}
+    assert {type(outcome) for outcome in load.notes.outcomes.values()} == {Acknowledged, Refused}
     assert {refused.status for refused in load.notes.refusals} == {503}
     assert all(world.broker.bootstrap in refused.reason for refused in load.notes.refusals)

@@ -1,4 +1,4 @@
-"""Keys and values in every format, over HTTP: what Confluent's serializers write is read; what cannot be, is told."""
+"""Keys and values in every format, over HTTP, judged by Confluent's serializers."""
 
 import json
 from collections.abc import Iterator
@@ -160,8 +160,8 @@ def test_values_of_unions_name_their_type(api: httpx2.Client, topic: str, value:
     assert answer.status_code == (200 if fits else 422), answer.text
     if fits:
         (record,) = page(api, topic, "avro", 1)
-        told = {"v1.Payload": {"amount": pytest.approx(2.3)}} if "v1" in str(value) else value
-        assert record["value"] == {"value": told}
+        payload = {"v1.Payload": {"amount": pytest.approx(2.3)}} if "v1" in str(value) else value
+        assert record["value"] == {"value": payload}
 
 
 def test_schema_tells_the_format_where_the_media_type_tells_another(

@@ -91,7 +91,7 @@ def topic(world: World, name: str) -> str:
     return name
 
 
-def told(answer: httpx2.Response) -> tuple[int, int, str | None]:
+def payload(answer: httpx2.Response) -> tuple[int, int, str | None]:
     """Status, code and when to come again."""
     return answer.status_code, answer.json()["error_code"], answer.headers.get("retry-after")
 
@@ -110,7 +110,7 @@ def test_a_body_that_is_too_long_is_refused(world: World, path: str, wrapped: Ca
     content = wrapped(b'{"records":[{"value":"' + b"x" * MAX_BYTES + b'"}]}')
     content_type = "application/json" if "{v3}" in path else V2 if "consumers" in path else V2_JSON
     answer = world.client.post(path.format(v3=world.v3), content=content, headers={"Content-Type": content_type})
-    assert told(answer) == (413, 413, None)
+    assert payload(answer) == (413, 413, None)
     assert "request.max.bytes" in answer.json()["message"]
 
 
@@ -123,11 +123,11 @@ def test_a_record_of_a_stream_that_is_too_long_is_refused(world: World, topic: s
 
 
 def test_too_many_records_are_refused(world: World, topic: str) -> None:
-    assert told(world.post(f"/topics/{topic}", {"records": [{"value": 1}] * 101})) == (413, 413, None)
+    assert payload(world.post(f"/topics/{topic}", {"records": [{"value": 1}] * 101})) == (413, 413, None)
     assert world.post(f"/topics/{topic}", {"records": [{"value": 1}] * 100}).status_code == 200
 
 
-def test_more_than_may_be_in_flight_is_told_to_come_later(world: World, topic: str) -> None:
+def test_more_than_may_be_in_flight_gets_429(world: World, topic: str) -> None:
     body = {"records": [{"value": 1}] * 100}
     assert world.post(f"/topics/{topic}", body).status_code == 200
     os.kill(world.broker.pid, signal.SIGSTOP)
@@ -140,15 +140,15 @@ def test_more_than_may_be_in_flight_is_told_to_come_later(world: World, topic: s
             assert [item.result().status_code for item in first] == [200, 200]
     finally:
         os.kill(world.broker.pid, signal.SIGCONT)
-    assert told(late) == (429, 429, "1")
+    assert payload(late) == (429, 429, "1")
     assert "produce.in.flight.max.records=200" in late.json()["message"]
     assert world.gauges()["records_in_flight"] == 0
 
 
-def test_too_many_instances_are_told_to_come_later(world: World) -> None:
+def test_too_many_instances_get_429(world: World) -> None:
     made = [world.post("/consumers/many", {"format": "json"}, V2) for _ in range(4)]
     assert [answer.status_code for answer in made] == [200, 200, 200, 429]
-    assert told(made[-1])[2] == "1"
+    assert payload(made[-1])[2] == "1"
     assert "consumer.instances.max" in made[-1].json()["message"]
     for answer in made[:3]:
         world.client.delete(f"/consumers/many/instances/{answer.json()['instance_id']}", headers={"Content-Type": V2})
@@ -165,24 +165,24 @@ def streaming(topic: str, world: World, start: str = "end") -> socket.socket:
     return connection
 
 
-def test_too_many_streams_are_told_to_come_later(world: World, topic: str) -> None:
+def test_too_many_streams_get_429(world: World, topic: str) -> None:
     open_ones = [streaming(topic, world) for _ in range(20)]
     late = world.client.get(f"/topics/{topic}/records", headers={"Accept": NDJSON})
-    assert told(late) == (429, 429, "1")
+    assert payload(late) == (429, 429, "1")
     for connection in open_ones:
         connection.close()
     eventually(world.gauges, lambda found: found["streams"] == 0)
     streaming(topic, world).close()
 
 
-def test_too_many_readers_are_told_to_come_later(world: World, topic: str) -> None:
+def test_too_many_readers_get_429(world: World, topic: str) -> None:
     path = f"/topics/{topic}/partitions/0/records?offset=0&timeout="
     with ThreadPoolExecutor(4) as threads:
         waiting = [threads.submit(world.client.get, f"{path}2000") for _ in range(4)]
         eventually(world.gauges, lambda found: found["readers"] == 4, pause_s=0.01)
         late = world.client.get(f"{path}0")
         assert [item.result().status_code for item in waiting] == [200] * 4
-    assert told(late) == (429, 429, "1")
+    assert payload(late) == (429, 429, "1")
     assert world.client.get(f"{path}0").status_code == 200
 
 
@@ -233,7 +233,7 @@ def fill(world: World, topic: str, megabytes: int) -> None:
         assert world.post(f"/topics/{topic}", {"records": [{"value": value}] * 10}).status_code == 200
 
 
-def test_clients_that_do_not_read_cost_little_memory_and_nobody_elses_time(world: World, topic: str) -> None:
+def test_clients_that_do_not_read_cost_little_memory_and_do_not_delay_others(world: World, topic: str) -> None:
     fill(world, topic, 20)
     before = resident_bytes(world.proxy.pid)
     idle = [streaming(topic, world, start="beginning") for _ in range(15)]
@@ -248,7 +248,7 @@ def test_clients_that_do_not_read_cost_little_memory_and_nobody_elses_time(world
         connection.close()
 
 
-def test_while_large_answers_are_not_taken_reads_are_told_to_come_later(world: World, topic: str) -> None:
+def test_while_large_responses_are_not_read_other_reads_get_429(world: World, topic: str) -> None:
     fill(world, topic, 10)
     path = f"/topics/{topic}/partitions/0/records?offset=0"
     with world.connect() as connection:
@@ -257,7 +257,7 @@ def test_while_large_answers_are_not_taken_reads_are_told_to_come_later(world: W
         eventually(world.gauges, lambda found: found["untaken_bytes"] > MEGABYTE, pause_s=0.01)
         late = world.client.get(path)
         assert world.post(f"/topics/{topic}", {"records": [{"value": 1}]}).status_code == 200
-    assert told(late) == (429, 429, "1")
+    assert payload(late) == (429, 429, "1")
     eventually(world.gauges, lambda found: found["untaken_bytes"] == 0)
     assert len(world.client.get(path, headers={"Accept": V2_JSON}).json()) == 101
 

@@ -88,7 +88,7 @@ def test_each_api_can_be_switched_off(
         assert (gone in paths, left in paths) == (False, True)
 
 
-def test_what_is_open_and_in_flight_is_told(proxy: ProxyProcess) -> None:
+def test_metrics_show_what_is_open_and_in_flight(proxy: ProxyProcess) -> None:
     text = httpx2.get(f"{proxy.url}/metrics", timeout=30).text
     for name in (
         "records_in_flight",

@@ -84,7 +84,7 @@ def test_the_accept_header_chooses_the_format(api: httpx2.Client, broker: Broker
     assert (answer.json()[0]["key"], answer.json()[0]["value"]) == ("k", {"a": [1, 2]})
 
 
-def test_headers_and_missing_keys_and_values_are_told(api: httpx2.Client, broker: BrokerProcess, name: str) -> None:
+def test_headers_and_missing_keys_and_values_are_included(api: httpx2.Client, broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
     produce(broker, name, [None], headers=[("trace", b"\x00\xff"), ("trace", None)])
     [record] = api.get(f"/topics/{name}/partitions/0/records?offset=0").json()
@@ -92,9 +92,7 @@ def test_headers_and_missing_keys_and_values_are_told(api: httpx2.Client, broker
     assert record["headers"] == [{"name": "trace", "value": "AP8="}, {"name": "trace", "value": None}]
 
 
-def test_a_record_that_cannot_be_read_is_told_in_its_place(
-    api: httpx2.Client, broker: BrokerProcess, name: str
-) -> None:
+def test_a_record_that_cannot_be_decoded_keeps_its_place(api: httpx2.Client, broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
     produce(broker, name, [b"1", b"\xff not JSON", b"3"], key=b'"k"')
     page = api.get(f"/topics/{name}/partitions/0/records?offset=0", headers={"accept": JSON}).json()
@@ -146,7 +144,7 @@ def test_a_page_at_the_end_is_empty_when_the_time_is_over(api: httpx2.Client, br
 
 
 @pytest.mark.parametrize(
-    ("query", "code", "told"),
+    ("query", "code", "message"),
     [
         ("offset=4", 40002, "begins at 0 and ends at 3"),
         ("", 40002, "Missing mandatory parameter 'offset'"),
@@ -164,13 +162,13 @@ def test_a_page_at_the_end_is_empty_when_the_time_is_over(api: httpx2.Client, br
     ],
 )
 def test_wrong_parameters_are_refused(
-    api: httpx2.Client, broker: BrokerProcess, name: str, query: str, code: int, told: str
+    api: httpx2.Client, broker: BrokerProcess, name: str, query: str, code: int, message: str
 ) -> None:
     create_topic(broker, name)
     produce(broker, name, numbered(3))
     answer = api.get(f"/topics/{name}/partitions/0/records?{query}")
     assert (answer.status_code, answer.json()["error_code"]) == (400, code)
-    assert told in answer.json()["message"]
+    assert message in answer.json()["message"]
 
 
 def test_what_is_not_there_is_not_found(api: httpx2.Client, broker: BrokerProcess, name: str, v3: str) -> None:
@@ -299,7 +297,7 @@ def test_records_of_open_and_aborted_transactions_are_not_seen_unless_asked_for(
     assert [record["value"]["data"] for record in rest["data"]] == ["open"]
 
 
-def test_records_that_were_deleted_are_out_of_range_and_the_bounds_are_told(
+def test_records_that_were_deleted_are_out_of_range_and_the_error_has_the_bounds(
     api: httpx2.Client, broker: BrokerProcess, name: str, v3: str
 ) -> None:
     create_topic(broker, name)
@@ -348,7 +346,7 @@ def test_a_topic_that_was_deleted_between_two_pages_is_not_found(
 # --- limits and faults ---
 
 
-def test_reads_beyond_the_limit_are_told_to_come_back(
+def test_reads_beyond_the_limit_get_429(
     broker: BrokerProcess, registry: RegistryProcess, tmp_path: Path, name: str
 ) -> None:
     create_topic(broker, name)
@@ -364,7 +362,9 @@ def test_reads_beyond_the_limit_are_told_to_come_back(
             assert int(answer.headers["retry-after"]) >= 1
 
 
-def test_a_cluster_that_is_down_is_told_with_its_address(registry: RegistryProcess, tmp_path: Path, name: str) -> None:
+def test_a_cluster_that_is_down_is_reported_with_its_address(
+    registry: RegistryProcess, tmp_path: Path, name: str
+) -> None:
     process = ProxyProcess(tmp_path, bootstrap="127.0.0.1:1", registry=registry.url)
     with process as proxy, httpx2.Client(base_url=proxy.url, timeout=30) as api:
         for accept in ("*/*", "text/event-stream"):

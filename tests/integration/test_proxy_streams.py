@@ -101,17 +101,17 @@ def test_lines_are_the_records_of_a_page(api: httpx2.Client, broker: BrokerProce
     for url in (f"{v3(api, name)}/partitions/0/records?value_format=json", f"/topics/{name}/partitions/0/records?"):
         accept = {"accept": "application/json"}
         page = api.get(f"{url}&from=beginning", headers=accept).json()
-        with lines(api, f"{url}&from=beginning&until=end") as told:
-            assert list(map(json.loads, told)) == (page if isinstance(page, list) else page["data"])
+        with lines(api, f"{url}&from=beginning&until=end") as received:
+            assert list(map(json.loads, received)) == (page if isinstance(page, list) else page["data"])
 
 
 def test_a_stream_brings_records_as_they_are_written(api: httpx2.Client, broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
     produce(broker, name, numbered(2))
-    with lines(api, f"/topics/{name}/partitions/0/records?format=json") as told:
+    with lines(api, f"/topics/{name}/partitions/0/records?format=json") as received:
         for number in range(2, 5):
             produce(broker, name, numbered(1, number))
-            [record] = records(told, 1)
+            [record] = records(received, 1)
             assert (record["offset"], record["value"]) == (number, {"n": number})
 
 
@@ -121,11 +121,11 @@ def test_a_stream_of_many_records_is_complete_and_in_order(
     create_topic(broker, name)
     produce(broker, name, numbered(20_000))
     for headers in (NDJSON, EVENTS):
-        with lines(api, f"/topics/{name}/partitions/0/records?offset=5&until=end&format=json", headers) as told:
+        with lines(api, f"/topics/{name}/partitions/0/records?offset=5&until=end&format=json", headers) as received:
             if headers == NDJSON:
-                numbers = [json.loads(line)["value"]["n"] for line in told]
+                numbers = [json.loads(line)["value"]["n"] for line in received]
             else:
-                data = [event["data"] for event in events(told, 19_995)]
+                data = [event["data"] for event in events(received, 19_995)]
                 numbers = [json.loads(text)["value"]["n"] for text in data]
         assert numbers == list(range(5, 20_000))
 
@@ -135,8 +135,8 @@ def test_a_record_that_cannot_be_read_does_not_end_a_stream(
 ) -> None:
     create_topic(broker, name)
     produce(broker, name, [b"1", b"\xff", b"3"])
-    with lines(api, f"{v3(api, name)}/partitions/0/records?value_format=json&from=beginning") as told:
-        first, bad, last = (record["value"] for record in records(told, 3))
+    with lines(api, f"{v3(api, name)}/partitions/0/records?value_format=json&from=beginning") as received:
+        first, bad, last = (record["value"] for record in records(received, 3))
     assert (first["data"], last["data"]) == (1, 3)
     assert (bad["type"], base64.b64decode(bad["data"]), bad["error_code"]) == ("BINARY", b"\xff", 42207)
 
@@ -148,8 +148,8 @@ def test_records_with_a_schema_are_read_by_it(api: httpx2.Client, broker: Broker
     avro = {"content-type": "application/vnd.kafka.avro.v2+json"}
     produced = api.post(f"/topics/{name}", content=json.dumps(body), headers=avro).json()
     produce(broker, name, [b"no schema"])
-    with lines(api, f"{v3(api, name)}/partitions/0/records?value_format=avro&from=beginning") as told:
-        first, second = (record["value"] for record in records(told, 2))
+    with lines(api, f"{v3(api, name)}/partitions/0/records?value_format=avro&from=beginning") as received:
+        first, second = (record["value"] for record in records(received, 2))
     assert first == {"type": "AVRO", "data": {"n": 1}, "schema_id": produced["value_schema_id"]}
     assert (second["type"], second["error_code"]) == ("BINARY", 42207)
 
@@ -161,18 +161,18 @@ def test_a_stream_whose_registry_is_gone_ends_with_the_position_of_what_it_could
     produce(broker, name, [b"\x00\x00\x00\x00\x01\x02"])
     process = ProxyProcess(tmp_path, bootstrap=broker.bootstrap, registry="http://127.0.0.1:1")
     url = f"/topics/{name}/partitions/0/records?format=avro&from=beginning"
-    with process as proxy, httpx2.Client(base_url=proxy.url, timeout=30) as api, lines(api, url) as told:
-        [last] = records(told, 1)
+    with process as proxy, httpx2.Client(base_url=proxy.url, timeout=30) as api, lines(api, url) as received:
+        [last] = records(received, 1)
         assert (last["error_code"], last["position"]) == (503, "0:0")
 
 
 def test_streams_without_records_say_that_they_live(api: httpx2.Client, broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
     url = f"/topics/{name}/partitions/0/records"
-    with lines(api, url) as told:
-        assert [next(told), next(told)] == ["", ""]
-    with lines(api, url, EVENTS) as told:
-        assert [next(told) for _ in range(5)] == ["retry: 1000", "id: 0:0", "", ": heartbeat", ""]
+    with lines(api, url) as received:
+        assert [next(received), next(received)] == ["", ""]
+    with lines(api, url, EVENTS) as received:
+        assert [next(received) for _ in range(5)] == ["retry: 1000", "id: 0:0", "", ": heartbeat", ""]
 
 
 # --- where it begins and ends ---
@@ -183,8 +183,8 @@ def test_a_stream_ends_after_as_many_records_as_were_asked_for(
 ) -> None:
     create_topic(broker, name)
     produce(broker, name, numbered(10))
-    with lines(api, f"/topics/{name}/partitions/0/records?offset=2&max_records=3") as told:
-        assert [json.loads(line)["offset"] for line in told] == [2, 3, 4]
+    with lines(api, f"/topics/{name}/partitions/0/records?offset=2&max_records=3") as received:
+        assert [json.loads(line)["offset"] for line in received] == [2, 3, 4]
 
 
 def test_a_stream_until_the_end_has_what_was_there_when_it_began(
@@ -195,8 +195,8 @@ def test_a_stream_until_the_end_has_what_was_there_when_it_began(
     produce(broker, name, numbered(3))
     produce(broker, name, numbered(2), partition=2)
     answer = api.get(f"/topics/{name}/records?until=end", headers=NDJSON)
-    told = [json.loads(line) for line in answer.text.splitlines() if line]
-    assert sorted((record["partition"], record["offset"]) for record in told) == [
+    received = [json.loads(line) for line in answer.text.splitlines() if line]
+    assert sorted((record["partition"], record["offset"]) for record in received) == [
         (0, 0),
         (0, 1),
         (0, 2),
@@ -215,8 +215,8 @@ def test_a_stream_until_the_end_passes_what_is_no_record(api: httpx2.Client, bro
         assert producer.flush(30) == 0
         end(producer, 30)
     answer = api.get(f"/topics/{name}/partitions/0/records?until=end&format=string", headers=NDJSON)
-    told = [json.loads(line) for line in answer.text.splitlines() if line]
-    assert [record["value"] for record in told] == ["commit_transaction"]
+    received = [json.loads(line) for line in answer.text.splitlines() if line]
+    assert [record["value"] for record in received] == ["commit_transaction"]
 
 
 def test_a_browser_resumes_exactly_where_it_was_cut_off(api: httpx2.Client, broker: BrokerProcess, name: str) -> None:
@@ -226,8 +226,8 @@ def test_a_browser_resumes_exactly_where_it_was_cut_off(api: httpx2.Client, brok
     seen: list[tuple[int, int]] = []
     headers, url = dict(EVENTS), f"/topics/{name}/records?from=beginning&format=json"
     for count in (1, 30, 7, 62):
-        with lines(api, url, headers) as told:
-            found = events(told, count)
+        with lines(api, url, headers) as received:
+            found = events(received, count)
         headers["last-event-id"] = found[-1]["id"]
         places = [json.loads(event["data"]) for event in found]
         seen += [(place["partition"], place["offset"]) for place in places]
@@ -239,17 +239,17 @@ def test_a_position_resumes_a_stream_of_lines(api: httpx2.Client, broker: Broker
     create_topic(broker, name, partitions=2)
     for partition in (0, 1):
         produce(broker, name, numbered(5), partition=partition)
-    # Partition 1 was not there when the position was told.
-    with lines(api, f"/topics/{name}/records?position=0:4&max_records=6") as told:
-        places = [(record["partition"], record["offset"]) for record in records(told, 6)]
+    # Partition 1 was not there when the position was taken.
+    with lines(api, f"/topics/{name}/records?position=0:4&max_records=6") as received:
+        places = [(record["partition"], record["offset"]) for record in records(received, 6)]
     assert sorted(places) == [(0, 4), *((1, offset) for offset in range(5))]
 
 
 @pytest.mark.parametrize(
-    ("headers", "query", "status", "told"),
+    ("headers", "query", "status", "message"),
     [
         ({"last-event-id": "here"}, "", 400, "'here'"),
-        ({"last-event-id": "1:0"}, "", 400, "partition 0 alone"),
+        ({"last-event-id": "1:0"}, "", 400, "must name partition 0 and no other"),
         ({}, "position=0:9999999999999999999999", 400, "Position"),
         ({}, "position=0:7", 400, "Offset 7 is out of range"),
         ({}, "position=0:1&offset=1", 400, "offset and position"),
@@ -259,13 +259,19 @@ def test_a_position_resumes_a_stream_of_lines(api: httpx2.Client, broker: Broker
     ],
 )
 def test_streams_that_cannot_begin_are_refused(
-    api: httpx2.Client, broker: BrokerProcess, name: str, headers: dict[str, str], query: str, status: int, told: str
+    api: httpx2.Client,
+    broker: BrokerProcess,
+    name: str,
+    headers: dict[str, str],
+    query: str,
+    status: int,
+    message: str,
 ) -> None:
     create_topic(broker, name)
     produce(broker, name, numbered(2))
     answer = api.get(f"/topics/{name}/partitions/0/records?{query}", headers={**EVENTS, **headers})
     assert answer.status_code == status
-    assert told in answer.json()["message"]
+    assert message in answer.json()["message"]
 
 
 def test_one_offset_for_all_partitions_is_refused(api: httpx2.Client, broker: BrokerProcess, name: str) -> None:
@@ -279,10 +285,10 @@ def test_a_stream_of_a_topic_gets_the_partitions_that_are_added(
     api: httpx2.Client, broker: BrokerProcess, name: str
 ) -> None:
     create_topic(broker, name)
-    with lines(api, f"/topics/{name}/records") as told:
+    with lines(api, f"/topics/{name}/records") as received:
         admin_client(broker).create_partitions([NewPartitions(name, 2)])[name].result()
         produce(broker, name, numbered(2), partition=1)
-        assert [(record["partition"], record["offset"]) for record in records(told, 2)] == [(1, 0), (1, 1)]
+        assert [(record["partition"], record["offset"]) for record in records(received, 2)] == [(1, 0), (1, 1)]
 
 
 # --- how it ends ---
@@ -291,12 +297,12 @@ def test_a_stream_of_a_topic_gets_the_partitions_that_are_added(
 def test_a_stream_of_a_deleted_topic_says_so(api: httpx2.Client, broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
     produce(broker, name, numbered(1))
-    with lines(api, f"/topics/{name}/partitions/0/records?from=beginning") as told:
-        assert records(told, 1)
+    with lines(api, f"/topics/{name}/partitions/0/records?from=beginning") as received:
+        assert records(received, 1)
         admin_client(broker).delete_topics([name])[name].result()
-        [last] = records(told, 1)
+        [last] = records(received, 1)
         assert (last["error_code"], last["position"]) == (40401, "0:1")
-        assert list(told) == []
+        assert list(received) == []
 
 
 def test_streams_end_with_the_reason_when_the_proxy_stops(
@@ -361,12 +367,12 @@ def test_a_stream_survives_a_restart_of_the_broker(tmp_path: Path, registry: Reg
         produce(broker, name, numbered(100))
         proxy = ProxyProcess(tmp_path / "proxy", bootstrap=broker.bootstrap, registry=registry.url)
         url = f"/topics/{name}/partitions/0/records?from=beginning&format=json"
-        with proxy, httpx2.Client(base_url=proxy.url, timeout=30) as api, lines(api, url) as told:
-            seen = records(told, 100)
+        with proxy, httpx2.Client(base_url=proxy.url, timeout=30) as api, lines(api, url) as received:
+            seen = records(received, 100)
             for round_, kill in ((1, False), (2, True)):
                 broker.restart(kill=kill)
                 produce(broker, name, numbered(100, round_ * 100))
-                seen += records(told, 100)
+                seen += records(received, 100)
     assert [record["value"]["n"] for record in seen] == list(range(300))
 
 

@@ -288,7 +288,7 @@ def test_poll_without_anything_to_read_is_refused(reader: ConsumerInstance) -> N
     assert error(reader.poll()) == (409, 40903)
 
 
-def test_what_is_not_there_is_told(reader: ConsumerInstance, topic: str) -> None:
+def test_missing_topics_and_partitions_are_reported(reader: ConsumerInstance, topic: str) -> None:
     assert error(reader.post("assignments", {"partitions": [{"topic": "never-made", "partition": 0}]})) == (404, 40401)
     assert error(reader.post("assignments", {"partitions": [{"topic": topic, "partition": 9}]})) == (404, 40402)
     listed = {"offsets": [{"topic": topic, "partition": 9, "offset": 1}]}
@@ -409,8 +409,8 @@ def test_only_what_was_answered_is_committed(broker: BrokerProcess, reader: Cons
     assert (answer.status_code, answer.json(), answer.headers["content-type"]) == (200, [], V2)
     assert reader.committed(topic, 0, 1) == {0: 2}
     reader.done("offsets", {"offsets": [{"topic": topic, "partition": "1", "offset": 6, "metadata": "note"}]})
-    told = reader.get(f"offsets?topic={topic}&partition=1")
-    assert told == {"offsets": [{"topic": topic, "partition": 1, "offset": 7, "metadata": "note"}]}
+    payload = reader.get(f"offsets?topic={topic}&partition=1")
+    assert payload == {"offsets": [{"topic": topic, "partition": 1, "offset": 7, "metadata": "note"}]}
     assert {item["partition"] for item in reader.get("offsets")["offsets"]} == {0, 1}
 
 
@@ -433,7 +433,7 @@ def test_answers_are_committed_when_the_client_comes_back(
 # --- records that cannot be read ---
 
 
-def test_record_that_cannot_be_read_ends_the_page_and_is_told(
+def test_record_that_cannot_be_read_ends_the_page_and_is_reported(
     client: httpx2.Client, broker: BrokerProcess, topic: str
 ) -> None:
     write(broker, topic, b"1", b"{", b"3")
@@ -593,7 +593,7 @@ def test_instances_survive_a_restart(
     eventually(lambda: automatic.committed(committing, 0) == {0: 2})
     own_proxy.restart(kill=is_killed)
     write(broker, latest, b"new")
-    # What was answered last may be answered again, for nobody knows whether it arrived; nothing is skipped.
+    # What was answered last may be answered again, since it is not known whether it arrived; nothing is skipped.
     assert offsets(by_hand.read(1)) in ([2, 3, 4], [4])
     assert offsets(automatic.read(1)) == [2, 3, 4]
     assert offsets(by_client.read(1)) == [2, 3, 4]
@@ -613,7 +613,7 @@ def test_place_that_was_sought_survives_a_kill(own_proxy: ProxyProcess, own: htt
     assert offsets(reader.read(1)) == [1, 2, 3, 4]
 
 
-def test_instances_in_memory_are_gone_after_a_restart_and_it_is_told_why(
+def test_instances_in_memory_are_gone_after_a_restart_and_the_error_says_why(
     own_proxy: ProxyProcess, own: httpx2.Client, name: str
 ) -> None:
     own_proxy.restart(settings={"state.dir": ""})
@@ -624,7 +624,7 @@ def test_instances_in_memory_are_gone_after_a_restart_and_it_is_told_why(
     assert "state.dir" in answer.json()["message"]
 
 
-def test_instance_that_nobody_uses_expires_and_it_is_told_why(
+def test_an_unused_instance_expires_and_the_error_says_why(
     broker: BrokerProcess, own_proxy: ProxyProcess, own: httpx2.Client, topics: list[str]
 ) -> None:
     topic = topics[0]
@@ -663,7 +663,7 @@ def test_folder_that_cannot_be_written_to_is_refused_at_start(
         process.start()
 
 
-def test_cluster_that_is_down_is_told_and_the_instance_lives_on(
+def test_cluster_that_is_down_is_reported_and_the_instance_lives_on(
     registry: RegistryProcess, tmp_path: Path, name: str
 ) -> None:
     with (

@@ -44,8 +44,8 @@ class Api:
         answer = self.post(path, body, format_)
         assert answer.status_code == 200, answer.text
         assert answer.headers["content-type"] == ANSWER
-        told: dict[str, Any] = answer.json()
-        return told
+        payload: dict[str, Any] = answer.json()
+        return payload
 
     def refused(self, path: str, body: object, format_: str = "json", **headers: str) -> tuple[int, int]:
         """The status and the code of a request that is refused."""
@@ -81,8 +81,8 @@ def read(broker: BrokerProcess, topic: str, count: int) -> list[Received]:
 def test_bytes_arrive_as_they_are(api: Api, broker: BrokerProcess, topic: str) -> None:
     value = bytes(range(256))
     body = {"records": [{"key": "a2V5AA==", "value": base64.b64encode(value).decode()}, {"value": ""}]}
-    told = api.produce(f"/topics/{topic}/partitions/1", body, "binary")
-    assert told == {"offsets": [written(1, 0), written(1, 1)], "key_schema_id": None, "value_schema_id": None}
+    payload = api.produce(f"/topics/{topic}/partitions/1", body, "binary")
+    assert payload == {"offsets": [written(1, 0), written(1, 1)], "key_schema_id": None, "value_schema_id": None}
     first, second = read(broker, topic, 2)
     assert (first.key, first.value) == (b"key\0", value)
     assert (second.key, second.value) == (None, b"")
@@ -98,8 +98,8 @@ def test_json_arrives_as_compact_text(api: Api, broker: BrokerProcess, topic: st
 
 @pytest.mark.parametrize("format_", ["binary", "json", "avro", "jsonschema", "protobuf"])
 def test_null_is_a_tombstone_in_every_format(api: Api, broker: BrokerProcess, topic: str, format_: str) -> None:
-    told = api.produce(f"/topics/{topic}/partitions/0", {"records": [{"value": None}, {"key": None}, {}]}, format_)
-    assert [outcome["offset"] for outcome in told["offsets"]] == [0, 1, 2]
+    payload = api.produce(f"/topics/{topic}/partitions/0", {"records": [{"value": None}, {"key": None}, {}]}, format_)
+    assert [outcome["offset"] for outcome in payload["offsets"]] == [0, 1, 2]
     assert [(record.key, record.value) for record in read(broker, topic, 3)] == [(None, None)] * 3
 
 
@@ -113,13 +113,13 @@ def test_confluents_deserializers_read_what_was_written_by_a_schema(
         "value_schema": example.definition.text,
         "records": [{"key": example.other_view, "value": example.view}, {"key": example.view, "value": None}],
     }
-    told = api.produce(f"/topics/{topic}/partitions/2", body, FORMATS[kind])
-    assert told["offsets"] == [written(2, 0), written(2, 1)]
+    payload = api.produce(f"/topics/{topic}/partitions/2", body, FORMATS[kind])
+    assert payload["offsets"] == [written(2, 0), written(2, 1)]
     first, second = read(broker, topic, 2)
     assert second.value is None
     with confluent(registry.url) as client:
-        assert client.get_schema(told["value_schema_id"]).schema_type == example.definition.schema_type
-        assert client.get_version(f"{topic}-key", 1).schema_id == told["key_schema_id"]
+        assert client.get_schema(payload["value_schema_id"]).schema_type == example.definition.schema_type
+        assert client.get_version(f"{topic}-key", 1).schema_id == payload["key_schema_id"]
     with confluent(registry.url) as client:  # which has not seen the schemas as text
         if example.definition.schema_type is SchemaType.PROTOBUF:
             message = message_classes({"order.proto": example.definition.text})[example.record_name]
@@ -164,31 +164,31 @@ def test_headers_and_times_in_both_apis_words(api: Api, broker: BrokerProcess, t
 
 def test_a_record_may_name_its_partition(api: Api, broker: BrokerProcess, topic: str) -> None:
     body = {"records": [{"value": 0, "partition": 2}, {"value": 1, "partition": "1"}, {"value": 2}]}
-    told = api.produce(f"/topics/{topic}/partitions/0", body)
-    assert told["offsets"] == [written(2, 0), written(1, 0), written(0, 0)]
+    payload = api.produce(f"/topics/{topic}/partitions/0", body)
+    assert payload["offsets"] == [written(2, 0), written(1, 0), written(0, 0)]
     places = {record.partition: record.value for record in read(broker, topic, 3)}
     assert places == {2: b"0", 1: b"1", 0: b"2"}
 
 
 def test_equal_keys_go_to_one_partition_as_javas_producer_has_it(api: Api, topic: str) -> None:
     body = {"records": [{"key": base64.b64encode(key).decode()} for key in (b"key", b"key", b"21", b"foobar")]}
-    told = api.produce(f"/topics/{topic}", body, "binary")
+    payload = api.produce(f"/topics/{topic}", body, "binary")
     # murmur2 of Kafka's tests: 21 -> -973932308, foobar -> -790332482
     expected = [(-973932308 & 0x7FFFFFFF) % 3, (-790332482 & 0x7FFFFFFF) % 3]
-    partitions = [outcome["partition"] for outcome in told["offsets"]]
+    partitions = [outcome["partition"] for outcome in payload["offsets"]]
     assert partitions[0] == partitions[1]
     assert partitions[2:] == expected
 
 
 @pytest.mark.parametrize("query", ["acks=all", "acks=-1", "acks=1", "idempotence=false", "acks=all&idempotence=true"])
 def test_guarantees_are_chosen_per_request(api: Api, topic: str, query: str) -> None:
-    told = api.produce(f"/topics/{topic}/partitions/0?{query}", {"records": [{"value": 1}]})
-    assert told["offsets"] == [written(0, 0)]
+    payload = api.produce(f"/topics/{topic}/partitions/0?{query}", {"records": [{"value": 1}]})
+    assert payload["offsets"] == [written(0, 0)]
 
 
 def test_without_acknowledgement_the_offset_is_minus_one(api: Api, broker: BrokerProcess, topic: str) -> None:
-    told = api.produce(f"/topics/{topic}/partitions/1?acks=0", {"records": [{"value": 1}]})
-    assert told["offsets"] == [written(1, -1)]
+    payload = api.produce(f"/topics/{topic}/partitions/1?acks=0", {"records": [{"value": 1}]})
+    assert payload["offsets"] == [written(1, -1)]
     assert [record.value for record in read(broker, topic, 1)] == [b"1"]
 
 
@@ -216,8 +216,8 @@ def test_a_bad_record_does_not_stop_the_others(
     api: Api, broker: BrokerProcess, topic: str, format_: str, bad: dict[str, Any], code: int
 ) -> None:
     good = {"value": "MQ=="}
-    told = api.produce(f"/topics/{topic}/partitions/0", {"records": [good, bad, good]}, format_)
-    first, second, third = told["offsets"]
+    payload = api.produce(f"/topics/{topic}/partitions/0", {"records": [good, bad, good]}, format_)
+    first, second, third = payload["offsets"]
     assert [first, third] == [written(0, 0), written(0, 1)]
     assert {**second, "error": ""} == {"partition": None, "offset": None, "error_code": 1, "error": ""}
     assert second["error"]
@@ -231,8 +231,8 @@ def test_data_that_does_not_fit_the_schema_does_not_stop_the_others(api: Api, to
     example = EXAMPLES[kind]
     bad, good = {"value": example.bad_view}, {"value": example.view}
     schema = {"value_schema": example.definition.text}
-    told = api.produce(f"/topics/{topic}/partitions/0", {**schema, "records": [bad, good]}, FORMATS[kind])
-    assert [outcome["error_code"] for outcome in told["offsets"]] == [1, None]
+    payload = api.produce(f"/topics/{topic}/partitions/0", {**schema, "records": [bad, good]}, FORMATS[kind])
+    assert [outcome["error_code"] for outcome in payload["offsets"]] == [1, None]
     answer = api.post(f"/topics/{topic}/partitions/0", {**schema, "records": [bad, bad]}, FORMATS[kind])
     assert (answer.status_code, answer.json()["error_code"]) == (422, 42203)
     assert [outcome["error_code"] for outcome in answer.json()["offsets"]] == [1, 1]
@@ -294,10 +294,10 @@ def test_a_body_that_is_too_long_is_refused(api: Api, topic: str) -> None:
     assert (answer.status_code, answer.json()["error_code"]) == (413, 413)
 
 
-def test_a_record_that_the_cluster_finds_too_large_is_told(api: Api, broker: BrokerProcess, name: str) -> None:
+def test_a_record_that_the_cluster_finds_too_large_is_reported(api: Api, broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name, configs={"max.message.bytes": "1000"})
-    told = api.produce(f"/topics/{name}?acks=1", {"records": [{"value": 1}]})
-    assert told["offsets"] == [written(0, 0)]
+    payload = api.produce(f"/topics/{name}?acks=1", {"records": [{"value": 1}]})
+    assert payload["offsets"] == [written(0, 0)]
     answer = api.post(f"/topics/{name}?acks=1", {"records": [{"value": "x" * 2000}]})
     assert 400 <= answer.status_code < 500
     assert answer.json()["offsets"][0]["error_code"] == 1
@@ -427,8 +427,8 @@ def test_a_client_that_goes_in_the_middle_of_its_body_leaves_no_trace(
 def test_a_large_batch_keeps_its_order(api: Api, broker: BrokerProcess, topic: str) -> None:
     schema = '{"type":"record","name":"P","fields":[{"name":"a","type":"int"}]}'
     body = {"value_schema": schema, "records": [{"value": {"a": number}} for number in range(1000)]}
-    told = api.produce(f"/topics/{topic}/partitions/0", body, "avro")
-    assert [outcome["offset"] for outcome in told["offsets"]] == list(range(1000))
+    payload = api.produce(f"/topics/{topic}/partitions/0", body, "avro")
+    assert [outcome["offset"] for outcome in payload["offsets"]] == list(range(1000))
     values = [record.value or b"" for record in read(broker, topic, 1000)]
     assert [value[5:] for value in values[:3]] == [b"\x00", b"\x02", b"\x04"]
     assert len(set(values)) == 1000
@@ -452,7 +452,7 @@ def test_a_topic_that_is_not_there_is_not_found(registry: RegistryProcess, tmp_p
         assert answer.json()["offsets"] == [written(0, 0)]
 
 
-def test_a_cluster_that_is_gone_is_told_with_its_address(registry: RegistryProcess, tmp_path: Path) -> None:
+def test_a_cluster_that_is_gone_is_reported_with_its_address(registry: RegistryProcess, tmp_path: Path) -> None:
     with start_class()(tmp_path / "broker") as broker:
         bootstrap = broker.bootstrap
         with (
@@ -466,7 +466,7 @@ def test_a_cluster_that_is_gone_is_told_with_its_address(registry: RegistryProce
             assert answer.headers["retry-after"] == "1"
 
 
-def test_a_registry_that_is_gone_is_told(broker: BrokerProcess, tmp_path: Path) -> None:
+def test_a_registry_that_is_gone_is_reported(broker: BrokerProcess, tmp_path: Path) -> None:
     with (
         ProxyProcess(tmp_path / "proxy", bootstrap=broker.bootstrap, registry="http://127.0.0.1:9") as proxy,
         httpx2.Client(base_url=proxy.url, timeout=60) as client,

@@ -54,7 +54,7 @@ def test_root_answers(http: httpx2.Client) -> None:
     assert (http.get("/").status_code, http.get("/").json()) == (200, {})
 
 
-def test_brokers_are_told_by_their_ids(http: httpx2.Client, kafka: AdminClient) -> None:
+def test_brokers_are_listed_by_their_ids(http: httpx2.Client, kafka: AdminClient) -> None:
     answer = http.get("/brokers")
     assert answer.json() == {"brokers": sorted(kafka.list_topics(timeout=60).brokers)}
     assert answer.headers["content-type"] == V2
@@ -67,7 +67,7 @@ def test_topics_are_listed_by_name(http: httpx2.Client, topic: str) -> None:
     assert "__consumer_offsets" not in names
 
 
-def test_topic_is_told_with_configs_and_partitions(http: httpx2.Client, kafka: AdminClient, topic: str) -> None:
+def test_topic_is_shown_with_configs_and_partitions(http: httpx2.Client, kafka: AdminClient, topic: str) -> None:
     (future,) = kafka.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
     assert http.get(f"/topics/{topic}").json() == {
         "name": topic,
@@ -76,7 +76,7 @@ def test_topic_is_told_with_configs_and_partitions(http: httpx2.Client, kafka: A
     }
 
 
-def test_partitions_are_told(http: httpx2.Client, kafka: AdminClient, topic: str) -> None:
+def test_partitions_are_shown(http: httpx2.Client, kafka: AdminClient, topic: str) -> None:
     expected = [partition(kafka, topic, 0), partition(kafka, topic, 1)]
     assert http.get(f"/topics/{topic}/partitions").json() == expected
     assert http.get(f"/topics/{topic}/partitions/1").json() == expected[1]

@@ -180,7 +180,7 @@ def test_cluster_without_an_authorizer_says_so_for_every_operation(lawless: http
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "told"),
+    ("field", "value", "message"),
     [
         ("resource_type", "ANY", "resource_type cannot be ANY"),
         ("resource_type", "unknown", "resource_type cannot be UNKNOWN"),
@@ -197,12 +197,12 @@ def test_cluster_without_an_authorizer_says_so_for_every_operation(lawless: http
 )
 @pytest.mark.parametrize("is_batch", [False, True])
 def test_rule_that_is_none_is_refused_with_the_reason(
-    lawless: httpx2.Client, field: str, value: Any, told: str, *, is_batch: bool
+    lawless: httpx2.Client, field: str, value: Any, message: str, *, is_batch: bool
 ) -> None:
     rule = {**ALICE, field: value}
     refused = lawless.post("/acls:batch", json={"data": [rule]}) if is_batch else lawless.post("/acls", json=rule)
     assert (refused.status_code, refused.json()["error_code"]) == (400, 400)
-    assert told in refused.json()["message"]
+    assert message in refused.json()["message"]
 
 
 @pytest.mark.parametrize("field", ALICE)
@@ -215,17 +215,17 @@ def test_every_field_of_a_rule_must_be_there(lawless: httpx2.Client, field: str)
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ({"resource_type": "teapot"}, "'teapot' is unknown: expected one of UNKNOWN, ANY, TOPIC"),
         ({"pattern_type": "x"}, "MATCH, LITERAL, PREFIXED"),
         ({"permission": ""}, "DENY, ALLOW"),
     ],
 )
-def test_words_that_are_unknown_are_not_found(lawless: httpx2.Client, query: dict[str, str], told: str) -> None:
+def test_words_that_are_unknown_are_not_found(lawless: httpx2.Client, query: dict[str, str], message: str) -> None:
     for refused in (lawless.get("/acls", params=query), lawless.delete("/acls", params={**ALL, **query})):
         assert (refused.status_code, refused.json()["error_code"]) == (404, 404)
-    assert told in lawless.get("/acls", params=query).json()["message"]
+    assert message in lawless.get("/acls", params=query).json()["message"]
 
 
 def test_search_that_cannot_be_meant_is_refused(lawless: httpx2.Client) -> None:

@@ -36,7 +36,7 @@ def broker_id(kafka: AdminClient) -> int:
 
 @pytest.fixture
 def change(api: ClusterApi, broker_id: int) -> Iterator[str]:
-    """A config that a test may set, for one broker or for all; it is nobody's afterwards."""
+    """A config that a test may set, for one broker or for all; it is reset afterwards."""
     yield "log.retention.ms"
     api.bare("DELETE", "/broker-configs/log.retention.ms")
     api.bare("DELETE", f"/brokers/{broker_id}/configs/log.retention.ms")
@@ -51,7 +51,7 @@ def configured(kafka: AdminClient, broker_id: int) -> dict[str, tuple[str | None
 # --- the cluster ---
 
 
-def test_cluster_is_told_with_its_links(api: ClusterApi, kafka: AdminClient, broker_id: int) -> None:
+def test_cluster_is_shown_with_its_links(api: ClusterApi, kafka: AdminClient, broker_id: int) -> None:
     expected = {
         "kind": "KafkaCluster",
         "metadata": {"self": api.url, "resource_name": api.name},
@@ -131,7 +131,7 @@ def test_host_that_is_none_is_not_repeated(proxy: ProxyProcess, host: str) -> No
 # --- brokers ---
 
 
-def test_broker_is_told_with_its_address(api: ClusterApi, kafka: AdminClient, broker_id: int) -> None:
+def test_broker_is_shown_with_its_address(api: ClusterApi, kafka: AdminClient, broker_id: int) -> None:
     node = kafka.list_topics(timeout=60).brokers[broker_id]
     expected = {
         "kind": "KafkaBroker",
@@ -156,10 +156,10 @@ def test_replicas_of_a_broker_are_those_of_its_topics(
     api: ClusterApi, kafka: AdminClient, broker_id: int, name: str
 ) -> None:
     kafka.create_topics([NewTopic(name, 2, 1)])[name].result()
-    told = api.get(f"/brokers/{broker_id}/partition-replicas").json()
-    assert told["kind"] == "KafkaReplicaList"
-    assert told["metadata"] == {"self": f"{api.url}/brokers/{broker_id}/partition-replicas", "next": None}
-    mine = [item for item in told["data"] if item["topic_name"] == name]
+    payload = api.get(f"/brokers/{broker_id}/partition-replicas").json()
+    assert payload["kind"] == "KafkaReplicaList"
+    assert payload["metadata"] == {"self": f"{api.url}/brokers/{broker_id}/partition-replicas", "next": None}
+    mine = [item for item in payload["data"] if item["topic_name"] == name]
     assert [(item["partition_id"], item["broker_id"], item["is_leader"]) for item in mine] == [
         (0, broker_id, True),
         (1, broker_id, True),
@@ -186,7 +186,7 @@ def test_unknown_broker_is_not_found(api: ClusterApi, unknown: str, method: str,
 # --- configs of a broker ---
 
 
-def test_config_of_a_broker_is_told_with_its_source(api: ClusterApi, broker_id: int) -> None:
+def test_config_of_a_broker_is_shown_with_its_source(api: ClusterApi, broker_id: int) -> None:
     assert api.get(f"/brokers/{broker_id}/configs/compression.type").json() == {
         "kind": "KafkaBrokerConfig",
         "metadata": {
@@ -210,11 +210,11 @@ def test_configs_of_brokers_are_listed_as_another_client_sees_them(
     api: ClusterApi, kafka: AdminClient, broker_id: int, which: str
 ) -> None:
     path = f"/brokers/{which.format(broker_id)}/configs"
-    told = api.get(path).json()
-    assert told["kind"] == "KafkaBrokerConfigList"
-    assert told["metadata"] == {"self": api.url + path, "next": None}
+    payload = api.get(path).json()
+    assert payload["kind"] == "KafkaBrokerConfigList"
+    assert payload["metadata"] == {"self": api.url + path, "next": None}
     there = {key: value for key, (value, _) in configured(kafka, broker_id).items()}
-    assert {item["name"]: item["value"] for item in told["data"]} == there
+    assert {item["name"]: item["value"] for item in payload["data"]} == there
 
 
 def test_config_of_a_broker_is_set_and_returns(
@@ -224,9 +224,9 @@ def test_config_of_a_broker_is_set_and_returns(
     before = configured(kafka, broker_id)[change]
     assert api.send("PUT", path, {"value": "98765432"}).status_code == 204
     assert configured(kafka, broker_id)[change] == ("98765432", 2)
-    told = api.get(path).json()
-    assert (told["value"], told["source"], told["is_default"]) == ("98765432", "DYNAMIC_BROKER_CONFIG", False)
-    assert told["synonyms"][0] == {"name": change, "value": "98765432", "source": "DYNAMIC_BROKER_CONFIG"}
+    payload = api.get(path).json()
+    assert (payload["value"], payload["source"], payload["is_default"]) == ("98765432", "DYNAMIC_BROKER_CONFIG", False)
+    assert payload["synonyms"][0] == {"name": change, "value": "98765432", "source": "DYNAMIC_BROKER_CONFIG"}
     assert api.bare("DELETE", path).status_code == 204
     assert configured(kafka, broker_id)[change] == before
 
@@ -330,7 +330,7 @@ def test_wrong_config_of_all_brokers_is_refused(api: ClusterApi, change: dict[st
 # --- a cluster that is not there ---
 
 
-def test_cluster_that_is_gone_is_told_with_its_address_and_found_again(
+def test_cluster_that_is_gone_is_reported_with_its_address_and_found_again(
     registry: RegistryProcess, tmp_path: Path
 ) -> None:
     with (

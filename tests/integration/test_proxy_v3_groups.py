@@ -94,7 +94,7 @@ def part(text: str) -> str:
     return quote(text, safe="")
 
 
-def told(answer: httpx2.Response) -> Any:
+def payload(answer: httpx2.Response) -> Any:
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -103,7 +103,7 @@ def told(answer: httpx2.Response) -> Any:
 
 
 @pytest.mark.parametrize("kind", MEMBERS)
-def test_group_and_its_member_are_told_as_the_cluster_knows_them(
+def test_group_and_its_member_are_shown_as_the_cluster_knows_them(
     http: httpx2.Client, broker: BrokerProcess, name: str, kind: str
 ) -> None:
     library, config = MEMBERS[kind]
@@ -126,7 +126,7 @@ def test_group_and_its_member_are_told_as_the_cluster_knows_them(
             "assignments": {"related": f"{consumer_url}/assignments"},
         }
 
-        assert told(http.get(f"/consumer-groups/{name}")) == {
+        assert payload(http.get(f"/consumer-groups/{name}")) == {
             "kind": "KafkaConsumerGroup",
             "metadata": {"self": url, "resource_name": crn},
             **shared,
@@ -140,14 +140,14 @@ def test_group_and_its_member_are_told_as_the_cluster_knows_them(
             "lag_summary": {"related": f"{url}/lag-summary"},
         }
         assert known.partition_assignor
-        assert told(http.get(f"/consumer-groups/{name}/consumers")) == {
+        assert payload(http.get(f"/consumer-groups/{name}/consumers")) == {
             "kind": "KafkaConsumerList",
             "metadata": {"self": f"{url}/consumers", "next": None},
             "data": [consumer],
         }
-        assert told(http.get(consumer_url)) == consumer
+        assert payload(http.get(consumer_url)) == consumer
 
-        assignments = told(http.get(f"{consumer_url}/assignments"))
+        assignments = payload(http.get(f"{consumer_url}/assignments"))
         assert (assignments["kind"], assignments["metadata"]) == (
             "KafkaConsumerAssignmentList",
             {"self": f"{consumer_url}/assignments", "next": None},
@@ -168,9 +168,9 @@ def test_group_and_its_member_are_told_as_the_cluster_knows_them(
             }
             for partition in range(3)
         ]
-        assert told(http.get(assignments["data"][2]["metadata"]["self"])) == assignments["data"][2]
+        assert payload(http.get(assignments["data"][2]["metadata"]["self"])) == assignments["data"][2]
 
-        lags = told(http.get(f"/consumer-groups/{name}/lags"))["data"]
+        lags = payload(http.get(f"/consumer-groups/{name}/lags"))["data"]
         offsets = committed(broker, name)
         assert {(one["topic_name"], one["partition_id"]): one["current_offset"] for one in lags} == offsets
         assert {(one["topic_name"], one["partition_id"]): one["log_end_offset"] for one in lags} == ends(
@@ -184,7 +184,7 @@ def test_list_has_every_group_by_name(http: httpx2.Client, broker: BrokerProcess
     mine = [f"{name}-{letter}" for letter in "cab"]
     for group in mine:
         commit(broker, group, {(name, 0): 0})
-    listed = told(http.get("/consumer-groups"))
+    listed = payload(http.get("/consumer-groups"))
     assert (listed["kind"], listed["metadata"]) == (
         "KafkaConsumerGroupList",
         {"self": f"{http.base_url}consumer-groups", "next": None},
@@ -192,7 +192,7 @@ def test_list_has_every_group_by_name(http: httpx2.Client, broker: BrokerProcess
     ids = [one["consumer_group_id"] for one in listed["data"]]
     assert [group for group in ids if group in mine] == sorted(mine)
     one = next(one for one in listed["data"] if one["consumer_group_id"] == mine[0])
-    assert told(http.get(one["metadata"]["self"])) == one
+    assert payload(http.get(one["metadata"]["self"])) == one
 
 
 def test_group_that_only_keeps_offsets_is_simple_and_has_no_members(
@@ -200,9 +200,9 @@ def test_group_that_only_keeps_offsets_is_simple_and_has_no_members(
 ) -> None:
     create_topic(broker, name)
     commit(broker, name, {(name, 0): 0})
-    group = told(http.get(f"/consumer-groups/{name}"))
+    group = payload(http.get(f"/consumer-groups/{name}"))
     assert (group["is_simple"], group["state"], group["partition_assignor"]) == (True, "EMPTY", "")
-    assert told(http.get(f"/consumer-groups/{name}/consumers"))["data"] == []
+    assert payload(http.get(f"/consumer-groups/{name}/consumers"))["data"] == []
 
 
 @pytest.mark.parametrize("odd", ["a/b", "..", "%2F", "é ü", "a?b#c", "-", "x" * 200])
@@ -215,21 +215,21 @@ def test_names_of_groups_and_members_may_be_any_text(
         consumer.subscribe([name])
         eventually(lambda: assigned(consumer))
         consumer.commit(offsets=[TopicPartition(name, 0, 0)], asynchronous=False)
-        found = told(http.get(f"/consumer-groups/{part(group)}"))
+        found = payload(http.get(f"/consumer-groups/{part(group)}"))
         assert found["consumer_group_id"] == group
-        (member,) = told(http.get(found["consumers"]["related"]))["data"]
+        (member,) = payload(http.get(found["consumers"]["related"]))["data"]
         assert (member["consumer_group_id"], member["client_id"]) == (group, odd)
-        assert told(http.get(member["metadata"]["self"])) == member
-        (assignment,) = told(http.get(member["assignments"]["related"]))["data"]
-        assert told(http.get(assignment["metadata"]["self"])) == assignment
-        assert told(http.get(assignment["lag"]["related"]))["consumer_id"] == member["consumer_id"]
+        assert payload(http.get(member["metadata"]["self"])) == member
+        (assignment,) = payload(http.get(member["assignments"]["related"]))["data"]
+        assert payload(http.get(assignment["metadata"]["self"])) == assignment
+        assert payload(http.get(assignment["lag"]["related"]))["consumer_id"] == member["consumer_id"]
 
 
 # --- lag ---
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_lag_is_told_by_partition_with_who_reads_it(
+def test_lag_is_shown_by_partition_with_its_reader(
     http: httpx2.Client, broker: BrokerProcess, name: str, protocol: str
 ) -> None:
     create_topic(broker, name, partitions=2)
@@ -271,14 +271,14 @@ def test_lag_is_told_by_partition_with_who_reads_it(
             }
             for partition, end in {1: 8, 0: 3}.items()
         ]
-        assert told(http.get(f"/consumer-groups/{name}/lags")) == {
+        assert payload(http.get(f"/consumer-groups/{name}/lags")) == {
             "kind": "KafkaConsumerLagList",
             "metadata": {"self": f"{url}/lags", "next": None},
             "data": lags,
         }
-        assert told(http.get(f"/consumer-groups/{name}/lags/{name}/partitions/0")) == lags[1]
+        assert payload(http.get(f"/consumer-groups/{name}/lags/{name}/partitions/0")) == lags[1]
         member_id, client_id, instance_id = readers[1]
-        assert told(http.get(f"/consumer-groups/{name}/lag-summary")) == {
+        assert payload(http.get(f"/consumer-groups/{name}/lag-summary")) == {
             "kind": "KafkaConsumerGroupLagSummary",
             "metadata": {"self": f"{url}/lag-summary", "resource_name": f"{crn}/lag-summary"},
             **shared,
@@ -294,24 +294,24 @@ def test_lag_is_told_by_partition_with_who_reads_it(
         }
 
 
-def test_lag_of_a_group_without_members_is_nobodys(http: httpx2.Client, broker: BrokerProcess, name: str) -> None:
+def test_lag_of_a_group_without_members_has_no_consumer(http: httpx2.Client, broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name, partitions=3)
     produce(broker, name, {0: 4, 2: 1})
     commit(broker, name, {(name, 0): 1, (name, 1): 0, (name, 2): 1})
-    lags = told(http.get(f"/consumer-groups/{name}/lags"))["data"]
+    lags = payload(http.get(f"/consumer-groups/{name}/lags"))["data"]
     assert [(one["partition_id"], one["lag"], one["consumer_id"], one["client_id"]) for one in lags] == [
         (0, 3, "", ""),
         (1, 0, "", ""),
         (2, 0, "", ""),
     ]
-    summary = told(http.get(f"/consumer-groups/{name}/lag-summary"))
+    summary = payload(http.get(f"/consumer-groups/{name}/lag-summary"))
     assert (summary["max_lag"], summary["total_lag"], summary["max_lag_consumer_id"]) == (3, 3, "")
 
 
 def test_offsets_beyond_the_end_are_no_lag(http: httpx2.Client, broker: BrokerProcess, name: str) -> None:
     create_topic(broker, name)
     commit(broker, name, {(name, 0): 1000})
-    (lag,) = told(http.get(f"/consumer-groups/{name}/lags"))["data"]
+    (lag,) = payload(http.get(f"/consumer-groups/{name}/lags"))["data"]
     assert (lag["current_offset"], lag["log_end_offset"], lag["lag"]) == (1000, 0, 0)
 
 
@@ -324,10 +324,10 @@ def test_lag_does_not_count_records_of_open_transactions(http: httpx2.Client, br
     producer.begin_transaction()
     producer.produce(name, b"later", partition=0)
     assert producer.flush(TIMEOUT_S) == 0
-    assert told(http.get(f"/consumer-groups/{name}/lags"))["data"][0]["log_end_offset"] == 2
+    assert payload(http.get(f"/consumer-groups/{name}/lags"))["data"][0]["log_end_offset"] == 2
     producer.commit_transaction(TIMEOUT_S)
     ended = f"/consumer-groups/{name}/lags/{name}/partitions/0"
-    eventually(lambda: told(http.get(ended))["log_end_offset"], lambda offset: offset == 4)
+    eventually(lambda: payload(http.get(ended))["log_end_offset"], lambda offset: offset == 4)
 
 
 def test_topics_that_are_gone_have_no_lag(http: httpx2.Client, broker: BrokerProcess, name: str) -> None:
@@ -338,7 +338,7 @@ def test_topics_that_are_gone_have_no_lag(http: httpx2.Client, broker: BrokerPro
         commits = [TopicPartition(topic, 0, 0) for topic in (kept, gone)]
         consumer.commit(offsets=commits, asynchronous=False)
     admin_client(broker).delete_topics([gone])[gone].result(TIMEOUT_S)
-    lags = told(http.get(f"/consumer-groups/{name}/lags"))["data"]
+    lags = payload(http.get(f"/consumer-groups/{name}/lags"))["data"]
     assert [one["topic_name"] for one in lags] == [kept]
 
 
@@ -351,7 +351,7 @@ def test_group_that_has_committed_nothing_has_no_lag(http: httpx2.Client, broker
         for path in ("lags", "lag-summary", f"lags/{name}/partitions/0"):
             answer = http.get(f"/consumer-groups/{name}/{path}")
             assert (answer.status_code, answer.json()) == (404, missing)
-        assert len(told(http.get(f"/consumer-groups/{name}/consumers"))["data"]) == 1
+        assert len(payload(http.get(f"/consumer-groups/{name}/consumers"))["data"]) == 1
 
 
 # --- what is not there ---
@@ -441,14 +441,14 @@ def test_lag_of_many_partitions_takes_two_calls(own: tuple[BrokerProcess, httpx2
     broker, http = own
     create_topic(broker, name, partitions=40)
     commit(broker, name, {(name, partition): 0 for partition in range(40)})
-    told(http.get(f"/consumer-groups/{name}/lags"))
+    payload(http.get(f"/consumer-groups/{name}/lags"))
     apis = ("OffsetFetch", "ListOffsets", "ConsumerGroupDescribe")
     before = [requests_of(broker, api) for api in apis]
-    told(http.get(f"/consumer-groups/{name}/{path.format(topic=name)}"))
+    payload(http.get(f"/consumer-groups/{name}/{path.format(topic=name)}"))
     assert [requests_of(broker, api) - count for api, count in zip(apis, before, strict=True)] == [1, 1, 1]
 
 
-def test_broker_that_is_down_is_told_with_its_address(own: tuple[BrokerProcess, httpx2.Client], name: str) -> None:
+def test_broker_that_is_down_is_reported_with_its_address(own: tuple[BrokerProcess, httpx2.Client], name: str) -> None:
     broker, http = own
     create_topic(broker, name)
     commit(broker, name, {(name, 0): 0})

@@ -53,8 +53,8 @@ class Api:
         answer = self.post(record, query=query)
         assert answer.status_code == 200, answer.text
         assert answer.headers["content-type"] == "application/json"
-        told: dict[str, Any] = json.loads(answer.content)
-        return told
+        payload: dict[str, Any] = json.loads(answer.content)
+        return payload
 
     def produce_all(self, records: Sequence[object], *, separator: str = "") -> list[dict[str, Any]]:
         """What became of several records in one body."""
@@ -107,8 +107,8 @@ class Stream:
         """The next line of the answer."""
         line = self.response.readline()
         assert line, "the answer is over"
-        told: dict[str, Any] = json.loads(line)
-        return told
+        payload: dict[str, Any] = json.loads(line)
+        return payload
 
     def is_over(self) -> bool:
         """Whether the answer has ended as it should."""
@@ -217,7 +217,7 @@ def test_who_waits_for_leave_to_stream_gets_it(api: Api) -> None:
 
 
 def test_a_record_is_answered_with_its_place_and_sizes(api: Api, broker: BrokerProcess) -> None:
-    told = api.produce(
+    payload = api.produce(
         {
             "partition_id": 2,
             "timestamp": "2026-01-31T12:00:00.123Z",
@@ -226,7 +226,7 @@ def test_a_record_is_answered_with_its_place_and_sizes(api: Api, broker: BrokerP
             "value": {"type": "JSON", "data": {"z": 1.50, "a": ["é"]}},
         }
     )
-    assert told == {
+    assert payload == {
         "error_code": 200,
         "cluster_id": api.cluster_id,
         "topic_name": api.topic,
@@ -259,18 +259,20 @@ PLAIN: dict[str, tuple[dict[str, Any], bytes | None]] = {
 def test_keys_and_values_without_schemas(
     api: Api, broker: BrokerProcess, data: dict[str, Any], expected: bytes | None
 ) -> None:
-    told = api.produce({"key": data, "value": data})
-    assert told["error_code"] == 200, told
-    assert told["value"] == told["key"] == {"type": data["type"], "size": -1 if expected is None else len(expected)}
+    payload = api.produce({"key": data, "value": data})
+    assert payload["error_code"] == 200, payload
+    assert (
+        payload["value"] == payload["key"] == {"type": data["type"], "size": -1 if expected is None else len(expected)}
+    )
     (record,) = read(broker, api.topic, 1)
     assert (record.key, record.value) == (expected, expected)
 
 
 @pytest.mark.parametrize("record", [{}, {"key": None, "value": None, "headers": None, "unknown": 1}])
 def test_a_record_may_be_empty(api: Api, broker: BrokerProcess, record: dict[str, Any]) -> None:
-    told = api.produce(record)
-    assert told["error_code"] == 200
-    assert not told.keys() & {"key", "value"}
+    payload = api.produce(record)
+    assert payload["error_code"] == 200
+    assert not payload.keys() & {"key", "value"}
     (received,) = read(broker, api.topic, 1)
     assert (received.key, received.value, received.headers) == (None, None, ())
 
@@ -300,8 +302,8 @@ def test_a_schema_is_registered_by_its_text_and_then_named_in_other_ways(
     assert described["type"] == TYPES[kind]
     assert (described["subject"], described["schema_version"]) == (subject, 1)
     for named in ({"schema_id": described["schema_id"]}, {"schema_version": 1}, {"subject": subject}, {}):
-        told = api.produce({"value": {**named, "data": example.view}})
-        assert told.get("value") == described, told
+        payload = api.produce({"value": {**named, "data": example.view}})
+        assert payload.get("value") == described, payload
     records = read(broker, api.topic, 5)
     assert len({record.value for record in records}) == 1
     check_decoded(registry, example, api.topic, records[0])
@@ -316,14 +318,14 @@ def test_subjects_are_named_by_the_strategy(api: Api, strategy: str, subject: st
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_null_by_a_schema_is_a_tombstone(api: Api, broker: BrokerProcess, kind: str) -> None:
     value = {"type": TYPES[kind], "schema": EXAMPLES[kind].definition.text, "data": None}
-    told = api.produce({"key": {"type": "STRING", "data": "k"}, "value": value})
-    assert (told["error_code"], told["value"]["size"]) == (200, -1)
+    payload = api.produce({"key": {"type": "STRING", "data": "k"}, "value": value})
+    assert (payload["error_code"], payload["value"]["size"]) == (200, -1)
     assert [record.value for record in read(broker, api.topic, 1)] == [None]
 
 
 def test_numbers_as_times_count_seconds(api: Api, broker: BrokerProcess) -> None:
-    told = api.produce({**string("a"), "timestamp": 1.5})
-    assert told["timestamp"] == "1970-01-01T00:00:01.500Z"
+    payload = api.produce({**string("a"), "timestamp": 1.5})
+    assert payload["timestamp"] == "1970-01-01T00:00:01.500Z"
     assert api.produce({**string("b"), "timestamp": 1})["timestamp"] == "1970-01-01T00:00:01Z"
     assert [record.timestamp_ms for record in read(broker, api.topic, 2)] == [1500, 1000]
 
@@ -383,7 +385,9 @@ BAD: dict[str, tuple[object, int]] = {
 
 
 @pytest.mark.parametrize(("bad", "code"), BAD.values(), ids=BAD)
-def test_a_bad_record_is_told_within_and_does_not_stop_the_others(api: Api, bad: dict[str, Any], code: int) -> None:
+def test_a_bad_record_is_an_error_in_the_body_and_does_not_stop_others(
+    api: Api, bad: dict[str, Any], code: int
+) -> None:
     alone = api.produce(bad)
     assert alone["error_code"] == code, alone
     assert set(alone) == {"error_code", "message"}
@@ -394,8 +398,8 @@ def test_a_bad_record_is_told_within_and_does_not_stop_the_others(api: Api, bad:
 
 def test_schemas_that_the_registry_does_not_have(api: Api) -> None:
     for named in ({"schema_id": 999_999}, {"schema_version": 7}, {"subject": "nobody"}, {}):
-        told = api.produce({"value": {**named, "data": 1}})
-        assert 400 <= told["error_code"] // (100 if told["error_code"] > 999 else 1) < 500, told
+        payload = api.produce({"value": {**named, "data": 1}})
+        assert 400 <= payload["error_code"] // (100 if payload["error_code"] > 999 else 1) < 500, payload
 
 
 MALFORMED: dict[str, bytes] = {
@@ -431,8 +435,8 @@ def test_a_body_without_records_is_refused(api: Api, body: bytes) -> None:
 
 
 def test_a_topic_that_does_not_exist(strict: Api) -> None:
-    told = Api(strict.client, strict.cluster_id, "no-such-topic").produce(string("a"))
-    assert told == {"error_code": 40403, "message": "This server does not host this topic-partition."}
+    payload = Api(strict.client, strict.cluster_id, "no-such-topic").produce(string("a"))
+    assert payload == {"error_code": 40403, "message": "This server does not host this topic-partition."}
 
 
 @pytest.mark.parametrize("topic", ["%00", "a%2Fb", "..", "x" * 250, "%ff"])
@@ -524,8 +528,8 @@ def test_a_stream_that_ends_within_a_record_says_so(api: Api) -> None:
         assert stream.status() == 200
         stream.send(b'{"value":')
         stream.finish()
-        told = stream.answer()
-        assert (told["error_code"], "middle of a record" in told["message"]) == (400, True)
+        payload = stream.answer()
+        assert (payload["error_code"], "middle of a record" in payload["message"]) == (400, True)
         assert stream.is_over()
 
 
@@ -545,7 +549,7 @@ def test_a_stream_is_longer_than_the_longest_body(api: Api, broker: BrokerProces
 
     answer = api.client.post(api.path, content=chunks(), headers={"Content-Type": "application/json"})
     answers = [json.loads(line) for line in answer.text.splitlines()]
-    assert [told["offset"] for told in answers] == list(range(40))
+    assert [payload["offset"] for payload in answers] == list(range(40))
     with_length = api.post(record * 40)
     assert with_length.text.count('"error_code":200') == 40
     assert len(read_to_end(broker.bootstrap, api.topic)) == 80
@@ -599,12 +603,12 @@ def test_a_sender_that_does_not_read_its_answers_is_held_back(api: Api, proxy: P
 def test_a_stream_that_is_idle_is_ended(strict: Api) -> None:
     with strict.stream() as stream:
         assert stream.status() == 200
-        told = stream.answer()
-        assert (told["error_code"], "streaming.connection.idle.timeout.ms" in told["message"]) == (408, True)
+        payload = stream.answer()
+        assert (payload["error_code"], "streaming.connection.idle.timeout.ms" in payload["message"]) == (408, True)
         assert stream.is_over()
 
 
-def test_a_stream_that_lasts_too_long_is_told_and_ended(strict: Api, strict_broker: BrokerProcess) -> None:
+def test_a_stream_that_lasts_too_long_is_ended_with_408(strict: Api, strict_broker: BrokerProcess) -> None:
     answers: list[dict[str, Any]] = []
     with strict.stream() as stream:
         assert stream.status() == 200
@@ -618,7 +622,7 @@ def test_a_stream_that_lasts_too_long_is_told_and_ended(strict: Api, strict_brok
     assert len(read_to_end(strict_broker.bootstrap, strict.topic)) == len(answers) - 1
 
 
-def test_the_clusters_absence_is_told_by_the_status_and_in_lines(
+def test_an_unreachable_cluster_is_reported_by_the_status_and_in_lines(
     api: Api, registry: RegistryProcess, tmp_path: Path, cluster_id: str
 ) -> None:
     with socket.socket() as unused:
@@ -660,9 +664,9 @@ def test_a_batch_has_an_outcome_under_each_id(api: Api, broker: BrokerProcess) -
     odd = {"id": "odd_1-A", "partition_id": "none"}
     answer = api.batch({"id": "1", **string("a")}, bad, odd, {"id": "2", **string("b")})
     assert answer.status_code == 207
-    told = answer.json()
-    assert [(item["id"], item["offset"]) for item in told["successes"]] == [("1", 0), ("2", 1)]
-    assert told["successes"][0].keys() == {
+    payload = answer.json()
+    assert [(item["id"], item["offset"]) for item in payload["successes"]] == [("1", 0), ("2", 1)]
+    assert payload["successes"][0].keys() == {
         "id",
         "cluster_id",
         "topic_name",
@@ -671,11 +675,11 @@ def test_a_batch_has_an_outcome_under_each_id(api: Api, broker: BrokerProcess) -
         "timestamp",
         "value",
     }
-    assert [(item["id"], item["error_code"]) for item in told["failures"]] == [("bad", 400), ("odd_1-A", 400)]
+    assert [(item["id"], item["error_code"]) for item in payload["failures"]] == [("bad", 400), ("odd_1-A", 400)]
     assert [record.value for record in read(broker, api.topic, 2)] == [b"a", b"b"]
 
 
-def test_more_than_the_proxy_takes_at_a_time_is_told_by_the_status_in_lines_and_in_batches(strict: Api) -> None:
+def test_more_than_the_proxy_takes_at_a_time_is_reported_by_the_status_in_lines_and_in_batches(strict: Api) -> None:
     # The first record waits half a second for others to be sent with: everything else comes while it is on its way.
     with strict.stream() as first, strict.stream() as second:
         assert first.status() == second.status() == 200

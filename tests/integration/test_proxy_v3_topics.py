@@ -87,18 +87,18 @@ def test_text_that_the_protocol_cannot_carry_is_refused(
 # --- topics ---
 
 
-def test_topic_of_another_client_is_told_with_its_links(api: ClusterApi, topic: str) -> None:
+def test_topic_of_another_client_is_shown_with_its_links(api: ClusterApi, topic: str) -> None:
     answer = api.get(f"/topics/{topic}")
     assert (answer.status_code, answer.json()) == (200, shown(api, topic))
 
 
 def test_topics_are_listed_by_name_with_the_same_shape(api: ClusterApi, topic: str) -> None:
-    told = api.get("/topics").json()
-    names = [item["topic_name"] for item in told["data"]]
-    assert told["kind"] == "KafkaTopicList"
-    assert told["metadata"] == {"self": f"{api.url}/topics", "next": None}
+    payload = api.get("/topics").json()
+    names = [item["topic_name"] for item in payload["data"]]
+    assert payload["kind"] == "KafkaTopicList"
+    assert payload["metadata"] == {"self": f"{api.url}/topics", "next": None}
     assert names == sorted(names)
-    assert told["data"][names.index(topic)] == shown(api, topic)
+    assert payload["data"][names.index(topic)] == shown(api, topic)
 
 
 def test_internal_topics_are_not_listed_and_can_be_asked_for(
@@ -112,9 +112,9 @@ def test_internal_topics_are_not_listed_and_can_be_asked_for(
     assert api.get("/topics/__consumer_offsets").json()["is_internal"] is True
 
 
-def test_authorized_operations_are_told_when_they_are_asked_for(api: ClusterApi, topic: str) -> None:
-    told = api.get(f"/topics/{topic}", params={"include_authorized_operations": "true"}).json()
-    assert {"READ", "WRITE", "DELETE", "ALTER_CONFIGS"} <= set(told["authorized_operations"])
+def test_authorized_operations_are_shown_when_requested(api: ClusterApi, topic: str) -> None:
+    payload = api.get(f"/topics/{topic}", params={"include_authorized_operations": "true"}).json()
+    assert {"READ", "WRITE", "DELETE", "ALTER_CONFIGS"} <= set(payload["authorized_operations"])
 
 
 def test_created_topic_is_there_with_its_numbers_and_configs(api: ClusterApi, kafka: AdminClient, name: str) -> None:
@@ -273,11 +273,11 @@ def test_unknown_topic_is_not_found(api: ClusterApi, name: str, method: str, pat
 
 
 def config(api: ClusterApi, topic: str, name: str) -> dict[str, Any]:
-    told: dict[str, Any] = api.get(f"/topics/{topic}/configs/{name}").json()
-    return told
+    payload: dict[str, Any] = api.get(f"/topics/{topic}/configs/{name}").json()
+    return payload
 
 
-def test_config_is_told_with_its_source_and_synonyms(api: ClusterApi, topic: str) -> None:
+def test_config_is_shown_with_its_source_and_synonyms(api: ClusterApi, topic: str) -> None:
     assert config(api, topic, "cleanup.policy") == {
         "kind": "KafkaTopicConfig",
         "metadata": {
@@ -297,19 +297,19 @@ def test_config_is_told_with_its_source_and_synonyms(api: ClusterApi, topic: str
 
 
 def test_configs_are_listed_as_another_client_sees_them(api: ClusterApi, kafka: AdminClient, topic: str) -> None:
-    told = api.get(f"/topics/{topic}/configs").json()
-    assert told["kind"] == "KafkaTopicConfigList"
-    assert told["metadata"] == {"self": f"{api.url}/topics/{topic}/configs", "next": None}
-    assert {item["name"]: item["value"] for item in told["data"]} == configured(kafka, topic)
+    payload = api.get(f"/topics/{topic}/configs").json()
+    assert payload["kind"] == "KafkaTopicConfigList"
+    assert payload["metadata"] == {"self": f"{api.url}/topics/{topic}/configs", "next": None}
+    assert {item["name"]: item["value"] for item in payload["data"]} == configured(kafka, topic)
 
 
 def test_config_that_is_set_shows_what_it_hides(api: ClusterApi, kafka: AdminClient, topic: str) -> None:
     answer = api.send("PUT", f"/topics/{topic}/configs/compression.type", {"value": "gzip"})
     assert (answer.status_code, answer.content) == (204, b"")
     assert configured(kafka, topic)["compression.type"] == "gzip"
-    told = config(api, topic, "compression.type")
-    assert (told["source"], told["is_default"]) == ("DYNAMIC_TOPIC_CONFIG", False)
-    assert told["synonyms"] == [
+    payload = config(api, topic, "compression.type")
+    assert (payload["source"], payload["is_default"]) == ("DYNAMIC_TOPIC_CONFIG", False)
+    assert payload["synonyms"] == [
         {"name": "compression.type", "value": "gzip", "source": "DYNAMIC_TOPIC_CONFIG"},
         {"name": "compression.type", "value": "producer", "source": "DEFAULT_CONFIG"},
     ]
@@ -387,9 +387,9 @@ def test_wrong_config_is_refused(
 def test_configs_of_all_topics_are_listed_together(api: ClusterApi, kafka: AdminClient, topic: str) -> None:
     answer = api.get("/topics/-/configs")
     assert answer.status_code == 200, answer.text
-    told = answer.json()
-    assert told["metadata"]["self"] == f"{api.url}/topics/-/configs"
-    mine = {item["name"]: item["value"] for item in told["data"] if item["topic_name"] == topic}
+    payload = answer.json()
+    assert payload["metadata"]["self"] == f"{api.url}/topics/-/configs"
+    mine = {item["name"]: item["value"] for item in payload["data"] if item["topic_name"] == topic}
     assert mine == configured(kafka, topic)
 
 
@@ -405,18 +405,18 @@ def test_configs_of_several_topics_change_each_by_itself(api: ClusterApi, kafka:
     assert api.send("POST", "/topics/-/configs:alter", {"data": changes[:1]}).status_code == 204
 
 
-def test_configs_of_a_topic_that_could_be_created_are_told(api: ClusterApi, kafka: AdminClient, name: str) -> None:
-    told = api.get(f"/topics/{name}/default-configs").json()
-    assert told["metadata"]["self"] == f"{api.url}/topics/{name}/default-configs"
+def test_configs_of_a_topic_that_could_be_created_are_shown(api: ClusterApi, kafka: AdminClient, name: str) -> None:
+    payload = api.get(f"/topics/{name}/default-configs").json()
+    assert payload["metadata"]["self"] == f"{api.url}/topics/{name}/default-configs"
     kafka.create_topics([NewTopic(name, 1, 1)])[name].result()
-    assert {item["name"]: item["value"] for item in told["data"]} == configured(kafka, name)
+    assert {item["name"]: item["value"] for item in payload["data"]} == configured(kafka, name)
     assert failure(api.get(f"/topics/{name}/default-configs")) == REFUSED
 
 
 # --- partitions ---
 
 
-def test_partition_is_told_with_its_links(api: ClusterApi, kafka: AdminClient, topic: str) -> None:
+def test_partition_is_shown_with_its_links(api: ClusterApi, kafka: AdminClient, topic: str) -> None:
     path = f"/topics/{topic}/partitions/1"
     leader = described(kafka, topic).partitions[1].leader.id
     expected = {
@@ -436,7 +436,7 @@ def test_partition_is_told_with_its_links(api: ClusterApi, kafka: AdminClient, t
     assert listed["data"][1] == expected
 
 
-def test_replica_is_told_with_its_broker(api: ClusterApi, kafka: AdminClient, topic: str) -> None:
+def test_replica_is_shown_with_its_broker(api: ClusterApi, kafka: AdminClient, topic: str) -> None:
     (broker,) = described(kafka, topic).partitions[0].replicas
     path = f"/topics/{topic}/partitions/0/replicas"
     expected = {

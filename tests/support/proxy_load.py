@@ -1,4 +1,4 @@
-"""HTTP clients that keep writing through a proxy while what is behind it fails, and remember what they were told."""
+"""HTTP clients that keep writing through a proxy while what is behind it fails, and record the responses."""
 
 import http.client
 import itertools
@@ -25,7 +25,7 @@ _CLOSED: Final = (http.client.HTTPException, ConnectionError, EOFError)
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """Where a record went, as the client was told."""
+    """Where a record went, according to the response."""
 
     partition: int
     offset: int
@@ -33,21 +33,21 @@ class Acknowledged:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """What a client was told instead; status 0 when the connection was closed without an answer."""
+    """The error that a client got instead; status 0 when the connection was closed without an answer."""
 
     status: int
     reason: str
     retry_after: str | None = None
 
 
-Told = Acknowledged | Refused
+Outcome = Acknowledged | Refused
 
 
 @dataclass(slots=True, kw_only=True)
 class Notes:
     """What became of each record, by its number; shared by all clients."""
 
-    outcomes: dict[int, Told] = field(default_factory=dict)
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
     slowest_s: float = 0.0
     """The longest that a client waited for an answer."""
     failures: list[str] = field(default_factory=list)
@@ -56,15 +56,17 @@ class Notes:
     @property
     def acknowledged(self) -> dict[int, Acknowledged]:
         """Records that are promised to be in the log."""
-        return {number: told for number, told in self.outcomes.copy().items() if isinstance(told, Acknowledged)}
+        return {
+            number: payload for number, payload in self.outcomes.copy().items() if isinstance(payload, Acknowledged)
+        }
 
     @property
     def refusals(self) -> list[Refused]:
-        """What clients were told of the others."""
-        return [told for told in self.outcomes.copy().values() if isinstance(told, Refused)]
+        """The errors of the others."""
+        return [item for item in self.outcomes.copy().values() if isinstance(item, Refused)]
 
     def summary(self) -> str:
-        """The figures, for whoever runs this by hand."""
+        """The figures, for manual runs."""
         kinds = Counter((refused.status, refused.reason[:110]) for refused in self.refusals)
         return (
             f"{len(self.outcomes)} sent, {len(self.acknowledged)} acknowledged, slowest {self.slowest_s:.2f} s, {kinds}"
@@ -72,7 +74,7 @@ class Notes:
 
 
 class ProxyLoad:
-    """Clients of several kinds, each in a thread, that write to one topic until they are told to stop."""
+    """Clients of several kinds, each in a thread, that write to one topic until they are stopped."""
 
     def __init__(
         self, url: str, topic: str, *, cluster_id: str = "", kinds: Iterable[str], pause_s: float = 0.005
@@ -140,17 +142,17 @@ class ProxyLoad:
             body = {**extra, "records": [{"key": key(number), "value": {"n": number}} for number in numbers]}
             if extra:
                 body["records"] = [{"value": {"n": number}} for number in numbers]
-            answer, told = _asked(connection, f"/topics/{self._topic}", body, headers)
-            offsets = told.get("offsets") or [None] * len(numbers)
+            answer, payload = _asked(connection, f"/topics/{self._topic}", body, headers)
+            offsets = payload.get("offsets") or [None] * len(numbers)
             for number, item in zip(numbers, offsets, strict=True):
-                self._note(number, _v2_told(answer, told, item))
+                self._note(number, _v2_outcome(answer, payload, item))
 
         self._ask_until_stopped(count, ask)
 
     def _v3_requests(self) -> None:
         def ask(connection: http.client.HTTPConnection, numbers: Sequence[int]) -> None:
-            answer, told = _asked(connection, self._v3, v3_record(numbers[0]), _JSON)
-            self._note(numbers[0], _v3_told(answer, told))
+            answer, payload = _asked(connection, self._v3, v3_record(numbers[0]), _JSON)
+            self._note(numbers[0], _v3_outcome(answer, payload))
 
         self._ask_until_stopped(1, ask)
 
@@ -194,25 +196,25 @@ class ProxyLoad:
             connection.send(b"%x\r\n%b\r\n" % (len(text), text))
             answer = answer or connection.getresponse()
             if answer.status != http.client.OK:
-                told = json.loads(answer.read())
+                payload = json.loads(answer.read())
                 while waiting:
-                    self._note(waiting.pop(0), _v3_told(answer, told))
+                    self._note(waiting.pop(0), _v3_outcome(answer, payload))
                 return
             while waiting:
                 line = answer.readline()
                 if not line.endswith(b"\n"):
                     raise EOFError("the stream ended")
-                self._note(waiting.pop(0), _v3_told(answer, json.loads(line)))
+                self._note(waiting.pop(0), _v3_outcome(answer, json.loads(line)))
             self.notes.slowest_s = max(self.notes.slowest_s, time.monotonic() - began)
         connection.send(b"0\r\n\r\n")
         if answer:
             answer.read()
 
-    # --- what they were told ---
+    # --- responses ---
 
-    def _note(self, number: int, told: Told) -> None:
-        self.notes.outcomes[number] = told
-        self._refused_by[threading.get_ident()] += isinstance(told, Refused)
+    def _note(self, number: int, payload: Outcome) -> None:
+        self.notes.outcomes[number] = payload
+        self._refused_by[threading.get_ident()] += isinstance(payload, Refused)
 
     def _lose(self, numbers: Iterable[int], error: BaseException) -> None:
         for number in numbers:
@@ -227,9 +229,9 @@ class Verdict:
     """Acknowledged, and not in the log."""
     doubled: list[int]
     misplaced: list[int]
-    """Not at the partition and offset that the client was told."""
+    """Not at the partition and offset of the response."""
     without_offset: list[int]
-    """Acknowledged with an offset that nobody knows."""
+    """Acknowledged with an unknown offset."""
     refused_but_written: list[int]
 
     @property
@@ -238,22 +240,22 @@ class Verdict:
         return not (self.lost or self.doubled or self.misplaced)
 
     def summary(self) -> str:
-        """The figures, for whoever runs this by hand."""
+        """The figures, for manual runs."""
         return ", ".join(f"{name} {len(getattr(self, name))}" for name in self.__slots__)
 
 
 def judge(notes: Notes, bootstrap: str, topic: str) -> Verdict:
-    """Compare what clients were told with what is in the log."""
+    """Compare the responses with the log."""
     places: dict[int, list[Acknowledged]] = {}
     for record in read_to_end(bootstrap, topic):
         places.setdefault(_number(record.value or b""), []).append(Acknowledged(record.partition, record.offset))
-    told = notes.acknowledged
+    payload = notes.acknowledged
     return Verdict(
-        lost=[number for number in told if number not in places],
+        lost=[number for number in payload if number not in places],
         doubled=[number for number, found in places.items() if len(found) > 1],
-        misplaced=[n for n, place in told.items() if place.offset >= 0 and n in places and place not in places[n]],
-        without_offset=[number for number, place in told.items() if place.offset < 0],
-        refused_but_written=[number for number in places if number not in told],
+        misplaced=[n for n, place in payload.items() if place.offset >= 0 and n in places and place not in places[n]],
+        without_offset=[number for number, place in payload.items() if place.offset < 0],
+        refused_but_written=[number for number in places if number not in payload],
     )
 
 
@@ -284,15 +286,15 @@ def _asked(
     return answer, json.loads(answer.read())
 
 
-def _v2_told(answer: http.client.HTTPResponse, told: dict[str, Any], item: dict[str, Any] | None) -> Told:
+def _v2_outcome(answer: http.client.HTTPResponse, payload: dict[str, Any], item: dict[str, Any] | None) -> Outcome:
     if item and item["error_code"] is None:
         return Acknowledged(item["partition"], item["offset"])
-    reason = item["error"] if item else told["message"]
+    reason = item["error"] if item else payload["message"]
     return Refused(answer.status, reason, answer.headers.get("retry-after"))
 
 
-def _v3_told(answer: http.client.HTTPResponse, told: dict[str, Any]) -> Told:
-    if told["error_code"] == http.client.OK:
-        return Acknowledged(told["partition_id"], told["offset"])
-    status = told["error_code"] if answer.status == http.client.OK else answer.status
-    return Refused(status, told["message"], answer.headers.get("retry-after"))
+def _v3_outcome(answer: http.client.HTTPResponse, payload: dict[str, Any]) -> Outcome:
+    if payload["error_code"] == http.client.OK:
+        return Acknowledged(payload["partition_id"], payload["offset"])
+    status = payload["error_code"] if answer.status == http.client.OK else answer.status
+    return Refused(status, payload["message"], answer.headers.get("retry-after"))

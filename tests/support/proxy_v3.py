@@ -42,7 +42,7 @@ class ClusterApi:
 
 def failure(answer: httpx2.Response) -> tuple[int, int]:
     """Status and code of an answer that is no success, which has a message, too."""
-    told = answer.json()
-    assert set(told) == {"error_code", "message"}
-    assert told["message"]
-    return answer.status_code, told["error_code"]
+    payload = answer.json()
+    assert set(payload) == {"error_code", "message"}
+    assert payload["message"]
+    return answer.status_code, payload["error_code"]

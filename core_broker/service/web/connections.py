@@ -9,7 +9,7 @@ from core_broker.service.web.asgi import Scope
 _KEY = "caudal.connection"
 
 
-class Connection:
+class HttpConnection:
     """A client's connection; it may be asked about after it has closed."""
 
     def __init__(self, transport: Any) -> None:
@@ -31,12 +31,12 @@ class Connection:
             return True
 
 
-def attach_connection(scope: Any, connection: Connection) -> None:
+def attach_connection(scope: Any, connection: HttpConnection) -> None:
     """Make the connection available to the handler of a request."""
     scope[_KEY] = connection
 
 
-def get_connection(scope: Scope) -> Connection | None:
+def get_connection(scope: Scope) -> HttpConnection | None:
     """The connection of a request; None if the request has none, as in tests without a server."""
     found = scope.get(_KEY)
-    return found if isinstance(found, Connection) else None
+    return found if isinstance(found, HttpConnection) else None

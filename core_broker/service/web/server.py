@@ -16,7 +16,7 @@ from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from core_broker.service.web.asgi import Application
-from core_broker.service.web.connections import Connection, attach_connection
+from core_broker.service.web.connections import HttpConnection, attach_connection
 from core_broker.service.web.settings import WebSettings
 
 log = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ class _BoundedProtocol(HttpToolsProtocol):
     @override
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._connection = Connection(transport)
+        self._connection = HttpConnection(transport)
         self._reading = self.loop.call_later(self.timeout, self.transport.close)
 
     @override

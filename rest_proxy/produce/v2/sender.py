@@ -30,7 +30,7 @@ class Destination(msgspec.Struct, frozen=True):
     guarantees: Guarantees
 
 
-class RecordSender:
+class V2RecordSender:
     """Encodes and sends the records of requests; a bad record does not stop the others."""
 
     def __init__(self, log: RecordLog, encoders: Encoders, metrics: ProxyMetrics) -> None:

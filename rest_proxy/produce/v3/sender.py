@@ -32,7 +32,7 @@ class WrittenRecord(msgspec.Struct, frozen=True, gc=False):
     value: WrittenPart | None
 
 
-class RecordSender:
+class V3RecordSender:
     """Encodes and sends records; a bad record does not stop the others."""
 
     def __init__(self, log: RecordLog, encoders: Encoders, metrics: ProxyMetrics) -> None:

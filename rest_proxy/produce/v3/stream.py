@@ -8,7 +8,7 @@ import msgspec
 
 from rest_proxy.errors import ProxyError, too_many, unavailable
 from rest_proxy.produce.v3.results import encode, failed_record
-from rest_proxy.produce.v3.sender import Destination, RecordSender, Result, WrittenRecord, is_end
+from rest_proxy.produce.v3.sender import Destination, Result, V3RecordSender, WrittenRecord, is_end
 from rest_proxy.produce.v3.splitting import Splitter
 
 NextChunk = Callable[[], Awaitable[bytes | None]]
@@ -84,7 +84,7 @@ class RecordStream:
     """Sends the records of one request and yields their results in order, each as a line of JSON."""
 
     def __init__(
-        self, sender: RecordSender, destination: Destination, *, limits: StreamLimits, streams: RecordStreams
+        self, sender: V3RecordSender, destination: Destination, *, limits: StreamLimits, streams: RecordStreams
     ) -> None:
         self._sender = sender
         self._destination = destination

@@ -65,12 +65,6 @@ MaxBytes = Annotated[
 ]
 
 
-class V2Response(Response):
-    """A response with the default media type of API v2."""
-
-    media_type = _JSON
-
-
 def router(settings: ProxySettings, *, instances: Instances) -> APIRouter:
     """The routes."""
     routes = APIRouter(prefix="/consumers/{group}", tags=["v2 consumers"], route_class=BoundedRoute)
@@ -218,7 +212,7 @@ def _add_offsets(routes: APIRouter, instances: Instances) -> None:
             # Clients list the last records they have processed; Kafka's commits name the next one to read.
             commits = {(item.topic, item.partition): Commit(item.offset + 1, item.metadata or "") for item in records}
         await instances.commit(group, name, commits)
-        return V2Response(b"[]")
+        return Response(b"[]", media_type=_JSON)
 
     @routes.get(
         path,
@@ -358,7 +352,7 @@ def _responses(*statuses: int, model: Any) -> dict[int | str, dict[str, Any]]:
 
 
 def _json_response(model: BaseModel) -> Response:
-    return V2Response(model.model_dump_json())
+    return Response(model.model_dump_json(), media_type=_JSON)
 
 
 def _no_content() -> Response:

@@ -7,7 +7,6 @@ from urllib.parse import unquote
 
 import msgspec
 from fastapi import APIRouter, Path, Request, Response
-from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
@@ -19,9 +18,9 @@ from rest_proxy.models.errors import errors
 from rest_proxy.models.v2.produce import BODIES, EXAMPLES, V2ProduceError, V2ProduceResponse
 from rest_proxy.produce.v2.requests import parse
 from rest_proxy.produce.v2.results import NothingWritten, PartitionOffset, ProduceFailure
-from rest_proxy.produce.v2.sender import Destination, RecordSender
+from rest_proxy.produce.v2.sender import Destination, V2RecordSender
 from rest_proxy.routes.bytes_routes import route_class
-from rest_proxy.routes.media_types import EMBEDDED, V2
+from rest_proxy.routes.media_types import EMBEDDED, V2, V2Response
 from rest_proxy.routes.parameters import is_topic_name
 from rest_proxy.routes.produce_parameters import (
     Acks,
@@ -43,16 +42,10 @@ Topic = Annotated[str, Path(description="Name of the topic.", examples=["payment
 Partition = Annotated[int, Path(ge=0, le=_MAX_PARTITION, description="Number of the partition.", examples=[0])]
 
 
-class V2Response(JSONResponse):
-    """Sets the default media type of responses in the OpenAPI document."""
-
-    media_type = V2[0].decode()
-
-
 class V2Produce:
     """Answers produce requests."""
 
-    def __init__(self, settings: ProxySettings, sender: RecordSender) -> None:
+    def __init__(self, settings: ProxySettings, sender: V2RecordSender) -> None:
         self._max_records = settings.produce_request_max_records
         self._sender = sender
 
@@ -79,7 +72,7 @@ class V2Produce:
             return status_error(400)  # There is no client to read it.
 
 
-def router(settings: ProxySettings, sender: RecordSender) -> APIRouter:
+def router(settings: ProxySettings, sender: V2RecordSender) -> APIRouter:
     """The routes."""
     routes = APIRouter(tags=["v2 produce"], route_class=route_class(V2Produce(settings, sender).answer))
 

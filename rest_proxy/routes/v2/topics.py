@@ -7,7 +7,6 @@ from typing import Annotated
 import msgspec
 from fastapi import APIRouter, Body, Response
 from fastapi.openapi.models import Example
-from fastapi.responses import JSONResponse
 
 from core_broker.service.web.limits import BoundedRoute
 from rest_proxy.admin import brokers, configs, partitions, topics
@@ -22,19 +21,13 @@ from rest_proxy.models.v2.topics import (
     partition_details,
     topic_details,
 )
-from rest_proxy.routes.media_types import V2
+from rest_proxy.routes.media_types import V2Response
 from rest_proxy.routes.parameters import PartitionId, TopicName
 from rest_proxy.routes.v3.responses import json_response
 
 _UNKNOWN_TOPIC_IN_V3 = 40403
 _INVALID_REQUEST = 40002
 _ANYTHING: dict[str, Example] = {"anything": {"summary": "Any strings by name.", "value": {"hello": "proxy"}}}
-
-
-class V2Response(JSONResponse):
-    """Sets the media type in the OpenAPI document; the layer around the routes sets the negotiated one."""
-
-    media_type = V2[0].decode()
 
 
 def router(cluster: KafkaCluster) -> APIRouter:

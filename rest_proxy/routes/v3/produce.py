@@ -22,7 +22,7 @@ from rest_proxy.models.v3.produce import ProduceBatch, ProducedBatch, ProducedRe
 from rest_proxy.produce.v3.batch import batch_result, read_batch
 from rest_proxy.produce.v3.requests import parse_record
 from rest_proxy.produce.v3.results import encode, failed_record
-from rest_proxy.produce.v3.sender import Destination, RecordSender
+from rest_proxy.produce.v3.sender import Destination, V3RecordSender
 from rest_proxy.produce.v3.stream import NextChunk, RecordStream, RecordStreams, StreamLimits
 from rest_proxy.routes.bytes_routes import route_class
 from rest_proxy.routes.media_types import JSON
@@ -48,7 +48,7 @@ class V3Produce:
     """Answers produce requests."""
 
     def __init__(
-        self, settings: ProxySettings, *, sender: RecordSender, cluster: KafkaCluster, streams: RecordStreams
+        self, settings: ProxySettings, *, sender: V3RecordSender, cluster: KafkaCluster, streams: RecordStreams
     ) -> None:
         self._max_bytes = settings.request_max_bytes
         self._max_entries = settings.produce_batch_max_entries
@@ -157,7 +157,7 @@ class _StreamResponse(Response):
 
 
 def router(
-    settings: ProxySettings, *, sender: RecordSender, cluster: KafkaCluster, streams: RecordStreams
+    settings: ProxySettings, *, sender: V3RecordSender, cluster: KafkaCluster, streams: RecordStreams
 ) -> APIRouter:
     """The routes."""
     produce = V3Produce(settings, sender=sender, cluster=cluster, streams=streams)

@@ -4,7 +4,7 @@ import socket
 import pytest
 import uvloop
 
-from core_broker.service.web.connections import Connection, attach_connection, get_connection
+from core_broker.service.web.connections import HttpConnection, attach_connection, get_connection
 
 
 async def hung_up() -> tuple[bool, bool, bool]:
@@ -25,7 +25,7 @@ async def hung_up() -> tuple[bool, bool, bool]:
     async with server:
         with socket.create_connection(server.sockets[0].getsockname()) as client:
             transport = await asyncio.wait_for(made, 10)
-            connection = Connection(transport)
+            connection = HttpConnection(transport)
             waiting = connection.has_hung_up()
             client.sendall(b"x")
             sent = connection.has_hung_up()
@@ -45,7 +45,7 @@ def test_client_that_hangs_up_is_noticed_before_the_event_loop_hears_of_it(loop_
 
 
 def test_connection_travels_with_the_request() -> None:
-    connection = Connection(None)
+    connection = HttpConnection(None)
     scope: dict[str, object] = {}
     assert get_connection(scope) is None
     attach_connection(scope, connection)

@@ -14,7 +14,7 @@ from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.produce.producers import STRONGEST, Guarantees
 from rest_proxy.produce.v2.requests import parse
 from rest_proxy.produce.v2.results import NothingWritten, PartitionOffset, ProduceResult
-from rest_proxy.produce.v2.sender import Destination, RecordSender
+from rest_proxy.produce.v2.sender import Destination, V2RecordSender
 from schema_registry.client.registry_client import RegistryClient
 from schema_registry.client.settings import RegistryClientSettings
 
@@ -52,19 +52,19 @@ def metrics() -> ProxyMetrics:
 
 
 @pytest.fixture
-def sender(log: MemoryLog, metrics: ProxyMetrics) -> Iterator[RecordSender]:
+def sender(log: MemoryLog, metrics: ProxyMetrics) -> Iterator[V2RecordSender]:
     """A sender whose registry does not answer."""
     with RegistryClient(RegistryClientSettings.parse({"url": "http://127.0.0.1:9"})) as registry:
-        yield RecordSender(log, Encoders(registry, rules.V2), metrics)
+        yield V2RecordSender(log, Encoders(registry, rules.V2), metrics)
 
 
-async def send(sender: RecordSender, *values: object, topic: str = "t") -> ProduceResult:
+async def send(sender: V2RecordSender, *values: object, topic: str = "t") -> ProduceResult:
     """Send records with these values to partition 2, in base64."""
     body = msgspec.json.encode({"records": [{"value": value} for value in values]})
     return await sender.send(parse(body, max_records=100), Format.BINARY, Destination(topic, 2, STRONGEST))
 
 
-async def test_each_record_has_its_outcome(sender: RecordSender, log: MemoryLog) -> None:
+async def test_each_record_has_its_outcome(sender: V2RecordSender, log: MemoryLog) -> None:
     result = await send(sender, "YQ==", "?", "Yg==")
     assert [(item.partition, item.offset, item.error_code) for item in result.offsets] == [
         (2, 0, None),
@@ -74,14 +74,14 @@ async def test_each_record_has_its_outcome(sender: RecordSender, log: MemoryLog)
     assert log.values == [b"a", b"b"]
 
 
-async def test_when_all_records_fail_the_request_fails_with_the_first_error(sender: RecordSender) -> None:
+async def test_when_all_records_fail_the_request_fails_with_the_first_error(sender: V2RecordSender) -> None:
     with pytest.raises(NothingWritten, match="is not base64") as caught:
         await send(sender, "?", 1)
     assert caught.value.status == 400
     assert [item.error_code for item in caught.value.offsets] == [1, 1]
 
 
-async def test_a_topic_that_does_not_exist_is_named(sender: RecordSender) -> None:
+async def test_a_topic_that_does_not_exist_is_named(sender: V2RecordSender) -> None:
     with pytest.raises(NothingWritten) as caught:
         await send(sender, "YQ==", topic="u")
     assert (caught.value.code, caught.value.message) == (40401, "Topic u not found.")
@@ -92,7 +92,7 @@ def test_a_failed_request_may_be_retried_when_its_first_record_may() -> None:
     assert (error.status, error.retry_after_seconds) == (503, 3)
 
 
-async def test_outcomes_are_counted_by_format(sender: RecordSender, metrics: ProxyMetrics) -> None:
+async def test_outcomes_are_counted_by_format(sender: V2RecordSender, metrics: ProxyMetrics) -> None:
     await send(sender, "YQ==", "?", "Yg==")
     produced = next(family for family in metrics.families() if family.name.endswith("records_produced_total"))
     assert dict(produced.samples) == {("binary", "delivered"): 2, ("binary", "failed"): 1}

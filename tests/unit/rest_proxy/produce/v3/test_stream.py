@@ -9,7 +9,7 @@ from rest_proxy.errors import ProxyError, too_many
 from rest_proxy.formats.encoding import Encoders
 from rest_proxy.metrics import ProxyMetrics
 from rest_proxy.produce.producers import STRONGEST, Guarantees
-from rest_proxy.produce.v3.sender import Destination, RecordSender
+from rest_proxy.produce.v3.sender import Destination, V3RecordSender
 from rest_proxy.produce.v3.stream import NextChunk, RecordStream, RecordStreams, StreamLimits
 from schema_registry.client.registry_client import RegistryClient
 from schema_registry.client.settings import RegistryClientSettings
@@ -52,7 +52,7 @@ class Streams:
     def __init__(self, registry: RegistryClient) -> None:
         self.log = MemoryLog()
         self.streams = RecordStreams()
-        self._sender = RecordSender(self.log, Encoders(registry), ProxyMetrics())
+        self._sender = V3RecordSender(self.log, Encoders(registry), ProxyMetrics())
 
     def stream(self, limits: StreamLimits = LIMITS) -> RecordStream:
         """A new stream."""
