@@ -1,8 +1,8 @@
-"""Composition: database, rules, routes and the HTTP server become one running registry."""
+"""Composition: a running registry made of database, rules, routes and HTTP server."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 import uvloop
@@ -33,7 +33,7 @@ _DESCRIPTION = """Versioned schemas in Avro, Protobuf and JSON Schema, with the 
 
 
 def run(settings: RegistrySettings) -> int:
-    """Run a registry until it is told to stop; the exit code is the process's."""
+    """Run a registry until it is asked to stop; returns the exit code of the process."""
     try:
         return lifecycle.run(running(settings), name="registry", loop_factory=uvloop.new_event_loop)
     except (RegistryError, OSError, ValueError) as error:
@@ -43,7 +43,7 @@ def run(settings: RegistrySettings) -> int:
 
 @asynccontextmanager
 async def running(settings: RegistrySettings) -> AsyncIterator[Mapping[str, str]]:
-    """A registry for as long as the block lasts; gives its endpoints."""
+    """Run a registry for the duration of the block; yields its endpoints."""
     database = Database(
         settings.database_url,
         pool_size=settings.database_pool_size,
@@ -58,15 +58,14 @@ async def running(settings: RegistrySettings) -> AsyncIterator[Mapping[str, str]
 
 
 def application(database: Database, settings: RegistrySettings) -> Application:
-    """The whole HTTP application over a database; to be made inside the event loop that serves it."""
-    registry = Registry(database, settings, SystemClock())
+    """The complete HTTP application over a database; call it inside the event loop that serves it."""
     loop = asyncio.get_running_loop()
 
-    def forget() -> None:
-        # Rules run on worker threads; what they schedule runs before the answer to their caller leaves.
+    def forget_answers() -> None:
+        # Called on worker threads. The event loop runs what they schedule before it sends the response.
         loop.call_soon_threadsafe(ready.forget)
 
-    registry.on_forgotten = forget
+    registry = Registry(database, settings, SystemClock(), on_schemas_removed=forget_answers)
     counts = RequestCounts("caudal_registry")
 
     def collect() -> Iterable[Family]:
@@ -79,11 +78,11 @@ def application(database: Database, settings: RegistrySettings) -> Application:
         description=_DESCRIPTION,
         error_type=RegistryError,
         collect=collect,
-        is_healthy=lambda: _answers(database),
+        is_healthy=lambda: _is_reachable(database),
         told_as={40901: settings.schema_incompatible_error_code},
         missing_body_status=422,
     )
-    for router in _routers(registry, database, settings):
+    for router in _routers(registry, database, settings, on_subjects_removed=forget_answers):
         app.include_router(router)
     ready = ReadyAnswers(
         guarded(RegistryPaths(MediaTypes(app)), settings, counts),
@@ -93,7 +92,9 @@ def application(database: Database, settings: RegistrySettings) -> Application:
     return ready
 
 
-def _routers(registry: Registry, database: Database, settings: RegistrySettings) -> Iterable[APIRouter]:
+def _routers(
+    registry: Registry, database: Database, settings: RegistrySettings, *, on_subjects_removed: Callable[[], None]
+) -> Iterable[APIRouter]:
     yield schemas.router(registry)
     yield subjects.router(registry)
     yield compatibility.router(registry)
@@ -109,15 +110,16 @@ def _routers(registry: Registry, database: Database, settings: RegistrySettings)
         is_importing=lambda subject: _is_importing(registry, subject),
     )
     yield deks.router(keys)
-    held = Associations(database, SystemClock(), schemas=registry, on_subjects_removed=registry.on_forgotten)
-    yield associations.router(held)
+    yield associations.router(
+        Associations(database, SystemClock(), schemas=registry, on_subjects_removed=on_subjects_removed)
+    )
 
 
 def _is_importing(registry: Registry, subject: str) -> bool:
     return registry.mode(subject, default_to_global=True).mode == "IMPORT"
 
 
-def _answers(database: Database) -> bool:
+def _is_reachable(database: Database) -> bool:
     try:
         database.ping()
     except RegistryError:

@@ -2,9 +2,13 @@
 
 import pytest
 
+from core_broker.service.clock import ManualClock
 from schema_registry.errors import RegistryError
 from schema_registry.models import ConfigUpdate, ModeBody
-from tests.support.registry_world import RegistryWorld, record
+from schema_registry.registry.registry import Registry
+from schema_registry.settings import RegistrySettings
+from schema_registry.store.database import Database
+from tests.support.registry_world import RegistryWorld, record, schema_body
 
 USER = '{"type":"record","name":"User","fields":[{"name":"b","type":"Base"}]}'
 TO_BASE = [{"name": "Base", "subject": "base", "version": 1}]
@@ -195,14 +199,16 @@ def test_config_and_mode_go_with_the_last_version(configured: RegistryWorld, ver
         assert refused.value.code in (40408, 40409)
 
 
-def test_caches_are_told_of_deletes(world: RegistryWorld) -> None:
-    told: list[str] = []
-    world.registry.on_forgotten = lambda: told.append("forgotten")
-    world.register("orders", record("a"))
-    assert told == []
-    world.registry.delete_subject("orders", permanent=False)
-    world.registry.delete_subject("orders", permanent=True)
-    assert told == ["forgotten", "forgotten"]
+def test_every_delete_calls_on_schemas_removed_and_a_registration_does_not(database: Database) -> None:
+    calls: list[str] = []
+    registry = Registry(
+        database, RegistrySettings.parse({}), ManualClock(), on_schemas_removed=lambda: calls.append("removed")
+    )
+    registry.register("orders", schema_body(record("a")))
+    assert calls == []
+    registry.delete_subject("orders", permanent=False)
+    registry.delete_subject("orders", permanent=True)
+    assert calls == ["removed", "removed"]
 
 
 def test_an_empty_context_can_be_deleted(world_on_each: RegistryWorld) -> None:
