@@ -23,7 +23,7 @@ from schema_registry.registry.registry import Registry
 from schema_registry.routes import associations, compatibility, deks, schemas, scopes, server, subjects
 from schema_registry.routes.media_types import MediaTypes
 from schema_registry.routes.paths import RegistryPaths
-from schema_registry.routes.ready_answers import ReadyAnswers
+from schema_registry.routes.response_cache import ResponseCache
 from schema_registry.settings import RegistrySettings
 from schema_registry.store.database import Database
 
@@ -61,17 +61,17 @@ def application(database: Database, settings: RegistrySettings) -> Application:
     """The complete HTTP application over a database; call it inside the event loop that serves it."""
     loop = asyncio.get_running_loop()
 
-    def forget_answers() -> None:
+    def clear_cache() -> None:
         # Called on worker threads. The event loop runs what they schedule before it sends the response.
-        loop.call_soon_threadsafe(ready.forget)
+        loop.call_soon_threadsafe(cache.clear)
 
-    registry = Registry(database, settings, SystemClock(), on_schemas_removed=forget_answers)
+    registry = Registry(database, settings, SystemClock(), on_schemas_removed=clear_cache)
     counts = RequestCounts("caudal_registry")
 
     def collect() -> Iterable[Family]:
         yield from registry.metrics.families()
         yield from counts.families()
-        yield ready.family()
+        yield cache.family()
 
     app = create_app(
         title="Caudal schema registry",
@@ -82,14 +82,14 @@ def application(database: Database, settings: RegistrySettings) -> Application:
         told_as={40901: settings.schema_incompatible_error_code},
         missing_body_status=422,
     )
-    for router in _routers(registry, database, settings, on_subjects_removed=forget_answers):
+    for router in _routers(registry, database, settings, on_subjects_removed=clear_cache):
         app.include_router(router)
-    ready = ReadyAnswers(
+    cache = ResponseCache(
         guarded(RegistryPaths(MediaTypes(app)), settings, counts),
         max_bytes=settings.answer_cache_bytes,
         ttl_seconds=settings.answer_cache_ttl_ms / 1000,
     )
-    return ready
+    return cache
 
 
 def _routers(

@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from schema_registry.errors import invalid_schema
 from schema_registry.formats.schema import InvalidSchema
-from schema_registry.models import Metadata, Reference, RuleSet, SchemaAnswer
+from schema_registry.models import Metadata, Reference, RuleSet, SchemaResponse
 from schema_registry.registry import references, tags
 from schema_registry.registry.candidates import CandidateReader
 from schema_registry.registry.subject_names import SubjectName
@@ -17,10 +17,10 @@ _LOGICAL = "logical"
 """A language of Confluent's own for schemas of all formats. To answer with another text in its place would mislead."""
 
 
-def of_version(found: StoredVersion, *, text: str | None = None, reference_style: str = "") -> SchemaAnswer:
+def of_version(found: StoredVersion, *, text: str | None = None, reference_style: str = "") -> SchemaResponse:
     """All about a version of a subject."""
     schema = found.schema
-    return SchemaAnswer(
+    return SchemaResponse(
         subject=SubjectName(found.context, found.subject).qualified,
         version=found.version,
         id=schema.id,
@@ -42,9 +42,9 @@ def of_schema(
     text: str,
     reference_style: str = "",
     max_id: int | None = None,
-) -> SchemaAnswer:
+) -> SchemaResponse:
     """All about a schema, with the time and state of one of its uses."""
-    return SchemaAnswer(
+    return SchemaResponse(
         guid=schema.guid,
         schema_type=schema.schema_type,
         references=_references(schema, reference_style) or None,

@@ -15,9 +15,9 @@ from schema_registry.models_associations import (
     AssociationResults,
     ErrorMessage,
     Operation,
-    ResourceAnswer,
     ResourceChange,
     ResourceOperations,
+    ResourceResponse,
 )
 from schema_registry.registry.association_rules import (
     TOPIC,
@@ -73,7 +73,7 @@ def get(
 
 def _mutate_one(
     associations: Associations, request: ResourceOperations, *, context: str | None, dry_run: bool
-) -> ResourceAnswer:
+) -> ResourceResponse:
     resource = _checked(request, dry_run=dry_run)
     for operation in request.associations or ():
         _carry_out(associations, resource, operation, context=context, dry_run=dry_run)
@@ -81,7 +81,7 @@ def _mutate_one(
     if not dry_run and resource.id is not None:
         found = associations.of_resource(resource.id, Filter(resource_type=resource.type))
     return _answer(
-        ResourceAnswer(
+        ResourceResponse(
             resource_name=resource.name,
             resource_namespace=resource.namespace,
             resource_id=resource.id,
@@ -161,7 +161,7 @@ def _delete(associations: Associations, resource: Resource, operation: Associati
 # --- reading ---
 
 
-def _get_one(associations: Associations, query: AssociationQuery, *, include_schemas: bool) -> ResourceAnswer:
+def _get_one(associations: Associations, query: AssociationQuery, *, include_schemas: bool) -> ResourceResponse:
     wanted = Filter(
         resource_type=query.resource_type or TOPIC,
         association_types=query.association_types or (),
@@ -174,7 +174,7 @@ def _get_one(associations: Associations, query: AssociationQuery, *, include_sch
     if len({association.resource_id for association in found}) > 1:
         raise invalid("resourceName", "several resources have this name: give a resourceId or a resourceNamespace")
     first = found[0] if found else None
-    answer = ResourceAnswer(
+    answer = ResourceResponse(
         resource_name=first.resource_name if first else query.resource_name,
         resource_namespace=first.resource_namespace if first else query.resource_namespace,
         resource_id=first.resource_id if first else query.resource_id,
@@ -210,5 +210,5 @@ def _info(association: Association) -> AssociationInfo:
     )
 
 
-def _answer(answer: ResourceAnswer, infos: list[AssociationInfo]) -> ResourceAnswer:
+def _answer(answer: ResourceResponse, infos: list[AssociationInfo]) -> ResourceResponse:
     return answer.model_copy(update={"associations": infos or None})

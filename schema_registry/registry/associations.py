@@ -12,13 +12,13 @@ from sqlalchemy import Connection
 
 from core_broker.service.clock import Clock
 from schema_registry.errors import RegistryError, incompatible
-from schema_registry.models import Compatibility, SchemaAnswer, SchemaBody
+from schema_registry.models import Compatibility, SchemaBody, SchemaResponse
 from schema_registry.models_associations import (
     Association,
     AssociationInfo,
     Lifecycle,
-    ResourceAnswer,
     ResourceChange,
+    ResourceResponse,
 )
 from schema_registry.registry import deletes, scopes
 from schema_registry.registry.association_plan import Planned, check_subjects, plan
@@ -48,11 +48,11 @@ ANY_NAMESPACE = "-"
 class Schemas(Protocol):
     """What associations need of the registry."""
 
-    def register(self, subject: str, body: SchemaBody, *, normalize: bool) -> SchemaAnswer:
+    def register(self, subject: str, body: SchemaBody, *, normalize: bool) -> SchemaResponse:
         """Register a schema."""
         ...
 
-    def look_up(self, subject: str, body: SchemaBody, *, normalize: bool) -> SchemaAnswer:
+    def look_up(self, subject: str, body: SchemaBody, *, normalize: bool) -> SchemaResponse:
         """A schema under a subject; 40401 or 40403 when it is not there."""
         ...
 
@@ -62,7 +62,7 @@ class Schemas(Protocol):
         """Whether a schema may follow those of a subject."""
         ...
 
-    def version(self, subject: str, version: str) -> SchemaAnswer:
+    def version(self, subject: str, version: str) -> SchemaResponse:
         """One version of a subject."""
         ...
 
@@ -104,17 +104,17 @@ class Associations:
         text = f"{namespace}/{name}"
         return self._found(lambda connection: store.of_name(connection, name, one_namespace, wanted), text, wanted)
 
-    def latest_schema(self, subject: str) -> SchemaAnswer | None:
+    def latest_schema(self, subject: str) -> SchemaResponse | None:
         """The schema that an associated subject stands for now."""
         return _or_none(lambda: self._schemas.version(subject, "latest"))
 
     # --- writing ---
 
-    def create(self, change: ResourceChange, *, context: str | None = None, dry_run: bool = False) -> ResourceAnswer:
+    def create(self, change: ResourceChange, *, context: str | None = None, dry_run: bool = False) -> ResourceResponse:
         """Associate a resource with subjects; again the same is fine, anything else is refused."""
         return self._change(change, context=context, dry_run=dry_run, create_only=True)
 
-    def upsert(self, change: ResourceChange, *, context: str | None = None, dry_run: bool = False) -> ResourceAnswer:
+    def upsert(self, change: ResourceChange, *, context: str | None = None, dry_run: bool = False) -> ResourceResponse:
         """Associate a resource with subjects, or change how it is associated."""
         return self._change(change, context=context, dry_run=dry_run, create_only=False)
 
@@ -163,7 +163,7 @@ class Associations:
 
     def _change(
         self, change: ResourceChange, *, context: str | None, dry_run: bool, create_only: bool
-    ) -> ResourceAnswer:
+    ) -> ResourceResponse:
         resource = _checked_resource(change, dry_run=dry_run)
 
         def planned_in(connection: Connection, *, are_registered: bool) -> list[Planned]:
@@ -199,7 +199,7 @@ class Associations:
                 store.put(connection, stored)
         return written
 
-    def _register(self, planned: Sequence[Planned]) -> dict[str, SchemaAnswer]:
+    def _register(self, planned: Sequence[Planned]) -> dict[str, SchemaResponse]:
         registered = {}
         for association in planned:
             wanted, subject = association.wanted, association.subject
@@ -250,7 +250,7 @@ def told(association: StoredAssociation) -> Association:
     )
 
 
-def info(association: StoredAssociation, schema: SchemaAnswer | None) -> AssociationInfo:
+def info(association: StoredAssociation, schema: SchemaResponse | None) -> AssociationInfo:
     """An association among those of one resource."""
     return AssociationInfo(
         subject=subject_of(association).qualified,
@@ -297,8 +297,8 @@ def _stored(association: Planned, resource: Resource, now_ms: int) -> StoredAsso
     )
 
 
-def _answer(resource: Resource, associations: list[AssociationInfo]) -> ResourceAnswer:
-    return ResourceAnswer(
+def _answer(resource: Resource, associations: list[AssociationInfo]) -> ResourceResponse:
+    return ResourceResponse(
         resource_name=resource.name,
         resource_namespace=resource.namespace,
         resource_id=resource.id,

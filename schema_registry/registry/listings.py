@@ -8,7 +8,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from schema_registry.errors import schema_not_found, subject_not_found
-from schema_registry.models import SchemaAnswer, SubjectVersion
+from schema_registry.models import SchemaResponse, SubjectVersion
 from schema_registry.registry import answers, data_contracts, lookups, scopes, subject_names
 from schema_registry.registry.subject_names import WILDCARD, SubjectName
 from schema_registry.store import associations, contexts, subjects, versions
@@ -65,7 +65,7 @@ def usages(
 
 def schema_list(
     connection: Connection, prefix: str, wanted: SchemaFilter, *, offset: int, limit: int
-) -> list[SchemaAnswer]:
+) -> list[SchemaResponse]:
     """Versions of subjects by the beginning of their names, by name and version."""
     start = subject_names.parse(prefix)
     within = _contexts(connection, start)
@@ -80,7 +80,7 @@ def schema_list(
 
 def schema_list_with_aliases(
     connection: Connection, prefix: str, wanted: SchemaFilter, *, offset: int, limit: int
-) -> list[SchemaAnswer]:
+) -> list[SchemaResponse]:
     """As `schema_list`, telling the aliases of each subject; subjects that an alias in the prefix means come too."""
     start = subject_names.parse(prefix)
     within = _contexts(connection, start)

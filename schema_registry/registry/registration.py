@@ -119,7 +119,7 @@ class Registrar:
         try:
             yield
         except RegistryError as error:
-            self._metrics.refused(error.code)
+            self._metrics.count_refused(error.code)
             raise
 
     def _writable_subject(self, connection: Connection, subject: str) -> tuple[SubjectName, Config]:
@@ -167,7 +167,7 @@ class Registrar:
 
         version, is_new = self._database.write(work)
         if is_new:
-            self._metrics.registered(version.schema.schema_type)
+            self._metrics.count_registered(version.schema.schema_type)
         return version
 
     def _decide(

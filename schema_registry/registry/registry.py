@@ -22,8 +22,8 @@ from schema_registry.models import (
     ConfigUpdate,
     ContextId,
     ModeBody,
-    SchemaAnswer,
     SchemaBody,
+    SchemaResponse,
     SubjectVersion,
     TagBody,
 )
@@ -86,7 +86,7 @@ class Registry:
 
     def register(
         self, subject: str, body: SchemaBody, *, normalize: bool = False, style: str = "", force: bool = False
-    ) -> SchemaAnswer:
+    ) -> SchemaResponse:
         """Register a schema as the next version of a subject, unless it is a version already; `force` skips the
         compatibility check.
         """
@@ -102,7 +102,7 @@ class Registry:
 
     def look_up(
         self, subject: str, body: SchemaBody, *, normalize: bool = False, style: str = "", deleted: bool = False
-    ) -> SchemaAnswer:
+    ) -> SchemaResponse:
         """The version of a subject that has this schema."""
         draft = self._reader.draft(body)
         with self._database.read() as connection:
@@ -145,7 +145,7 @@ class Registry:
         reference_style: str = "",
         fetch_max_id: bool = False,
         find_tags: Sequence[str] = (),
-    ) -> SchemaAnswer:
+    ) -> SchemaResponse:
         """The schema with an id, in the context of the subject if one is given."""
         with self._database.read() as connection:
             name = self._follow_alias(connection, subject) if subject else None
@@ -162,7 +162,7 @@ class Registry:
         # Confluent's Python client caches this answer as that version; without the id it would write none.
         return answer.model_copy(update={"subject": qualified, "version": version.version, "id": schema_id})
 
-    def schema_by_guid(self, guid: str, *, style: str = "") -> SchemaAnswer:
+    def schema_by_guid(self, guid: str, *, style: str = "") -> SchemaResponse:
         """The schema with a guid."""
         with self._database.read() as connection:
             schema = schemas.by_id(connection, *listings.existing_schema(connection, guid))
@@ -196,7 +196,7 @@ class Registry:
 
     def schemas(
         self, prefix: str, wanted: SchemaFilter, *, aliases: bool, offset: int, limit: int
-    ) -> list[SchemaAnswer]:
+    ) -> list[SchemaResponse]:
         """The versions of subjects whose names begin with a prefix."""
         find = listings.schema_list_with_aliases if aliases else listings.schema_list
         if not 0 < limit <= self._settings.schema_search_max_limit:
@@ -247,7 +247,7 @@ class Registry:
         reference_style: str = "",
         deleted: bool = False,
         find_tags: Sequence[str] = (),
-    ) -> SchemaAnswer:
+    ) -> SchemaResponse:
         """A version of a subject; with `find_tags` also the records and fields that have one of these tags."""
         number = lookups.parse_version(version)
         with self._database.read() as connection:
@@ -269,14 +269,14 @@ class Registry:
 
     def latest_with_metadata(
         self, subject: str, properties: Mapping[str, str], *, style: str, deleted: bool
-    ) -> SchemaAnswer:
+    ) -> SchemaResponse:
         """The newest version whose metadata has all these properties."""
         with self._database.read() as connection:
             name = self._follow_alias(connection, subject)
             found = lookups.latest_with_properties(connection, name, properties, deleted=deleted)
             return answers.of_version(found, text=answers.text_in(connection, self._reader, found.schema, style))
 
-    def tag(self, subject: str, version: str, body: TagBody) -> SchemaAnswer:
+    def tag(self, subject: str, version: str, body: TagBody) -> SchemaResponse:
         """Write tags into a version and register the result as the next one."""
         found = self._registrar.tag(subject, lookups.parse_version(version), body)
         return answers.of_version(found).model_copy(update={"subject": None})
@@ -290,7 +290,7 @@ class Registry:
             return deletes.delete_subject(connection, self._follow_alias(connection, subject), permanent=permanent)
 
         deleted = self._database.write(work)
-        self.metrics.deleted(versions=len(deleted), permanent=permanent)
+        self.metrics.count_deleted(versions=len(deleted), permanent=permanent)
         self._on_schemas_removed()
         return deleted
 
@@ -304,7 +304,7 @@ class Registry:
             )
 
         deleted = self._database.write(work)
-        self.metrics.deleted(versions=1, permanent=permanent)
+        self.metrics.count_deleted(versions=1, permanent=permanent)
         self._on_schemas_removed()
         return deleted
 

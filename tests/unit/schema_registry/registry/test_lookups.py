@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from schema_registry.errors import RegistryError
-from schema_registry.models import ConfigUpdate, ContextId, SchemaAnswer, SubjectVersion
+from schema_registry.models import ConfigUpdate, ContextId, SchemaResponse, SubjectVersion
 from tests.support.registry_world import RegistryWorld, record, schema_body
 
 ADDRESS = '{"type":"record","name":"Address","fields":[{"name":"city","type":"string"}]}'
@@ -14,7 +14,7 @@ PERSON_INLINE = f'{{"type":"record","name":"Person","fields":[{{"name":"home","t
 TO_ADDRESS = [{"name": "Address", "subject": "address", "version": 1}]
 
 
-def look_up(world: RegistryWorld, subject: str, text: str, *, deleted: bool = False) -> SchemaAnswer:
+def look_up(world: RegistryWorld, subject: str, text: str, *, deleted: bool = False) -> SchemaResponse:
     return world.registry.look_up(subject, schema_body(text), deleted=deleted)
 
 
