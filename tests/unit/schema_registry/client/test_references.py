@@ -55,7 +55,7 @@ def test_the_latest_version_is_the_same_as_its_number() -> None:
 
 def test_schemas_that_mention_themselves_are_refused() -> None:
     world = _World({"a": [_reference("b")], "b": [_reference("a")]})
-    with pytest.raises(Refused, match="schema a version 1 mentions itself"):
+    with pytest.raises(Refused, match="schema a version 1 references itself"):
         world.resolve(_reference("a"))
 
 

@@ -274,9 +274,9 @@ def test_answers_of_older_registries_suffice() -> None:
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"schema": 5}', b'{"id": "x"}', b"{}", b"[" * 100_000])
 def test_answers_that_are_none_are_refused(body: bytes) -> None:
     with _scripted((200, body)) as (client, _):
-        with pytest.raises(Refused, match="the registry's answer"):
+        with pytest.raises(Refused, match="the registry's response"):
             client.by_id(7)
-        with pytest.raises(Refused, match="the registry's answer"):
+        with pytest.raises(Refused, match="the registry's response"):
             client.register("s", SchemaDefinition('"int"'))
 
 
