@@ -440,8 +440,8 @@ def test_every_kind_that_a_policy_knows_is_told_by_some_case() -> None:
             _obj(more=False),
             "PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL",
             (
-                "The {reader} schema does not name the property or item at path '#/properties/a' of the {writer} "
-                "schema and allows no others (closed content model). compatibilityPolicy LENIENT would let this pass"
+                "The {reader} schema does not define the property or item at path '#/properties/a' of the {writer} "
+                "schema and allows no others (closed content model). compatibilityPolicy LENIENT would allow this"
             ),
         ),
         (
@@ -450,9 +450,9 @@ def test_every_kind_that_a_policy_knows_is_told_by_some_case() -> None:
             "OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL",
             (
                 "The {reader} schema restricts a property or item at path '#/properties/a' that the {writer} schema "
-                "does not name but leaves open (open content model). The {writer} schema allows any other property "
+                "does not define but allows (open content model). The {writer} schema allows any other property "
                 "(additionalProperties is not false), so data may already have this property with values that the "
-                "{reader} schema refuses. compatibilityPolicy LENIENT would let this pass"
+                "{reader} schema refuses. compatibilityPolicy LENIENT would allow this"
             ),
         ),
         (
@@ -465,13 +465,13 @@ def test_every_kind_that_a_policy_knows_is_told_by_some_case() -> None:
             _TEXT,
             _TEXT | {"maxLength": 1},
             "MAX_LENGTH_ADDED",
-            "The {reader} schema demands something at path '#/maxLength' that the {writer} schema leaves open",
+            "The {reader} schema has a restriction at path '#/maxLength' that the {writer} schema does not have",
         ),
         (
             {"oneOf": [_TEXT, _FLAG]},
             {"oneOf": [_TEXT]},
             "SUM_TYPE_NARROWED",
-            "The {reader} schema lists less at path '#/' than the {writer} schema",
+            "The {reader} schema has fewer elements at path '#/' than the {writer} schema",
         ),
     ],
 )

@@ -65,8 +65,8 @@ def test_a_change_is_told_in_confluents_shape() -> None:
     old = schema(A)
     assert check(Level.BACKWARD, schema(A, B), [Earlier(7, old)]) == [
         (
-            "{errorType:'READER_FIELD_MISSING_DEFAULT_VALUE', description:'The new schema wants a field 'b' at path "
-            "'/fields/1' that the old schema does not write, and gives it no default', additionalInfo:'b'}"
+            "{errorType:'READER_FIELD_MISSING_DEFAULT_VALUE', description:'The new schema has a field 'b' at path "
+            "'/fields/1' that is missing in the old schema and has no default', additionalInfo:'b'}"
         ),
         "{oldSchemaVersion: 7}",
         "{oldSchema: '" + old.canonical + "'}",
@@ -78,8 +78,8 @@ def test_new_and_old_change_places_when_looking_forward() -> None:
     messages = check(Level.FORWARD_TRANSITIVE, parse('"long"'), [Earlier(1, parse('"int"'))], validate_fields=True)
     assert messages == [
         (
-            "{errorType:'TYPE_MISMATCH', description:'At path '/' the old schema has a type that cannot read what "
-            "the new schema writes', additionalInfo:'reader type: INT not compatible with writer type: LONG'}"
+            "{errorType:'TYPE_MISMATCH', description:'At path '/' the old schema has a type that cannot read the "
+            "type of the new schema', additionalInfo:'reader type: INT not compatible with writer type: LONG'}"
         ),
         "{oldSchemaVersion: 1}",
         "{oldSchema: '\"int\"'}",
@@ -111,7 +111,7 @@ class _OtherSchema:
     name = None
     field_names = ()
 
-    def formatted(self, style: str) -> str:
+    def format(self, style: str) -> str:
         return style
 
 

@@ -9,7 +9,7 @@ def test_levels_and_policies_are_read_in_any_case() -> None:
 
 
 def test_an_unknown_level_is_told_with_what_is_allowed() -> None:
-    with pytest.raises(ValueError, match="'SIDEWAYS' is none of NONE, BACKWARD, .*FULL_TRANSITIVE"):
+    with pytest.raises(ValueError, match="'SIDEWAYS' is not one of NONE, BACKWARD, .*FULL_TRANSITIVE"):
         Level.parse("SIDEWAYS")
 
 

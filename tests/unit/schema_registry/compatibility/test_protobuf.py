@@ -333,8 +333,7 @@ def test_a_difference_tells_both_sides_and_the_place() -> None:
         path="#/TestMessage/2",
         is_compatible=False,
         description=(
-            "The field at path '#/TestMessage/2' is encoded otherwise in the {reader} schema "
-            "than in the {writer} schema"
+            "The field at path '#/TestMessage/2' has different encodings in the {reader} schema and the {writer} schema"
         ),
     )
 
@@ -467,7 +466,7 @@ SYMMETRIC = {"PACKAGE_CHANGED", "MESSAGE_MOVED", "ENUM_CONST_CHANGED"}
 @settings(max_examples=50, deadline=None)
 def test_a_schema_fits_itself_in_every_form(text: str) -> None:
     schema = parse(text)
-    for form in (text, schema.canonical, schema.normalized, schema.formatted("serialized")):
+    for form in (text, schema.canonical, schema.normalized, schema.format("serialized")):
         assert compare(parse(form), schema) == compare(schema, parse(form)) == []
 
 
