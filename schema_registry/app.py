@@ -107,16 +107,12 @@ def _routers(
         SystemClock(),
         drivers={LOCAL: LocalKms(secret)},
         max_keys=settings.dek_registry_max_keys,
-        is_importing=lambda subject: _is_importing(registry, subject),
+        is_importing=lambda subject: registry.mode(subject, default_to_global=True).mode == "IMPORT",
     )
     yield deks.router(keys)
     yield associations.router(
         Associations(database, SystemClock(), schemas=registry, on_subjects_removed=on_subjects_removed)
     )
-
-
-def _is_importing(registry: Registry, subject: str) -> bool:
-    return registry.mode(subject, default_to_global=True).mode == "IMPORT"
 
 
 def _is_reachable(database: Database) -> bool:

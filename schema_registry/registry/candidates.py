@@ -10,7 +10,7 @@ from schema_registry.formats.schema import InvalidSchema, Schema
 from schema_registry.models import Metadata, Reference, RuleSet, SchemaBody, SchemaTags
 from schema_registry.registry import data_contracts, references
 from schema_registry.registry.guid import Content
-from schema_registry.registry.parsing import Parser, schema_type_of
+from schema_registry.registry.parsing import Parser, parse_schema_type
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.store.schemas import StoredSchema
 
@@ -99,7 +99,7 @@ class CandidateReader:
         self, connection: Connection, subject: SubjectName, draft: Draft, *, normalize: bool, is_new: bool, strict: bool
     ) -> Candidate:
         """Parse a draft; a new schema must not reference deleted versions."""
-        schema_type = schema_type_of(draft.schema_type)
+        schema_type = parse_schema_type(draft.schema_type)
         resolution = references.resolve(connection, subject, draft.references, allow_deleted=not is_new)
         schema = self._parser.parse(schema_type, draft.text, resolution.every, strict=strict)
         direct = resolution.direct
@@ -117,4 +117,4 @@ class CandidateReader:
     def read_stored(self, connection: Connection, stored: StoredSchema) -> Schema:
         """Parse a schema from the store; it was accepted before, so the lenient rules apply."""
         every = references.resolve_stored(connection, stored) if stored.references else ()
-        return self._parser.parse(schema_type_of(stored.schema_type), stored.text, every, strict=False)
+        return self._parser.parse(parse_schema_type(stored.schema_type), stored.text, every, strict=False)

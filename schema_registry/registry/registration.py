@@ -22,14 +22,14 @@ from schema_registry.registry import data_contracts, lookups, references, scopes
 from schema_registry.registry.candidates import Candidate, CandidateReader, Draft
 from schema_registry.registry.compatibility_check import CompatibilityCheck
 from schema_registry.registry.contracts import effective_contract, has_defaults_or_overrides
-from schema_registry.registry.guid import json_of
+from schema_registry.registry.guid import to_json
 from schema_registry.registry.scopes import Mode
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.store import contexts, registrations, schemas, subjects, versions
 from schema_registry.store import references as reference_rows
 from schema_registry.store.database import Database
 from schema_registry.store.schemas import StoredSchema
-from schema_registry.store.subjects import Kind
+from schema_registry.store.subjects import DeletionFilter
 from schema_registry.store.versions import StoredVersion
 
 
@@ -108,7 +108,7 @@ class Registrar:
         with self._count_refusals():
             with self._database.read() as connection:
                 name, config = self._writable_subject(connection, subject)
-                found = lookups.version_anywhere(connection, name, number, deleted=False)
+                found = lookups.get_version(connection, name, number, deleted=False)
                 draft = tagging.edit_version(connection, self._reader, name, found, body)
                 request = Request(subject=name, draft=draft, config=config, is_edited=True)
                 self._decide_early(connection, request, check)
@@ -124,11 +124,11 @@ class Registrar:
 
     def _writable_subject(self, connection: Connection, subject: str) -> tuple[SubjectName, Config]:
         """The subject to write to, with aliases followed, and its config."""
-        name = subject_names.checked(subject, reject_empty=self._reject_empty_subject)
-        config = scopes.config_in_scope(connection, name, default_level=self._default_level)
+        name = subject_names.parse_for_write(subject, reject_empty=self._reject_empty_subject)
+        config = scopes.effective_config(connection, name, default_level=self._default_level)
         if config.alias:
-            name = subject_names.checked(scopes.alias_target(name, config.alias).qualified)
-            config = scopes.config_in_scope(connection, name, default_level=self._default_level)
+            name = subject_names.parse_for_write(subject_names.parse_beside(name, config.alias).qualified)
+            config = scopes.effective_config(connection, name, default_level=self._default_level)
         return name, config
 
     def _find_existing(self, connection: Connection, request: Request) -> StoredVersion | None:
@@ -158,8 +158,8 @@ class Registrar:
             subjects.lock_or_create(connection, *subject.key)
             # The referenced subjects must still exist when this transaction commits.
             targets = references.targets(subject, request.draft.references)
-            subjects.hold(connection, [target.key for target in targets if target != subject])
-            config = scopes.config_in_scope(connection, subject, default_level=self._default_level)
+            subjects.lock_against_deletion(connection, [target.key for target in targets if target != subject])
+            config = scopes.effective_config(connection, subject, default_level=self._default_level)
             decision = self._decide(connection, request, check, config=config)
             if isinstance(decision, StoredVersion):
                 return decision, False
@@ -175,7 +175,7 @@ class Registrar:
     ) -> StoredVersion | NewVersion:
         """Decide on an existing version, a new one, or a refusal."""
         subject, draft = request.subject, request.draft
-        mode = scopes.mode_in_scope(connection, subject)
+        mode = scopes.effective_mode(connection, subject)
         _check_mode(mode, subject, draft)
         next_version = versions.newest_number(connection, *subject.key) + 1
         latest = versions.latest(connection, *subject.key) if next_version > 1 else None
@@ -221,8 +221,8 @@ class Registrar:
             )
         else:
             stored = new.existing or _import_content(connection, subject, new)
-            put = versions.add if new.explicit_id is None else versions.put
-            put(connection, *subject.key, version=new.version, schema_id=stored.id, created_ms=created_ms)
+            add_version = versions.add if new.explicit_id is None else versions.add_or_replace
+            add_version(connection, *subject.key, version=new.version, schema_id=stored.id, created_ms=created_ms)
             _remove_superseded(connection, subject, stored.id, new.version)
         return StoredVersion(
             context=subject.context,
@@ -299,8 +299,8 @@ def _to_stored(subject: SubjectName, new: NewVersion, *, schema_id: int) -> Stor
         meaning_hash=new.candidate.meaning_hash,
         schema_type=content.schema_type,
         text=content.text,
-        metadata=json_of(content.metadata),
-        rule_set=json_of(content.rule_set),
+        metadata=to_json(content.metadata),
+        rule_set=to_json(content.rule_set),
         references=content.references,
     )
 
@@ -308,7 +308,7 @@ def _to_stored(subject: SubjectName, new: NewVersion, *, schema_id: int) -> Stor
 def _remove_superseded(connection: Connection, subject: SubjectName, schema_id: int, version: int) -> None:
     """Remove the soft-deleted versions of a schema that is registered again, unless other schemas reference them."""
     context, name = subject.key
-    for usage in versions.using(connection, context, schema_id, subject=name, kind=Kind.DELETED):
+    for usage in versions.usages(connection, context, schema_id, subject=name, which=DeletionFilter.DELETED):
         referenced = reference_rows.first_referenced(connection, context, name, version=usage.version, deleted=True)
         if usage.version < version and referenced is None:
             versions.remove(connection, context, name, usage.version)

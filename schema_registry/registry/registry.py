@@ -47,7 +47,7 @@ from schema_registry.store import contexts, schemas, subjects, versions
 from schema_registry.store import references as reference_rows
 from schema_registry.store import scopes as scope_rows
 from schema_registry.store.database import Database
-from schema_registry.store.subjects import Kind
+from schema_registry.store.subjects import DeletionFilter
 
 
 class Registry:
@@ -97,8 +97,8 @@ class Registry:
         text = found.schema.text
         if style.strip():
             with self._database.read() as connection:
-                text = answers.text_in(connection, self._reader, found.schema, style)
-        return answers.of_version(found, text=text).model_copy(update={"subject": None})
+                text = answers.format_text(connection, self._reader, found.schema, style)
+        return answers.describe_version(found, text=text).model_copy(update={"subject": None})
 
     def look_up(
         self, subject: str, body: SchemaBody, *, normalize: bool = False, style: str = "", deleted: bool = False
@@ -108,7 +108,7 @@ class Registry:
         with self._database.read() as connection:
             name = self._follow_alias(connection, subject)
             config = self._config(connection, name)
-            found = lookups.look_up_anywhere(
+            found = lookups.look_up(
                 connection,
                 self._reader,
                 name,
@@ -117,7 +117,9 @@ class Registry:
                 normalize=normalize or bool(config.normalize),
                 deleted=deleted,
             )
-            return answers.of_version(found, text=answers.text_in(connection, self._reader, found.schema, style))
+            return answers.describe_version(
+                found, text=answers.format_text(connection, self._reader, found.schema, style)
+            )
 
     def check(
         self, subject: str, version: str | None, body: SchemaBody, *, normalize: bool, verbose: bool
@@ -149,12 +151,12 @@ class Registry:
         """The schema with an id, in the context of the subject if one is given."""
         with self._database.read() as connection:
             name = self._follow_alias(connection, subject) if subject else None
-            schema, version = lookups.by_id(connection, schema_id, name)
-            usage = version or versions.first_use(connection, schema.context, schema.id)
-            text = answers.text_in(connection, self._reader, schema, style)
+            schema, version = lookups.find_by_id(connection, schema_id, name)
+            usage = version or versions.find_usage(connection, schema.context, schema.id)
+            text = answers.format_text(connection, self._reader, schema, style)
             max_id = contexts.last_id(connection, schema.context) if fetch_max_id else None
-            found_tags = answers.tags_in(connection, self._reader, schema, find_tags)
-        answer = answers.of_schema(schema, usage, text=text, reference_style=reference_style, max_id=max_id)
+            found_tags = answers.find_tags(connection, self._reader, schema, find_tags)
+        answer = answers.describe_schema(schema, usage, text=text, reference_style=reference_style, max_id=max_id)
         answer = answer.model_copy(update={"schema_tags": found_tags})
         if version is None:
             return answer
@@ -165,23 +167,28 @@ class Registry:
     def schema_by_guid(self, guid: str, *, style: str = "") -> SchemaResponse:
         """The schema with a guid."""
         with self._database.read() as connection:
-            schema = schemas.by_id(connection, *listings.existing_schema(connection, guid))
+            ids = lookups.find_ids_by_guid(connection, guid)
+            schema = schemas.by_id(connection, *next((item for item in ids if item[0] == contexts.DEFAULT), ids[0]))
             if schema is None:  # deleted between the two queries
                 raise schema_not_found(guid)
-            usage = versions.first_use(connection, schema.context, schema.id)
-            return answers.of_schema(schema, usage, text=answers.text_in(connection, self._reader, schema, style))
+            usage = versions.find_usage(connection, schema.context, schema.id)
+            return answers.describe_schema(
+                schema, usage, text=answers.format_text(connection, self._reader, schema, style)
+            )
 
     def ids_of_guid(self, guid: str) -> list[ContextId]:
         """The ids of a schema in all contexts."""
         with self._database.read() as connection:
-            return [ContextId(context=context, id=found) for context, found in lookups.ids_of_guid(connection, guid)]
+            return [
+                ContextId(context=context, id=found) for context, found in lookups.find_ids_by_guid(connection, guid)
+            ]
 
     def subjects_of_id(
         self, schema_id: int, *, subject: str | None, deleted: bool, offset: int, limit: int
     ) -> list[str]:
         """The subjects that use a schema."""
         used = self.versions_of_id(schema_id, subject=subject, deleted=deleted, offset=0, limit=-1)
-        return listings.part(listings.subjects_of(used), offset=offset, limit=limit)
+        return listings.page(dict.fromkeys(version.subject for version in used), offset=offset, limit=limit)
 
     def versions_of_id(
         self, schema_id: int, *, subject: str | None, deleted: bool, offset: int, limit: int
@@ -190,7 +197,7 @@ class Registry:
         with self._database.read() as connection:
             name = self._follow_alias(connection, subject) if subject else None
             used = listings.usages(connection, schema_id, name, deleted=deleted)
-        return listings.part(used, offset=offset, limit=limit)
+        return listings.page(used, offset=offset, limit=limit)
 
     # --- lists ---
 
@@ -206,9 +213,9 @@ class Registry:
 
     def subjects(self, *, prefix: str, deleted: bool, deleted_only: bool, offset: int, limit: int) -> list[str]:
         """The subjects whose names begin with a prefix."""
-        kind = Kind.of(deleted=deleted, deleted_only=deleted_only)
+        which = DeletionFilter.of(deleted=deleted, deleted_only=deleted_only)
         with self._database.read() as connection:
-            return listings.subject_list(connection, prefix, kind=kind, offset=offset, limit=limit or -1)
+            return listings.subject_list(connection, prefix, which=which, offset=offset, limit=limit or -1)
 
     def versions(
         self,
@@ -225,7 +232,7 @@ class Registry:
             return listings.version_list(
                 connection,
                 self._follow_alias(connection, subject),
-                kind=Kind.of(deleted=deleted, deleted_only=deleted_only),
+                which=DeletionFilter.of(deleted=deleted, deleted_only=deleted_only),
                 deleted_as_negative=deleted_as_negative,
                 offset=offset,
                 limit=limit or -1,
@@ -252,10 +259,10 @@ class Registry:
         number = lookups.parse_version(version)
         with self._database.read() as connection:
             name = self._follow_alias(connection, subject)
-            found = lookups.version_anywhere(connection, name, number, deleted=deleted)
-            text = answers.text_in(connection, self._reader, found.schema, style)
-            found_tags = answers.tags_in(connection, self._reader, found.schema, find_tags)
-        answer = answers.of_version(found, text=text, reference_style=reference_style)
+            found = lookups.get_version(connection, name, number, deleted=deleted)
+            text = answers.format_text(connection, self._reader, found.schema, style)
+            found_tags = answers.find_tags(connection, self._reader, found.schema, find_tags)
+        answer = answers.describe_version(found, text=text, reference_style=reference_style)
         return answer.model_copy(update={"schema_tags": found_tags})
 
     def referenced_by(self, subject: str, version: str, *, deleted: bool, offset: int, limit: int) -> list[int]:
@@ -263,7 +270,7 @@ class Registry:
         number = lookups.parse_version(version)
         with self._database.read() as connection:
             name = self._follow_alias(connection, subject)
-            found = lookups.version_anywhere(connection, name, number, deleted=True)
+            found = lookups.get_version(connection, name, number, deleted=True)
             target = (found.context, found.subject, found.version)
             return reference_rows.referrers(connection, *target, deleted=deleted, offset=offset, limit=limit or -1)
 
@@ -273,13 +280,15 @@ class Registry:
         """The newest version whose metadata has all these properties."""
         with self._database.read() as connection:
             name = self._follow_alias(connection, subject)
-            found = lookups.latest_with_properties(connection, name, properties, deleted=deleted)
-            return answers.of_version(found, text=answers.text_in(connection, self._reader, found.schema, style))
+            found = lookups.find_latest_with_properties(connection, name, properties, deleted=deleted)
+            return answers.describe_version(
+                found, text=answers.format_text(connection, self._reader, found.schema, style)
+            )
 
     def tag(self, subject: str, version: str, body: TagBody) -> SchemaResponse:
         """Write tags into a version and register the result as the next one."""
         found = self._registrar.tag(subject, lookups.parse_version(version), body)
-        return answers.of_version(found).model_copy(update={"subject": None})
+        return answers.describe_version(found).model_copy(update={"subject": None})
 
     # --- delete ---
 
@@ -311,7 +320,17 @@ class Registry:
     def delete_context(self, context: str) -> None:
         """Remove a context that has no subjects."""
         name = subject_names.context_name(context)
-        self._database.write(lambda connection: _delete_context(connection, name))
+
+        def work(connection: Connection) -> None:
+            if name == contexts.DEFAULT:
+                raise not_permitted("The default context cannot be deleted")
+            if not contexts.exists(connection, name):
+                raise subject_not_found(SubjectName(name, "").qualified)
+            if subjects.any_in(connection, name, deleted=True):
+                raise context_not_empty(name)
+            contexts.remove(connection, name)
+
+        self._database.write(work)
         self._on_schemas_removed()
 
     # --- config and mode ---
@@ -319,7 +338,7 @@ class Registry:
     def config(self, subject: str | None, *, default_to_global: bool) -> Config:
         """The config set for a subject; with `default_to_global` the one in effect there, inherited values included."""
         scope = self._scope(subject)
-        find = scopes.config_in_scope if default_to_global else scopes.own_config
+        find = scopes.effective_config if default_to_global else scopes.own_config
         with self._database.read() as connection:
             return find(connection, scope, default_level=self._default_level)
 
@@ -336,7 +355,7 @@ class Registry:
     def mode(self, subject: str | None, *, default_to_global: bool) -> ModeBody:
         """The mode set for a subject; with `default_to_global` the one in effect there."""
         scope = self._scope(subject)
-        find = scopes.mode_in_scope if default_to_global else scopes.own_mode
+        find = scopes.effective_mode if default_to_global else scopes.own_mode
         with self._database.read() as connection:
             return ModeBody(mode=find(connection, scope))
 
@@ -361,25 +380,24 @@ class Registry:
         return self._database.write(lambda connection: scopes.delete_mode(connection, scope, recursive=recursive))
 
     def _scope(self, subject: str | None) -> SubjectName:
-        return TOP if subject is None else subject_names.checked(subject, allow_global=True)
+        return TOP if subject is None else subject_names.parse_for_write(subject, allow_global=True)
 
     def _refuse_fixed_modes(self) -> None:
         if not self._settings.mode_mutability:
             raise not_permitted("Mode changes are not allowed")
 
     def _follow_alias(self, connection: Connection, subject: str) -> SubjectName:
-        name = subject_names.parse(subject)
-        return scopes.alias_of(connection, name) or name
+        return scopes.follow_alias(connection, subject_names.parse(subject))
 
     def _config(self, connection: Connection, subject: SubjectName) -> Config:
-        return scopes.config_in_scope(connection, subject, default_level=self._default_level)
+        return scopes.effective_config(connection, subject, default_level=self._default_level)
 
     def _differences(
         self, connection: Connection, subject: SubjectName, number: int | None, body: SchemaBody, *, normalize: bool
     ) -> list[str]:
         earlier = None
         if number is not None:
-            earlier = lookups.version(connection, subject, number, deleted=False)
+            earlier = lookups.find_version(connection, subject, number, deleted=False)
             if earlier is None and number != lookups.LATEST:
                 raise version_not_found(number)
         config = self._config(connection, subject)
@@ -396,16 +414,6 @@ class Registry:
         )
         check = CompatibilityCheck(self._reader)
         if number is None or earlier is None:
-            latest = lookups.version(connection, subject, lookups.LATEST, deleted=False)
+            latest = lookups.find_version(connection, subject, lookups.LATEST, deleted=False)
             return check.against_subject(connection, subject, candidate, config=config, latest=latest)
         return check.against_version(connection, candidate, config, version=earlier.version, stored=earlier.schema)
-
-
-def _delete_context(connection: Connection, context: str) -> None:
-    if context == contexts.DEFAULT:
-        raise not_permitted("The default context cannot be deleted")
-    if not contexts.exists(connection, context):
-        raise subject_not_found(SubjectName(context, "").qualified)
-    if subjects.any_in(connection, context, deleted=True):
-        raise context_not_empty(context)
-    contexts.remove(connection, context)

@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 from schema_registry.models import SchemaBody, TagBody
 from schema_registry.registry import answers, data_contracts, lookups, references, tags
 from schema_registry.registry.candidates import CandidateReader, Draft
-from schema_registry.registry.parsing import schema_type_of
+from schema_registry.registry.parsing import parse_schema_type
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.store import versions
 from schema_registry.store.versions import StoredVersion
@@ -22,7 +22,7 @@ def apply_tag_changes(connection: Connection, reader: CandidateReader, subject: 
         return draft
     # Parse the text before editing it: only a valid schema can be edited.
     read = reader.read(connection, subject, draft, normalize=False, is_new=False, strict=False)
-    schema_type = schema_type_of(draft.schema_type)
+    schema_type = parse_schema_type(draft.schema_type)
     add = list(draft.tags_to_add)
     if draft.propagate_tags and latest is not None and latest.schema.schema_type == schema_type:
         before = tags.found_in(reader.read_stored(connection, latest.schema), latest.schema.text)
@@ -37,7 +37,7 @@ def edit_version(
 ) -> Draft:
     """The draft that a stored version becomes with other tags, metadata or rules."""
     tags.check_number([*(body.tags_to_add or ()), *(body.tags_to_remove or ())])
-    metadata = data_contracts.tidy_metadata(body.metadata) or answers.metadata_of(found.schema)
+    metadata = data_contracts.tidy_metadata(body.metadata) or answers.read_metadata(found.schema)
     schema = reader.read_stored(connection, found.schema)
     text = tags.edit(schema, found.schema.text, add=body.tags_to_add or (), remove=body.tags_to_remove or ())
     new_version = body.new_version or 0
@@ -46,7 +46,7 @@ def edit_version(
     else:
         # Rules are merged into those of the latest version, whichever version is tagged.
         latest = versions.latest(connection, *subject.key)
-        rules = answers.rules_of(latest.schema) if latest is not None else None
+        rules = answers.read_rules(latest.schema) if latest is not None else None
         rules = data_contracts.merge_rules(rules, body.rules_to_merge)
         rules = data_contracts.without_rules(rules, body.rules_to_remove or ())
     data_contracts.check_rules(rules)

@@ -84,7 +84,7 @@ def proto_option(value: str) -> str:
 
 
 SCHEMAS = [
-    Hostile("deep arrays", AVRO, '{"type":"array","items":' * 40_000 + '"int"' + "}" * 40_000, "nests too deep"),
+    Hostile("deep arrays", AVRO, '{"type":"array","items":' * 40_000 + '"int"' + "}" * 40_000, "nested too deeply"),
     Hostile("a megabyte of symbols", AVRO, avro_enum(90_000), "more than 20000 values"),
     Hostile("as many symbols as may be", AVRO, avro_enum(19_000)),
     Hostile("as many fields as may be", AVRO, avro_record(6_500)),
@@ -103,13 +103,13 @@ SCHEMAS = [
         "20000 values",
     ),
     Hostile("alternatives that explode", JSON, exploding("string")),
-    Hostile("a reference to itself", JSON, '{"$ref":"#"}', "back to themselves"),
-    Hostile("references in a circle", JSON, '{"not":{"$ref":"#/if"},"if":{"$ref":"#/not"}}', "back to themselves"),
+    Hostile("a reference to itself", JSON, '{"$ref":"#"}', "form a loop"),
+    Hostile("references in a circle", JSON, '{"not":{"$ref":"#/if"},"if":{"$ref":"#/not"}}', "form a loop"),
     Hostile(
         "very many references to one",
         JSON,
         json.dumps({"allOf": [{"$ref": "#/allOf/0"}] * 9_000}),
-        "back to themselves",
+        "form a loop",
     ),
     Hostile("a chain of references", JSON, json_chain(5_000)),
     Hostile("a pattern that explodes", JSON, json.dumps({"pattern": "(a+)+$", "default": "a" * 100_000})),
@@ -296,7 +296,7 @@ def test_a_long_chain_of_references_ends(kind: str, client: httpx2.Client, name:
     too_many = [{"name": f"R{n}", "subject": f"{name}-0", "version": 1} for n in range(4_000)]
     body = {"schema": "x", "schemaType": kind, "references": too_many}
     refusal = answered(client, "POST", f"/subjects/{name}/versions", body)
-    assert "4000 references, allowed are 1000" in refusal.json()["message"]
+    assert "4000 references, but at most 1000 are allowed" in refusal.json()["message"]
 
 
 BODIES: list[tuple[str, str, Any]] = [

@@ -64,14 +64,14 @@ REFUSED = {
     "two symbols": ('{"type":"enum","name":"E","symbols":["A","B","A"]}', "/symbols/2: there are two symbols 'A'"),
     "two definitions that differ": (
         '[{"type":"array","items":{"type":"fixed","name":"F","size":1}},{"type":"fixed","name":"F","size":2}]',
-        "/1: the type 'F' was defined before, and otherwise",
+        "/1: the type 'F' already has a different definition",
     ),
     "a definition within itself": (
         record('{"name":"a","type":{"type":"record","name":"R","fields":[]}}'),
-        "/fields/0/type: the type 'R' is defined within itself",
+        "/fields/0/type: the type 'R' is defined inside itself",
     ),
     # Unions.
-    "a union in a union": ('["null",["int"]]', "/1: a union must not hold a union"),
+    "a union in a union": ('["null",["int"]]', "/1: a union must not directly contain another union"),
     "a branch twice": ('["int","null","int"]', "/2: the union has 'int' twice"),
     "a primitive twice, once with a logical type": (
         '["int",{"type":"int","logicalType":"date"}]',
@@ -89,11 +89,11 @@ REFUSED = {
     ),
     "a wrong default": (
         record('{"name":"a","type":"int","default":"x"}'),
-        "/fields/0: the default \"x\" of field 'a' is no int",
+        "/fields/0: the default \"x\" of field 'a' is not a valid int",
     ),
-    "text that is no number": (
+    "text that is not a number": (
         record('{"name":"a","type":"double","default":"x"}'),
-        "/fields/0/default: 'x' is no number",
+        "/fields/0/default: 'x' is not a number",
     ),
     "an unknown order": (record('{"name":"a","type":"int","order":"up"}'), "/fields/0/order: the order must be"),
     "aliases in text": (
@@ -152,7 +152,7 @@ def test_to_say_it_twice_with_a_difference_is_not(difference: str) -> None:
     other = (
         f'{{"type":"map","values":{{"type":"record","name":"A","fields":[{{"name":"f","type":"int",{difference}}}]}}}}'
     )
-    with pytest.raises(InvalidSchema, match="defined before"):
+    with pytest.raises(InvalidSchema, match="a different definition"):
         parse(f"[{one},{other}]")
 
 

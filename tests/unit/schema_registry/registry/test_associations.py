@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
 from core_broker.service.clock import ManualClock
 from schema_registry.errors import RegistryError
@@ -17,7 +18,7 @@ from schema_registry.models_associations import (
     ResourceChange,
 )
 from schema_registry.registry import association_batches as batches
-from schema_registry.registry.association_guards import forbid_last_version_deletion, forbid_subject_deletion
+from schema_registry.registry import deletes
 from schema_registry.registry.associations import Associations
 from schema_registry.registry.registry import Registry
 from schema_registry.registry.subject_names import SubjectName
@@ -533,22 +534,29 @@ def test_an_associated_subject_must_not_be_deleted(world: World) -> None:
     world.create(weak())
     subject = SubjectName(".", "s")
 
+    def delete(connection: Connection) -> list[int]:
+        return deletes.delete_subject(connection, subject, permanent=False)
+
     with refused(40904):
-        world.database.write(lambda connection: forbid_subject_deletion(connection, subject))
+        world.database.write(delete)
     world.associations.delete("id-1")
-    world.database.write(lambda connection: forbid_subject_deletion(connection, subject))
+    assert world.database.write(delete) == [1]
 
 
 def test_the_last_version_of_an_associated_subject_must_not_be_deleted(world: World) -> None:
-    world.register("s")
+    world.register("s", INT)
+    world.register("s", '["int", "string"]')
     world.create(weak())
     subject = SubjectName(".", "s")
 
-    with world.database.read() as connection:
-        forbid_last_version_deletion(connection, subject, others_alive=True)
-        forbid_last_version_deletion(connection, SubjectName(".", "t"), others_alive=False)
-        with refused(40907):
-            forbid_last_version_deletion(connection, subject, others_alive=False)
+    def delete(number: int) -> int:
+        return world.database.write(
+            lambda connection: deletes.delete_version(connection, subject, number, permanent=False)
+        )
+
+    assert delete(1) == 1
+    with refused(40907):
+        delete(2)
 
 
 # --- batches ---

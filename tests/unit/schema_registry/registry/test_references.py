@@ -132,5 +132,5 @@ def test_references_that_are_very_long_together_are_refused_before_they_are_read
     long = json.dumps({"type": "enum", "name": "E", "symbols": ["A"], "doc": "x" * 900_000})
     for number in range(3):
         world.register(f"long-{number}", long)
-    with pytest.raises(RegistryError, match="references have more than 2097152 characters in all"):
+    with pytest.raises(RegistryError, match="references have more than 2097152 characters in total"):
         world.register("user", record("a"), references=[to(f"L{number}", f"long-{number}") for number in range(3)])

@@ -121,7 +121,7 @@ def test_the_folder_of_an_sqlite_file_is_made(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match="database.url: the folder .*/file/below cannot be made: Not a directory"):
+    with pytest.raises(ValueError, match="database.url: cannot create the folder .*/file/below: Not a directory"):
         Database(f"sqlite:///{tmp_path}/file/below/registry.db")
 
 
