@@ -138,7 +138,7 @@ def _unknown(key: str, value: object) -> InvalidSettings:
     if name in _CHOICES:
         return InvalidSettings(f"{key} must be one of {', '.join(_CHOICES[name])}, not {value!r}")
     known = sorted([*_KEYS, *_HEADERS, *_CHOICES])
-    return InvalidSettings(f"unknown setting of the registry client: {key}; known settings are {', '.join(known)}")
+    return InvalidSettings(f"unknown setting {key} of the registry client; known settings are {', '.join(known)}")
 
 
 _MILLISECONDS = _at_least(1, int)

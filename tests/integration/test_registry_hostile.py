@@ -193,7 +193,7 @@ class Bystander:
 
 
 def answered(client: httpx2.Client, method: str, path: str, body: Any = None) -> httpx2.Response:
-    """The answer, if it came in time, in the envelope, and nobody else waited for it."""
+    """The response, if it came in time, in the envelope, and without making other clients wait."""
     content = None if body is None else json.dumps(body)  # httpx2 would refuse to write half a surrogate pair
     with Bystander(str(client.base_url)) as bystander:
         started = time.perf_counter()
@@ -444,7 +444,7 @@ def test_memory_does_not_grow_with_each_hostile_schema(tmp_path: Path) -> None:
     assert later - first < GROWTH_MAX / 4, [used >> 20 for used in (before, first, later)]
 
 
-def test_hundreds_of_idle_connections_are_in_nobodys_way(victim: RegistryProcess, client: httpx2.Client) -> None:
+def test_hundreds_of_idle_connections_do_not_get_in_the_way(victim: RegistryProcess, client: httpx2.Client) -> None:
     idle = [socket.create_connection(("127.0.0.1", victim.port)) for _ in range(500)]
     try:
         assert answered(client, "GET", "/subjects").status_code == 200

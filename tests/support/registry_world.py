@@ -39,7 +39,7 @@ class RegistryWorld:
         asked = {"deleted": False, "deleted_only": False} | flags
         return self.registry.subjects(prefix=prefix, **asked, offset=0, limit=-1)
 
-    def delete_for_good(self, subject: str) -> None:
+    def delete_permanently(self, subject: str) -> None:
         """Delete a subject twice."""
         self.registry.delete_subject(subject, permanent=False)
         self.registry.delete_subject(subject, permanent=True)

@@ -92,7 +92,7 @@ def test_compatibility_can_be_asked_first(client: RegistryClient, name: str) -> 
     assert any("TYPE_MISMATCH" in message for message in verdict.messages)
 
 
-def test_what_is_not_there_is_told_as_such(client: RegistryClient, name: str) -> None:
+def test_missing_schemas_are_reported_as_such(client: RegistryClient, name: str) -> None:
     client.register(name, FIRST)
     for ask in (
         lambda: client.by_id(2_000_000_000),

@@ -51,7 +51,7 @@ def test_the_levels_that_allow_a_change(new: AvroSchema, old: AvroSchema, levels
     assert allowed_levels(new, old) == levels
 
 
-def test_nothing_stands_in_the_way_of_the_first_schema() -> None:
+def test_the_first_schema_is_always_compatible() -> None:
     assert allowed_levels(schema(A)) == ALL
 
 
@@ -61,7 +61,7 @@ def test_only_transitive_levels_look_past_the_newest() -> None:
     assert allowed_levels(schema(A), schema(A, B), schema(A, B_DEFAULT)) == plain | BACKWARD
 
 
-def test_a_change_is_told_in_confluents_shape() -> None:
+def test_a_difference_has_confluents_format() -> None:
     old = schema(A)
     assert check(Level.BACKWARD, schema(A, B), [Earlier(7, old)]) == [
         (
@@ -87,7 +87,7 @@ def test_new_and_old_change_places_when_looking_forward() -> None:
     ]
 
 
-def test_full_levels_tell_the_way_forward_first() -> None:
+def test_full_levels_report_forward_differences_first() -> None:
     messages = check(Level.FULL, parse('"boolean"'), [Earlier(None, parse('"int"'))])
     assert ["the old schema has a type" in message for message in messages[:2]] == [True, False]
     assert messages[2:] == ["{oldSchema: '\"int\"'}", "{validateFields: 'false', compatibility: 'FULL'}"]
@@ -116,7 +116,7 @@ class _OtherSchema:
 
 
 @pytest.mark.parametrize("level", Level)
-def test_another_format_stands_in_the_way_of_all_levels_but_none(level: Level) -> None:
+def test_another_format_is_incompatible_at_all_levels_but_none(level: Level) -> None:
     messages = check(level, schema(A), [Earlier(1, _OtherSchema())])
     ending = f"{{validateFields: 'false', compatibility: '{level}'}}"
     assert messages == ([] if level is Level.NONE else [DIFFERENT_TYPE, ending])

@@ -66,7 +66,7 @@ def test_only_what_must_be_escaped_is() -> None:
     assert quote('é"\\/\b\t\n\f\r\x00\x1f\x7f\u2028') == '"é\\"\\\\/\\b\\t\\n\\f\\r\\u0000\\u001F\x7f\u2028"'
 
 
-def test_the_shortest_number_that_32_bits_tell_apart() -> None:
+def test_the_shortest_number_with_the_same_32_bits() -> None:
     assert [to_single(value) for value in (0.1, 12.3, 16777217.0, 1e39)] == [0.1, 12.3, 16777216.0, 1e39]
 
 

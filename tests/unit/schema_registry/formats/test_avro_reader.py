@@ -112,7 +112,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_refused_and_told_where_and_why(text: str, message: str) -> None:
+def test_invalid_schemas_are_refused_with_place_and_reason(text: str, message: str) -> None:
     with pytest.raises(InvalidSchema) as caught:
         parse(text)
     assert str(caught.value).startswith(message.replace(r"\\", "\\"))
@@ -139,7 +139,7 @@ def test_accepted_as_in_java(text: str) -> None:
     assert parse(text).canonical
 
 
-def test_to_say_the_same_twice_is_allowed() -> None:
+def test_an_equal_definition_may_be_repeated() -> None:
     one = '{"type":"record","name":"A","doc":"one","fields":[{"name":"next","type":["null","A"]}]}'
     other = '{"name":"A","type":"record","fields":[{"type":["null","A"],"name":"next"}]}'
     schema = parse(f'{{"type":"map","values":[{{"type":"array","items":{one}}},{other}]}}')
@@ -147,7 +147,7 @@ def test_to_say_the_same_twice_is_allowed() -> None:
 
 
 @pytest.mark.parametrize("difference", ['"default":1', '"order":"ignore"', '"p":1'])
-def test_to_say_it_twice_with_a_difference_is_not(difference: str) -> None:
+def test_a_different_definition_must_not_be_repeated(difference: str) -> None:
     one = '{"type":"array","items":{"type":"record","name":"A","fields":[{"name":"f","type":"int"}]}}'
     other = (
         f'{{"type":"map","values":{{"type":"record","name":"A","fields":[{{"name":"f","type":"int",{difference}}}]}}}}'

@@ -26,7 +26,7 @@ def test_a_regular_expression_has_no_fault(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", "*a", "(?<", "\\", "(?=", "x" * (MAX_PATTERN_CHARS + 1)])
-def test_what_is_no_regular_expression_has_a_fault(pattern: str) -> None:
+def test_an_invalid_regular_expression_has_a_fault(pattern: str) -> None:
     assert pattern_fault(pattern)
 
 
@@ -41,7 +41,7 @@ def test_what_is_no_regular_expression_has_a_fault(pattern: str) -> None:
         (r"(a)\1", "aa", None),
     ],
 )
-def test_a_match_is_told_unless_only_backtracking_could_tell(pattern: str, text: str, is_match: bool | None) -> None:
+def test_a_match_is_known_unless_it_needs_backtracking(pattern: str, text: str, is_match: bool | None) -> None:
     assert matches(pattern, text) is is_match
 
 

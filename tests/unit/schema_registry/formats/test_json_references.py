@@ -218,7 +218,7 @@ def test_thousands_of_references_are_followed_in_no_time(schema: JsonObject) -> 
     assert time.process_time() - started < PATIENCE_S
 
 
-def test_dependencies_on_names_may_stand_beside_dependencies_on_schemas() -> None:
+def test_dependencies_on_names_and_on_schemas_may_be_mixed() -> None:
     schema = {"dependencies": {"a": {"$ref": "#/definitions/x"}, "b": ["a"]}, "definitions": {"x": {"required": ["c"]}}}
 
     parsed = _parse(schema)

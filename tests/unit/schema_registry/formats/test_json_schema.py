@@ -40,7 +40,7 @@ _SCHEMAS = st.fixed_dictionaries(
         ("http://example.com/my-own-metaschema", Draft.DRAFT_7),
     ],
 )
-def test_the_draft_is_what_the_document_says_or_else_the_seventh(uri: str | None, draft: Draft) -> None:
+def test_the_draft_is_that_of_the_document_or_else_the_seventh(uri: str | None, draft: Draft) -> None:
     assert parse(json.dumps({"$schema": uri} if uri else {})).draft is draft
 
 
@@ -86,7 +86,7 @@ def test_true_and_false_are_schemas(text: str, accepts: bool) -> None:
         ('{"pattern":"("}', "#/pattern: not a valid regular expression"),
     ],
 )
-def test_what_is_no_schema_is_refused_with_place_and_reason(text: str, message: str) -> None:
+def test_an_invalid_schema_is_refused_with_place_and_reason(text: str, message: str) -> None:
     with pytest.raises(InvalidSchema, match=message):
         parse(text)
 

@@ -52,7 +52,7 @@ def test_keys_are_sorted_as_java_sorts_them() -> None:
         ('["\t"]', "not JSON: Invalid control character"),
     ],
 )
-def test_what_is_no_json_is_refused_with_the_reason(text: str, reason: str) -> None:
+def test_text_that_is_not_json_is_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(InvalidSchema, match=reason):
         read(text, limits=DEFAULT_LIMITS)
 

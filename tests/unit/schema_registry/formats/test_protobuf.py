@@ -47,7 +47,7 @@ def test_unknown_formats_give_the_canonical_text() -> None:
     assert schema.format("no such format") == schema.format("") == schema.canonical
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+def test_a_byte_order_mark_is_not_part_of_the_text() -> None:
     text = PROTO3 + "package p; message A { B b = 1; } message B {}"
     assert parse("\ufeff" + text).canonical == parse(text).canonical
 
@@ -114,7 +114,7 @@ def test_an_index_past_the_end_is_refused(indexes: list[int]) -> None:
 
 
 @pytest.mark.parametrize("name", ["p.X", "A", "p.A.X", "p", "", "q.A"])
-def test_a_name_that_is_no_message_has_no_indexes(name: str) -> None:
+def test_a_name_that_is_not_a_message_has_no_indexes(name: str) -> None:
     with pytest.raises(InvalidSchema, match="no message"):
         parse(INDEXED).indexes_of(name)
 
@@ -259,13 +259,13 @@ def test_a_map_entry_that_is_none_is_refused() -> None:
         ("  \n", "^the schema is empty$"),
     ],
 )
-def test_errors_tell_where_and_why(text: str, error: str) -> None:
+def test_errors_have_place_and_reason(text: str, error: str) -> None:
     with pytest.raises(InvalidSchema, match=error) as raised:
         parse(text)
     assert "/proc" not in str(raised.value)
 
 
-def test_several_errors_are_told_at_once() -> None:
+def test_several_errors_are_reported_at_once() -> None:
     with pytest.raises(InvalidSchema, match='2:13: "X" is not defined.; 2:22: "Y" is not defined.'):
         parse(PROTO3 + "message A { X x = 1; Y y = 2; }")
 

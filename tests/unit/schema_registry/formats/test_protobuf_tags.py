@@ -19,7 +19,7 @@ def test_a_field_is_tagged_and_untagged(path: str) -> None:
     assert change_tags(parse(TAGGED), [field(path, remove=("X", "PII"))]) == PLAIN % ""
 
 
-def test_what_else_the_option_says_stays() -> None:
+def test_the_rest_of_the_option_stays() -> None:
     schema = parse(PLAIN % ' [deprecated = true, (confluent.field_meta) = { doc: "d" tags: "A" }]')
     text = change_tags(schema, [field("M.f", "B", remove=("A",))])
     assert 'deprecated = true,\n    (confluent.field_meta) = {\n      doc: "d",\n      tags: [\n        "B"\n' in text

@@ -71,7 +71,7 @@ def test_without_extensions_only_confluents_own_are_left() -> None:
         "message A { string a = 1 [(x) = ]; }",
     ],
 )
-def test_other_errors_are_still_told(body: str) -> None:
+def test_other_errors_are_still_reported(body: str) -> None:
     with pytest.raises(InvalidSchema):
         parse(proto(body))
 

@@ -104,7 +104,7 @@ def refused(code: int, match: str | None = None) -> "pytest.RaisesExc[RegistryEr
 # --- creating ---
 
 
-def test_an_association_is_told_as_it_was_created(world: World) -> None:
+def test_an_association_is_returned_as_it_was_created(world: World) -> None:
     world.register("s")
     answer = world.create(strong())
 
@@ -115,9 +115,9 @@ def test_an_association_is_told_as_it_was_created(world: World) -> None:
         "resourceType": "topic",
         "associations": [{"subject": "s", "associationType": "value", "lifecycle": "STRONG", "frozen": False}],
     }
-    told = json.loads(world.found()[0].to_json())
-    assert len(told.pop("guid")) == 36
-    assert told == {
+    found = json.loads(world.found()[0].to_json())
+    assert len(found.pop("guid")) == 36
+    assert found == {
         "subject": "s",
         "resourceName": "orders",
         "resourceNamespace": "lkc1",
@@ -161,7 +161,7 @@ def test_a_context_holds_for_subjects_that_name_none(world: World) -> None:
     assert world.associations.of_subject("s", EVERYTHING) == []
 
 
-def test_an_alias_is_replaced_by_what_it_stands_for(world: World) -> None:
+def test_an_alias_is_replaced_by_its_subject(world: World) -> None:
     world.register("real")
     world.registry.update_config("s", ConfigUpdate(alias="real"))
 
@@ -480,7 +480,7 @@ def test_deleting_may_delete_the_subject_of_a_strong_association(world_on_each: 
     assert world.removals == 1
 
 
-def test_a_subject_that_is_mentioned_elsewhere_keeps_its_association(world: World) -> None:
+def test_a_subject_that_is_referenced_elsewhere_keeps_its_association(world: World) -> None:
     world.register("s", '{"type":"record","name":"A","fields":[]}')
     world.registry.register(
         "user",
@@ -672,7 +672,7 @@ def test_a_batch_of_questions(world: World) -> None:
     assert [association.schema_ for association in plain.result.associations or []] == [None]
 
 
-def test_a_name_that_several_resources_have_is_no_answer(world: World) -> None:
+def test_a_name_that_several_resources_have_is_refused(world: World) -> None:
     world.register("s")
     world.create(weak())
     world.associations.create(resource(weak(), resource_id="id-2"))

@@ -35,7 +35,7 @@ def test_a_name_may_begin_with_its_context(text: str, context: str, name: str) -
 def test_a_qualified_name_is_read_as_it_was_written(context: str, name: str) -> None:
     subject = SubjectName(f".{context}", name)
     if subject.is_in_default_context and name.startswith((":.", ":*:")):
-        return  # such a name cannot be told from a context
+        return  # such a name cannot be distinguished from a context
     assert parse(subject.qualified) == subject
 
 

@@ -34,7 +34,7 @@ def test_tags_of_avro_fields_and_records_become_a_new_version(world: RegistryWor
     assert less["fields"][0]["confluent:tags"] == ["X"]
 
 
-def test_the_new_version_can_be_told(world: RegistryWorld) -> None:
+def test_the_new_version_can_be_given(world: RegistryWorld) -> None:
     world.register("orders", record("a"))
     with pytest.raises(RegistryError, match="one more than previous") as refused:
         change(world, newVersion=7, tagsToAdd=[tags("Order.a", "PII")])

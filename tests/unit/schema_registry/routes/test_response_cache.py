@@ -36,7 +36,7 @@ def ask(app: ResponseCache, target: str = ID, *, method: str = "GET", headers: d
         sent.append(message)
 
     async def receive() -> Message:
-        raise AssertionError("nobody should read a body")
+        raise AssertionError("the body must not be read")
 
     path, _, query = target.partition("?")
     scope = {
@@ -126,7 +126,7 @@ def test_an_answer_larger_than_all_memory_is_not_kept() -> None:
     assert [ask(app) for _ in range(2)] == [(200, b"1"), (200, b"2")]
 
 
-def test_a_client_that_has_the_answer_is_told_so() -> None:
+def test_a_client_that_has_the_response_gets_not_modified() -> None:
     app = cache(Backend())
     ask(app)
     assert ask(app, headers={"if-none-match": '"g"'}) == (304, b"")

@@ -1,4 +1,4 @@
-"""Migrations: all tables, once, whoever starts first."""
+"""Migrations: all tables, once, whichever registry starts first."""
 
 import subprocess
 import sys
