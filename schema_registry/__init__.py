@@ -1,1 +1,1 @@
-"""Versioned schemas over HTTP: an API that Confluent's clients cannot tell from their own registry."""
+"""Versioned schemas over HTTP, with the API of Confluent's registry."""

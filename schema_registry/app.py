@@ -1,8 +1,8 @@
-"""Composition: database, rules, routes and the HTTP server become one running registry."""
+"""Composition: a running registry made of database, rules, routes and HTTP server."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 import uvloop
@@ -23,7 +23,7 @@ from schema_registry.registry.registry import Registry
 from schema_registry.routes import associations, compatibility, deks, schemas, scopes, server, subjects
 from schema_registry.routes.media_types import MediaTypes
 from schema_registry.routes.paths import RegistryPaths
-from schema_registry.routes.ready_answers import ReadyAnswers
+from schema_registry.routes.response_cache import ResponseCache
 from schema_registry.settings import RegistrySettings
 from schema_registry.store.database import Database
 
@@ -33,7 +33,7 @@ _DESCRIPTION = """Versioned schemas in Avro, Protobuf and JSON Schema, with the 
 
 
 def run(settings: RegistrySettings) -> int:
-    """Run a registry until it is told to stop; the exit code is the process's."""
+    """Run a registry until it is asked to stop; returns the exit code of the process."""
     try:
         return lifecycle.run(running(settings), name="registry", loop_factory=uvloop.new_event_loop)
     except (RegistryError, OSError, ValueError) as error:
@@ -43,7 +43,7 @@ def run(settings: RegistrySettings) -> int:
 
 @asynccontextmanager
 async def running(settings: RegistrySettings) -> AsyncIterator[Mapping[str, str]]:
-    """A registry for as long as the block lasts; gives its endpoints."""
+    """Run a registry for the duration of the block; yields its endpoints."""
     database = Database(
         settings.database_url,
         pool_size=settings.database_pool_size,
@@ -58,42 +58,43 @@ async def running(settings: RegistrySettings) -> AsyncIterator[Mapping[str, str]
 
 
 def application(database: Database, settings: RegistrySettings) -> Application:
-    """The whole HTTP application over a database; to be made inside the event loop that serves it."""
-    registry = Registry(database, settings, SystemClock())
+    """The complete HTTP application over a database; call it inside the event loop that serves it."""
     loop = asyncio.get_running_loop()
 
-    def forget() -> None:
-        # Rules run on worker threads; what they schedule runs before the answer to their caller leaves.
-        loop.call_soon_threadsafe(ready.forget)
+    def clear_cache() -> None:
+        # Called on worker threads. The event loop runs what they schedule before it sends the response.
+        loop.call_soon_threadsafe(cache.clear)
 
-    registry.on_forgotten = forget
+    registry = Registry(database, settings, SystemClock(), on_schemas_removed=clear_cache)
     counts = RequestCounts("caudal_registry")
 
     def collect() -> Iterable[Family]:
         yield from registry.metrics.families()
         yield from counts.families()
-        yield ready.family()
+        yield cache.family()
 
     app = create_app(
         title="Caudal schema registry",
         description=_DESCRIPTION,
         error_type=RegistryError,
         collect=collect,
-        is_healthy=lambda: _answers(database),
+        is_healthy=lambda: _is_reachable(database),
         code_aliases={40901: settings.schema_incompatible_error_code},
         missing_body_status=422,
     )
-    for router in _routers(registry, database, settings):
+    for router in _routers(registry, database, settings, on_subjects_removed=clear_cache):
         app.include_router(router)
-    ready = ReadyAnswers(
+    cache = ResponseCache(
         with_limits(RegistryPaths(MediaTypes(app)), settings, counts),
         max_bytes=settings.answer_cache_bytes,
         ttl_seconds=settings.answer_cache_ttl_ms / 1000,
     )
-    return ready
+    return cache
 
 
-def _routers(registry: Registry, database: Database, settings: RegistrySettings) -> Iterable[APIRouter]:
+def _routers(
+    registry: Registry, database: Database, settings: RegistrySettings, *, on_subjects_removed: Callable[[], None]
+) -> Iterable[APIRouter]:
     yield schemas.router(registry)
     yield subjects.router(registry)
     yield compatibility.router(registry)
@@ -106,18 +107,15 @@ def _routers(registry: Registry, database: Database, settings: RegistrySettings)
         SystemClock(),
         drivers={LOCAL: LocalKms(secret)},
         max_keys=settings.dek_registry_max_keys,
-        is_importing=lambda subject: _is_importing(registry, subject),
+        is_importing=lambda subject: registry.mode(subject, default_to_global=True).mode == "IMPORT",
     )
     yield deks.router(keys)
-    held = Associations(database, SystemClock(), schemas=registry, on_subjects_removed=registry.on_forgotten)
-    yield associations.router(held)
+    yield associations.router(
+        Associations(database, SystemClock(), schemas=registry, on_subjects_removed=on_subjects_removed)
+    )
 
 
-def _is_importing(registry: Registry, subject: str) -> bool:
-    return registry.mode(subject, default_to_global=True).mode == "IMPORT"
-
-
-def _answers(database: Database) -> bool:
+def _is_reachable(database: Database) -> bool:
     try:
         database.ping()
     except RegistryError:

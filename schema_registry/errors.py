@@ -1,13 +1,14 @@
-"""What can go wrong, by the codes that clients of Confluent's registry branch on.
+"""Errors of the registry, with the codes that clients of Confluent's registry branch on.
 
-Every error is a RegistryError; the functions below are the table of those that the registry itself raises, by code.
+Every error is a RegistryError; the functions below make those that the registry itself raises, in the order of their
+codes.
 """
 
 from collections.abc import Sequence
 
 
 class RegistryError(Exception):
-    """An answer that is no success: the code is Confluent's, its first three digits are the HTTP status."""
+    """A request failed: the code is Confluent's, and its first three digits are the HTTP status."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -29,47 +30,47 @@ def subject_not_found(subject: str) -> RegistryError:
 
 
 def version_not_found(version: int) -> RegistryError:
-    """The subject has no such version; -1 stands for the latest."""
+    """The subject has no such version; -1 means the latest."""
     return RegistryError(40402, f"Version {version} not found.")
 
 
 def schema_not_found(key: int | str | None = None) -> RegistryError:
-    """No schema has that id, guid or content."""
+    """No schema has this id, guid or content."""
     return RegistryError(40403, "Schema not found" if key is None else f"Schema {key} not found")
 
 
 def subject_soft_deleted(subject: str) -> RegistryError:
-    """All versions are deleted already."""
-    # Here and below a space is missing after the full stop, as in Confluent's messages.
+    """All versions are soft-deleted already."""
+    # Here and below Confluent's messages have no space after the full stop.
     return RegistryError(40404, f"Subject '{subject}' was soft deleted.Set permanent=true to delete permanently")
 
 
 def subject_not_soft_deleted(subject: str) -> RegistryError:
-    """A permanent delete needs a soft one before it."""
+    """A subject must be soft-deleted before it can be deleted permanently."""
     return RegistryError(40405, f"Subject '{subject}' was not deleted first before being permanently deleted")
 
 
 def version_soft_deleted(subject: str, version: int) -> RegistryError:
-    """The version is deleted already."""
+    """The version is soft-deleted already."""
     return RegistryError(
         40406, f"Subject '{subject}' Version {version} was soft deleted.Set permanent=true to delete permanently"
     )
 
 
 def version_not_soft_deleted(subject: str, version: int) -> RegistryError:
-    """A permanent delete needs a soft one before it."""
+    """A version must be soft-deleted before it can be deleted permanently."""
     return RegistryError(
         40407, f"Subject '{subject}' Version {version} was not deleted first before being permanently deleted"
     )
 
 
 def level_not_configured(subject: str) -> RegistryError:
-    """The subject inherits its config."""
+    """The subject has no config of its own."""
     return RegistryError(40408, f"Subject '{subject}' does not have subject-level compatibility configured")
 
 
 def mode_not_configured(subject: str) -> RegistryError:
-    """The subject inherits its mode."""
+    """The subject has no mode of its own."""
     return RegistryError(40409, f"Subject '{subject}' does not have subject-level mode configured")
 
 
@@ -77,7 +78,7 @@ def mode_not_configured(subject: str) -> RegistryError:
 
 
 def incompatible(subject: str, differences: Sequence[str]) -> RegistryError:
-    """The schema may not follow those that are there."""
+    """The schema is not compatible with the subject's versions."""
     return RegistryError(
         40901,
         f'Schema being registered is incompatible with an earlier schema for subject "{subject}", '
@@ -89,12 +90,12 @@ def incompatible(subject: str, differences: Sequence[str]) -> RegistryError:
 
 
 def invalid_schema(reason: str) -> RegistryError:
-    """The text is no schema, or the request for one cannot be carried out."""
+    """The schema, or the request around it, is not valid."""
     return RegistryError(42201, reason)
 
 
 def invalid_version(text: str) -> RegistryError:
-    """What stands for a version in the path is none."""
+    """The version in the path is neither a number nor `latest`."""
     return RegistryError(
         42202,
         f"The specified version '{text}' is not a valid version id. "
@@ -124,12 +125,12 @@ def invalid_mode() -> RegistryError:
 
 
 def not_permitted(reason: str) -> RegistryError:
-    """The mode or the state of things forbids it."""
+    """The mode, or the state of the subject, does not allow the operation."""
     return RegistryError(42205, reason)
 
 
 def reference_exists(subject: str, version: int) -> RegistryError:
-    """Other schemas mention the version."""
+    """Other schemas reference the version."""
     return RegistryError(
         42206,
         f"One or more references exist to the schema {{magic=1,keytype=SCHEMA,subject={subject},version={version}}}.",
@@ -137,19 +138,19 @@ def reference_exists(subject: str, version: int) -> RegistryError:
 
 
 def invalid_subject(subject: str) -> RegistryError:
-    """The name cannot be a subject's."""
+    """The name is not a valid subject name."""
     return RegistryError(42208, f"The specified subject '{subject}' is not a valid.")
 
 
 def schema_too_large(size: int, allowed: int) -> RegistryError:
-    """The text is longer than the operator allows."""
+    """The text is longer than `schema.max.bytes`."""
     return RegistryError(
         42209, f"Write failed because schema is too large: it has {size} bytes, schema.max.bytes allows {allowed}"
     )
 
 
 def invalid_rules(reason: str) -> RegistryError:
-    """The rule set is no valid one."""
+    """The rule set is not valid."""
     return RegistryError(42210, reason)
 
 

@@ -1,4 +1,4 @@
-"""What the registry counts beside its requests."""
+"""The registry's counters, beside those of its HTTP requests."""
 
 import threading
 from collections import Counter
@@ -8,7 +8,7 @@ from core_broker.service.metrics import Family
 
 
 class RegistryMetrics:
-    """Counts of what happened to schemas in this process; safe to add to from any thread."""
+    """Counts registrations, refusals and deletes in this process. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -16,23 +16,23 @@ class RegistryMetrics:
         self._refused: Counter[str] = Counter()
         self._deleted: Counter[str] = Counter()
 
-    def registered(self, schema_type: str) -> None:
-        """A schema became a version that was not there before."""
+    def count_registered(self, schema_type: str) -> None:
+        """Count a new version."""
         with self._lock:
             self._registered[schema_type] += 1
 
-    def refused(self, code: int) -> None:
-        """A schema was not registered, with this error code."""
+    def count_refused(self, code: int) -> None:
+        """Count a registration that failed with this error code."""
         with self._lock:
             self._refused[str(code)] += 1
 
-    def deleted(self, *, versions: int, permanent: bool) -> None:
-        """Versions were deleted."""
+    def count_deleted(self, *, versions: int, permanent: bool) -> None:
+        """Count deleted versions."""
         with self._lock:
             self._deleted["permanent" if permanent else "soft"] += versions
 
     def families(self) -> Iterable[Family]:
-        """The counts, for `/metrics`."""
+        """The counters, for `/metrics`."""
         with self._lock:
             registered, refused, deleted = dict(self._registered), dict(self._refused), dict(self._deleted)
         yield _counter("schemas_registered", "Versions registered, by the format of their schema.", "type", registered)
@@ -40,6 +40,8 @@ class RegistryMetrics:
         yield _counter("versions_deleted", "Versions deleted, by kind of delete.", "kind", deleted)
 
 
-def _counter(name: str, words: str, label: str, counts: dict[str, int]) -> Family:
+def _counter(name: str, description: str, label: str, counts: dict[str, int]) -> Family:
     samples: list[tuple[tuple[str, ...], float]] = [((value,), count) for value, count in counts.items()]
-    return Family(name=f"caudal_registry_{name}_total", help=words, kind="counter", labels=(label,), samples=samples)
+    return Family(
+        name=f"caudal_registry_{name}_total", help=description, kind="counter", labels=(label,), samples=samples
+    )

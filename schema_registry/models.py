@@ -1,7 +1,7 @@
-"""The bodies of requests and answers, by the names that Confluent's clients send and read.
+"""The bodies of requests and responses, with the property names of Confluent's clients.
 
-Unknown properties are ignored (newer clients send more than any registry knows), and what is null or empty is left out
-of answers.
+Unknown properties are ignored, because newer clients send more than older registries know. Null and empty values are
+left out of responses.
 """
 
 from collections.abc import Mapping
@@ -16,26 +16,26 @@ def _none_if_empty(value: object) -> object:
 
 
 def _as_text(value: object) -> object:
-    """Property values as text: clients send numbers and booleans too."""
+    """Property values as text: clients also send numbers and booleans."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int | float) else value
 
 
 class Model(BaseModel):
-    """What all bodies share."""
+    """The base of all bodies."""
 
     model_config = ConfigDict(
         frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True, serialize_by_alias=True
     )
 
     def to_json(self) -> bytes:
-        """The body of an answer."""
+        """The body of a response."""
         return self.model_dump_json(exclude_none=True).encode()
 
 
 class Reference(Model):
-    """Another schema that a schema mentions."""
+    """A reference from a schema to another one."""
 
     name: str
     subject: str
@@ -46,7 +46,7 @@ PropertyText = Annotated[str, BeforeValidator(_as_text)]
 
 
 class Metadata(Model):
-    """What a schema's owner says about it."""
+    """Information that a schema's owner attaches to it."""
 
     tags: Annotated[dict[str, list[str]] | None, BeforeValidator(_none_if_empty)] = None
     properties: Annotated[dict[str, PropertyText] | None, BeforeValidator(_none_if_empty)] = None
@@ -54,10 +54,10 @@ class Metadata(Model):
 
 
 class Rule(Model):
-    """One rule that clients run on records: a condition to hold, or a change to make."""
+    """A rule that clients apply to records: a condition or a transformation."""
 
     name: str | None = None
-    """Every rule needs one; that it is missing is told as a mistake in the rules (42210), not in the request."""
+    """Required, but checked with the rules: a missing name must be error 42210, not an invalid request."""
     doc: str | None = None
     kind: str | None = None
     mode: str | None = None
@@ -80,21 +80,21 @@ class RuleSet(Model):
 
 
 class SchemaEntity(Model):
-    """A record, message or field inside of a schema."""
+    """A record, message or field inside a schema."""
 
     entity_path: str
     entity_type: str
 
 
 class SchemaTags(Model):
-    """Tags of one thing inside of a schema."""
+    """The tags of a record, message or field inside a schema."""
 
     schema_entity: SchemaEntity
     tags: list[str]
 
 
 class SchemaBody(Model):
-    """A schema as a client sends it, to register it, look it up or check it."""
+    """A schema that a client wants to register, look up or check."""
 
     schema_: str | None = None
     schema_type: str | None = None
@@ -111,7 +111,7 @@ class SchemaBody(Model):
 
 
 class TagBody(Model):
-    """Tags to write into a registered schema or to take out of it; the result becomes a new version."""
+    """Tags to add to a registered schema or to remove from it; the result becomes a new version."""
 
     new_version: int | None = None
     tags_to_add: list[SchemaTags] | None = None
@@ -122,8 +122,8 @@ class TagBody(Model):
     rules_to_remove: list[str] | None = None
 
 
-class SchemaAnswer(Model):
-    """A schema as the registry returns it; what a call does not tell is left out."""
+class SchemaResponse(Model):
+    """A schema as the registry returns it; each call leaves out what it does not return."""
 
     subject: str | None = None
     version: int | None = None
@@ -144,21 +144,21 @@ class SchemaAnswer(Model):
 
 
 class SubjectVersion(Model):
-    """Where a schema is used."""
+    """A version that has a schema."""
 
     subject: str
     version: int
 
 
 class ContextId(Model):
-    """Which id a schema has in a context."""
+    """The id of a schema in a context."""
 
     context: str
     id: int
 
 
 class ConfigKeys(Model):
-    """What can be set for a subject, a context or all subjects, beside the level."""
+    """The config of a subject, a context or all subjects, without the compatibility level."""
 
     alias: str | None = None
     alias_for_deks: str | None = None
@@ -175,25 +175,25 @@ class ConfigKeys(Model):
 
 
 class Config(ConfigKeys):
-    """What holds for a subject, a context or all subjects; a key that is not set is inherited."""
+    """The config of a subject, a context or all subjects; a key that is not set is inherited."""
 
     compatibility_level: str | None = None
 
 
 class ConfigUpdate(ConfigKeys):
-    """A change of a config: an absent key stays as it is, a null clears it (`model_fields_set` tells which came)."""
+    """A change of a config: absent keys stay as they are, null clears a key (`model_fields_set` has those present)."""
 
     compatibility: str | None = None
 
 
 class ModeBody(Model):
-    """A mode, asked for or told; none means that it is inherited."""
+    """A mode; null means that it is inherited."""
 
     mode: str | None = None
 
 
 class Compatibility(Model):
-    """Whether a schema may follow others, and why not."""
+    """The result of a compatibility check."""
 
     is_compatible: bool
     messages: list[str] | None = None

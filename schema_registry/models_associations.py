@@ -1,22 +1,22 @@
-"""The bodies about associations, by the names that Confluent's clients send and read."""
+"""The bodies of associations, with the property names of Confluent's clients."""
 
 from enum import StrEnum
 
 from pydantic import ConfigDict
 from pydantic.alias_generators import to_camel
 
-from schema_registry.models import Model, SchemaAnswer, SchemaBody
+from schema_registry.models import Model, SchemaBody, SchemaResponse
 
 
 class Lifecycle(StrEnum):
-    """Whether a subject lives and dies with its resource."""
+    """Whether a subject is deleted with its resource."""
 
     STRONG = "STRONG"
     WEAK = "WEAK"
 
 
 class Operation(StrEnum):
-    """What is done with an association in a batch."""
+    """What a batch does with an association."""
 
     CREATE = "CREATE"
     UPSERT = "UPSERT"
@@ -24,13 +24,13 @@ class Operation(StrEnum):
 
 
 class WithSchema(Model):
-    """What bodies with a property `schema` share; Python's models have a method of that name."""
+    """The base of bodies with a property `schema`, which is also a method of pydantic's models."""
 
     model_config = ConfigDict(alias_generator=lambda name: "schema" if name == "schema_" else to_camel(name))
 
 
 class AssociationChange(WithSchema):
-    """An association as a client asks for it."""
+    """An association to create or change."""
 
     subject: str | None = None
     association_type: str | None = None
@@ -41,7 +41,7 @@ class AssociationChange(WithSchema):
 
 
 class ResourceChange(Model):
-    """Associations of one resource as a client asks for them."""
+    """Associations of one resource to create or change."""
 
     resource_name: str | None = None
     resource_namespace: str | None = None
@@ -51,14 +51,14 @@ class ResourceChange(Model):
 
 
 class AssociationOperation(AssociationChange):
-    """One step of a batch."""
+    """One operation of a batch."""
 
     op_type: Operation
     cascade_lifecycle: bool | None = None
 
 
 class ResourceOperations(Model):
-    """The steps of a batch for one resource."""
+    """The operations of a batch on one resource."""
 
     resource_name: str | None = None
     resource_namespace: str | None = None
@@ -68,13 +68,13 @@ class ResourceOperations(Model):
 
 
 class AssociationBatch(Model):
-    """Steps for several resources."""
+    """Operations on several resources."""
 
     requests: list[ResourceOperations] | None = None
 
 
 class AssociationQuery(Model):
-    """Which associations of one resource are asked for, by its id or else by its name."""
+    """A query for the associations of one resource, by its id or else by its name."""
 
     resource_name: str | None = None
     resource_namespace: str | None = None
@@ -85,7 +85,7 @@ class AssociationQuery(Model):
 
 
 class AssociationQueries(Model):
-    """Questions about several resources."""
+    """Queries for several resources."""
 
     requests: list[AssociationQuery] | None = None
 
@@ -107,16 +107,16 @@ class Association(Model):
 
 
 class AssociationInfo(WithSchema):
-    """An association among those of one resource, with its schema where that is told."""
+    """An association of a resource, with its schema if that was asked for."""
 
     subject: str
     association_type: str
     lifecycle: Lifecycle
     frozen: bool
-    schema_: SchemaAnswer | None = None
+    schema_: SchemaResponse | None = None
 
 
-class ResourceAnswer(Model):
+class ResourceResponse(Model):
     """The associations of one resource; none after a dry run."""
 
     resource_name: str | None = None
@@ -136,13 +136,13 @@ class ErrorMessage(Model):
 
 
 class AssociationResult(Model):
-    """What became of one part of a batch."""
+    """The result of one part of a batch."""
 
     error: ErrorMessage | None = None
-    result: ResourceAnswer | None = None
+    result: ResourceResponse | None = None
 
 
 class AssociationResults(Model):
-    """What became of a batch."""
+    """The results of a batch."""
 
     results: list[AssociationResult]

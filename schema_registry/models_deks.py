@@ -1,4 +1,4 @@
-"""The bodies of the key registry, by the names that Confluent's clients send and read."""
+"""The bodies of the key registry, with the property names of Confluent's clients."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from schema_registry.models import Model, PropertyText
 
 
 class DekAlgorithm(StrEnum):
-    """What a key for records is used with."""
+    """The algorithm that a data encryption key is for."""
 
     AES128_GCM = "AES128_GCM"
     AES256_GCM = "AES256_GCM"
@@ -14,7 +14,7 @@ class DekAlgorithm(StrEnum):
 
 
 class KekCreation(Model):
-    """A key that wraps others, as a client asks for it; what is missing is told by the rules, not by the parser."""
+    """A key encryption key to create; the registry's rules check which fields are missing, not this model."""
 
     name: str | None = None
     kms_type: str | None = None
@@ -26,7 +26,7 @@ class KekCreation(Model):
 
 
 class KekChange(Model):
-    """A change of such a key: an absent property stays as it is, a null clears it."""
+    """A change of a key encryption key: absent properties stay as they are, null clears one."""
 
     kms_props: dict[str, PropertyText] | None = None
     doc: str | None = None
@@ -34,7 +34,7 @@ class KekChange(Model):
 
 
 class Kek(Model):
-    """A key that wraps others, as the registry returns it: without the secrets that unlock its service."""
+    """A key encryption key as the registry returns it, without the credentials of its service."""
 
     name: str
     kms_type: str
@@ -47,7 +47,7 @@ class Kek(Model):
 
 
 class DekCreation(Model):
-    """A key for records, as a client asks for it."""
+    """A data encryption key to create."""
 
     subject: str | None = None
     version: int | None = None
@@ -57,7 +57,7 @@ class DekCreation(Model):
 
 
 class Dek(Model):
-    """A key for records, as the registry returns it; its plain form only when the registry may unwrap it."""
+    """A data encryption key as the registry returns it, in plain form only if the registry may unwrap it."""
 
     kek_name: str
     subject: str

@@ -1,4 +1,4 @@
-"""What an operator may change about a schema registry, in the names that Confluent uses where it has one."""
+"""The settings of a schema registry, with Confluent's names where it has one."""
 
 from core_broker.service.settings import (
     BOOLEAN,
@@ -28,11 +28,11 @@ DATABASE_URL = Check(
 
 
 class RegistrySettings(WebSettings):
-    """What an operator may change about a schema registry."""
+    """The settings of a schema registry."""
 
     IGNORED = {
         "debug": "use logging.level",
-        "host.name": "there is no leader that others would have to find",
+        "host.name": "there is no leader for other registries to find",
         "inter.instance.*": "registries do not talk to each other: they share a database",
         "kafkastore.*": "schemas are kept in SQL: see database.url",
         "leader.eligibility": "there is no leader",
@@ -41,7 +41,7 @@ class RegistrySettings(WebSettings):
         "schema.registry.group.id": "there is no leader to elect",
     }
     REFUSED = {
-        "authentication.*": "authentication is not there yet: put a proxy that checks credentials in front",
+        "authentication.*": "authentication is not supported yet: put a proxy that checks credentials in front",
         "ssl.keystore.*": "use ssl.certificate.location and ssl.key.location, with PEM files",
         "ssl.truststore.*": "use ssl.ca.location, with a PEM file",
     }
@@ -54,40 +54,40 @@ class RegistrySettings(WebSettings):
     """Where schemas are kept, as an SQLAlchemy URL: `sqlite:///path/to/file` for one registry,
     `postgresql://user:password@host/database` for any number of registries side by side."""
     database_pool_size: int = setting(INT, default=10, check=between(1, 1000))
-    """Connections to the database that are kept; requests beyond wait for one."""
+    """Size of the database connection pool; further requests wait for a free connection."""
     database_timeout_ms: int = setting(INT, default=10_000, check=at_least(100))
     """How long to wait for a connection to the database, and for one statement or lock."""
 
     schema_compatibility_level: str = setting(
         LEVEL, default="BACKWARD", check=one_of(*LEVELS), aliases=("avro.compatibility.level",)
     )
-    """Which changes of a schema are allowed where no level was set over HTTP."""
+    """The compatibility level of subjects for which none was set over HTTP."""
     schema_incompatible_error_code: int = setting(INT, default=40901, check=INCOMPATIBLE_CODES)
-    """The `error_code` of incompatible schemas, beside HTTP status 409: Confluent says 40901 since 8.0.4, 8.1.2 and
-    8.2.0, and said 409 before; Karapace says 409."""
+    """The `error_code` of incompatible schemas, beside HTTP status 409: Confluent sends 40901 since 8.0.4, 8.1.2 and
+    8.2.0, and sent 409 before; Karapace sends 409."""
     schema_max_bytes: int = setting(LONG, default=1024 * 1024, check=at_least(1))
-    """Longest schema text that is accepted (error 42209 beyond)."""
+    """Longest schema text that is accepted; a longer one is error 42209."""
     schema_max_depth: int = setting(INT, default=100, check=between(1, 500))
     """Deepest nesting of a schema that is accepted."""
     schema_max_elements: int = setting(INT, default=20_000, check=at_least(1))
-    """Most types, fields, symbols and other elements that a schema may have."""
+    """Maximum number of types, fields, symbols and other elements in a schema."""
     schema_reject_empty_subject: bool = setting(BOOLEAN, default=False, aliases=("schema.validate.empty.subject",))
     """Refuse the empty subject name."""
     schema_search_default_limit: int = setting(INT, default=1000, check=at_least(1))
     """How many schemas a search (`GET /schemas`) returns when the request names no limit."""
     schema_search_max_limit: int = setting(INT, default=1000, check=at_least(1))
-    """How many schemas a search returns at most."""
+    """Maximum number of schemas that a search returns."""
     mode_mutability: bool = setting(BOOLEAN, default=True)
     """Whether modes (READONLY, IMPORT, ...) can be changed over HTTP."""
 
     dek_local_kms_secret: str | None = setting(optional(PASSWORD), default=None, sensitive=True)
-    """Secret of the `local-kms` key service, for shared key encryption keys that do not bring their own."""
+    """Secret of the `local-kms` key service, for shared key encryption keys without a secret of their own."""
 
     dek_registry_max_keys: int = setting(INT, default=10_000, check=at_least(1))
-    """Most keys of each kind (key encryption keys, and data encryption keys) that are kept."""
+    """Maximum number of keys of each kind (key encryption keys, and data encryption keys)."""
 
     answer_cache_bytes: int = setting(LONG, default=64 * 1024 * 1024, check=at_least(0))
-    """Memory for ready-made answers to "which schema has this id"; 0 keeps none."""
+    """Memory for cached responses to "which schema has this id"; 0 turns the cache off."""
     answer_cache_ttl_ms: int = setting(INT, default=10_000, check=at_least(0))
-    """How long such an answer may be repeated before the database is asked again: the time until a schema that another
-    registry deleted for good is forgotten here."""
+    """How long such a response is served from memory before the database is asked again: the time until this registry
+    notices that another one deleted a schema permanently."""

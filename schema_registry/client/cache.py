@@ -1,4 +1,4 @@
-"""A dictionary that stays small: what is oldest, or older than allowed, is forgotten."""
+"""A cache of bounded size; entries may expire."""
 
 import threading
 from collections.abc import Callable, Hashable
@@ -11,10 +11,10 @@ Value = TypeVar("Value")
 
 
 class BoundedCache(Generic[Key, Value]):
-    """Values by key, for any number of threads.
+    """Values by key. Thread-safe.
 
-    Reading takes no lock, because it happens once per record. Hence what goes first is what came first, not what was
-    read least recently: an entry that is missed costs one request.
+    Reading takes no lock, because it happens once per record. Therefore the oldest entry is dropped first, not the
+    least recently used one; a dropped entry that is needed again costs one request.
     """
 
     __slots__ = ("_capacity", "_clock", "_entries", "_lock", "_ttl_seconds")
@@ -27,7 +27,7 @@ class BoundedCache(Generic[Key, Value]):
         self._lock = threading.Lock()
 
     def get(self, key: Key) -> Value | None:
-        """The value, unless it is unknown or too old."""
+        """The value, unless it is missing or expired."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -36,7 +36,7 @@ class BoundedCache(Generic[Key, Value]):
         return entry[1]
 
     def put(self, key: Key, value: Value) -> Value:
-        """Remember a value, and hand it back."""
+        """Add a value and return it."""
         with self._lock:
             self._entries.pop(key, None)
             while len(self._entries) >= self._capacity:
@@ -44,10 +44,10 @@ class BoundedCache(Generic[Key, Value]):
             self._entries[key] = (self._clock.monotonic(), value)
         return value
 
-    def forget(self, doomed: Callable[[Key], bool]) -> None:
-        """Drop what a caller knows to be wrong."""
+    def remove(self, matches: Callable[[Key], bool]) -> None:
+        """Remove the entries whose keys match, because they are no longer true."""
         with self._lock:
-            for key in [key for key in self._entries if doomed(key)]:
+            for key in [key for key in self._entries if matches(key)]:
                 del self._entries[key]
 
     def __len__(self) -> int:

@@ -1,18 +1,18 @@
-"""Errors of talking to a schema registry, grouped by what the caller does about them.
+"""Errors of the registry's client, grouped by what the caller does about them.
 
 ClientError
-├── RegistryUnreachable   nobody answered in time, or only with server errors: the same call may succeed later
+├── RegistryUnreachable   no registry answered in time, or only with server errors: the same call may succeed later
 ├── SchemaNotFound        there is no such subject, version, id or guid
-├── IncompatibleSchema    the subject's earlier schemas do not allow this one; `messages` tell why
-├── NotAllowed            the registry refuses this user
-└── Refused               the request is wrong as it stands: change it
+├── IncompatibleSchema    the schema is not compatible with the subject's earlier ones; `messages` say why
+├── NotAllowed            the user is not authenticated or not authorized
+└── Refused               the request is invalid and must be changed
 """
 
 from collections.abc import Sequence
 
 
 class ClientError(Exception):
-    """Root of what the client raises; `code` is Confluent's error code, or the HTTP status, or -1 without an answer."""
+    """Base of the client's errors; `code` is Confluent's error code, or the HTTP status, or -1 without a response."""
 
     retriable = False
 
@@ -23,7 +23,7 @@ class ClientError(Exception):
 
 
 class RegistryUnreachable(ClientError):
-    """Nobody answered in time, or only with server errors."""
+    """No registry answered in time, or only with server errors."""
 
     retriable = True
 
@@ -33,7 +33,7 @@ class SchemaNotFound(ClientError):
 
 
 class IncompatibleSchema(ClientError):
-    """The subject's earlier schemas do not allow this one."""
+    """The schema is not compatible with the subject's earlier ones."""
 
     def __init__(self, message: str, *, code: int = 409, messages: Sequence[str] = ()) -> None:
         super().__init__(message, code=code)
@@ -41,15 +41,15 @@ class IncompatibleSchema(ClientError):
 
 
 class NotAllowed(ClientError):
-    """The registry refuses this user."""
+    """The user is not authenticated or not authorized."""
 
 
 class Refused(ClientError):
-    """The request is wrong as it stands."""
+    """The request is invalid."""
 
 
-def from_answer(status: int, *, code: int, message: str) -> ClientError:
-    """The error that an answer tells."""
+def from_response(status: int, *, code: int, message: str) -> ClientError:
+    """The error for a response."""
     if status in (401, 403):
         return NotAllowed(message, code=code)
     if status == 404:
@@ -62,4 +62,4 @@ def from_answer(status: int, *, code: int, message: str) -> ClientError:
 
 
 RETRIABLE_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
-"""The answers after which the same request may succeed, here or at the next address."""
+"""Statuses after which the same request may succeed, here or at the next address."""

@@ -1,4 +1,4 @@
-"""What a registry tells, and what it is told."""
+"""The values that the client sends to a registry and receives from it."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from schema_registry.formats.schema import SchemaType
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """Another schema that a schema mentions."""
+    """A reference from a schema to another one."""
 
     name: str
     subject: str
@@ -17,7 +17,7 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class SchemaDefinition(msgspec.Struct, frozen=True, rename={"text": "schema", "schema_type": "schemaType"}):
-    """A schema's text, format and references: all that data depends on, and what caches are keyed by."""
+    """A schema's text, format and references: everything that data depends on, and the key of the caches."""
 
     text: str
     schema_type: SchemaType = SchemaType.AVRO
@@ -25,7 +25,7 @@ class SchemaDefinition(msgspec.Struct, frozen=True, rename={"text": "schema", "s
 
 
 class RegisteredSchema(msgspec.Struct, frozen=True, kw_only=True):
-    """A schema with its place in the registry; what the answer did not tell is None."""
+    """A schema with its ids and version; values that the response did not have are None."""
 
     definition: SchemaDefinition
     id: int | None = None
@@ -37,21 +37,21 @@ class RegisteredSchema(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubjectVersion(msgspec.Struct, frozen=True):
-    """A place where a schema is registered."""
+    """A version that has a schema."""
 
     subject: str
     version: int
 
 
 class Compatibility(msgspec.Struct, frozen=True):
-    """Whether a schema may follow others, and why not."""
+    """The result of a compatibility check."""
 
     is_compatible: bool
     messages: tuple[str, ...] = ()
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A schema as the registry sends it; older registries leave out most of it."""
+class SchemaPayload(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A schema as the registry sends it; older registries leave out most fields."""
 
     schema: str | None = None
     schema_type: SchemaType = SchemaType.AVRO
@@ -63,9 +63,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     metadata: dict[str, Any] | None = None
     rule_set: dict[str, Any] | None = None
 
-    def registered(self, asked: SchemaDefinition | None = None) -> RegisteredSchema:
-        """As a value; `asked` stands in for the text when the answer does not repeat it."""
-        definition = asked or SchemaDefinition("")
+    def to_registered(self, definition: SchemaDefinition | None = None) -> RegisteredSchema:
+        """The registered schema; `definition` is the one in the request, for responses that do not repeat it."""
+        definition = definition or SchemaDefinition("")
         if self.schema is not None:
             definition = SchemaDefinition(self.schema, self.schema_type, self.references)
         return RegisteredSchema(

@@ -1,4 +1,4 @@
-"""References resolved: everything that a schema mentions, in an order in which it can be read."""
+"""Resolve the references of a schema, in an order in which they can be parsed."""
 
 from collections.abc import Callable, Iterator
 
@@ -7,37 +7,43 @@ from schema_registry.client.models import Reference, RegisteredSchema, SchemaDef
 from schema_registry.formats.schema import ResolvedReference
 
 MAX_REFERENCES = 1_000
-"""Schemas that one schema may mention, directly or not."""
+"""Maximum number of direct and transitive references of a schema."""
 
 Fetch = Callable[[str, int], RegisteredSchema]
-"""A version of a subject."""
+"""Fetches a version of a subject."""
 
 
 def resolve(definition: SchemaDefinition, fetch: Fetch) -> tuple[ResolvedReference, ...]:
-    """All references of a schema and of its references, each before whatever mentions it, each once.
+    """All direct and transitive references of a schema, each before those that use it, without duplicates.
 
-    One schema that is mentioned by two names is there twice: JSON Schema's `$ref` may spell an address in many ways.
+    A schema that is referenced by two names is included twice: in JSON Schema, `$ref` may spell an address in many
+    ways.
     """
     resolved: dict[Reference, ResolvedReference] = {}
     begun: set[Reference] = set()
-    # A stack of iterators instead of calls: how deep references go is for others to decide.
+    # A stack of iterators instead of recursion, because other people decide how deep references go.
     stack: list[tuple[ResolvedReference | None, Iterator[Reference]]] = [(None, iter(definition.references))]
     while stack:
         parent, rest = stack[-1]
-        mentioned = next(rest, None)
-        if mentioned is None:
+        reference = next(rest, None)
+        if reference is None:
             stack.pop()
             if parent is not None:
                 resolved[_key(parent)] = parent
-        elif mentioned not in resolved:
+        elif reference not in resolved:
             if len(begun) >= MAX_REFERENCES:
-                raise Refused(f"the schema mentions more than {MAX_REFERENCES} others")
-            schema = fetch(mentioned.subject, mentioned.version)
-            found = _resolved(mentioned, schema)
-            if _key(found) in resolved:  # as the latest version, whose number was not known before
+                raise Refused(f"the schema has more than {MAX_REFERENCES} references")
+            schema = fetch(reference.subject, reference.version)
+            found = ResolvedReference(
+                name=reference.name,
+                subject=reference.subject,
+                version=schema.version or reference.version,
+                text=schema.definition.text,
+            )
+            if _key(found) in resolved:  # the number of the latest version is known only now
                 continue
             if _key(found) in begun:
-                raise Refused(f"schema {found.subject} version {found.version} mentions itself")
+                raise Refused(f"schema {found.subject} version {found.version} references itself")
             begun.add(_key(found))
             stack.append((found, iter(schema.definition.references)))
     return tuple(resolved.values())
@@ -45,12 +51,3 @@ def resolve(definition: SchemaDefinition, fetch: Fetch) -> tuple[ResolvedReferen
 
 def _key(found: ResolvedReference) -> Reference:
     return Reference(found.name, found.subject, found.version)
-
-
-def _resolved(reference: Reference, schema: RegisteredSchema) -> ResolvedReference:
-    return ResolvedReference(
-        name=reference.name,
-        subject=reference.subject,
-        version=schema.version or reference.version,
-        text=schema.definition.text,
-    )

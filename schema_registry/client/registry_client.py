@@ -1,4 +1,4 @@
-"""A registry's client: what is immutable is asked for once, what is not is asked for again soon."""
+"""A client of the schema registry that caches immutable results, and others for a short time."""
 
 from collections.abc import Mapping
 from typing import Any, Self, TypeVar
@@ -9,7 +9,13 @@ import msgspec
 from core_broker.service.clock import Clock, SystemClock
 from schema_registry.client.cache import BoundedCache
 from schema_registry.client.errors import IncompatibleSchema, Refused, SchemaNotFound
-from schema_registry.client.models import Answer, Compatibility, RegisteredSchema, SchemaDefinition, SubjectVersion
+from schema_registry.client.models import (
+    Compatibility,
+    RegisteredSchema,
+    SchemaDefinition,
+    SchemaPayload,
+    SubjectVersion,
+)
 from schema_registry.client.references import resolve
 from schema_registry.client.settings import RegistryClientSettings
 from schema_registry.client.transport import Query, Transport
@@ -23,9 +29,8 @@ Version = int | str
 class RegistryClient:
     """Confluent's registry API as methods; all raise `schema_registry.client.errors.ClientError`.
 
-    Every method may block for a request, but those named `known…`, which only look into the caches: an async caller
-    asks these first and takes the others to a thread. Safe for any number of threads, but not for two processes: after
-    a fork, make a new one.
+    Every method may block for a request, except those named `known…`, which only look into the caches: an async caller
+    tries these first and runs the others in a thread. Thread-safe, but not fork-safe: create a new client after a fork.
     """
 
     def __init__(self, settings: RegistryClientSettings, *, clock: Clock | None = None) -> None:
@@ -59,30 +64,30 @@ class RegistryClient:
         """Close the connections."""
         self._transport.close()
 
-    # --- what is known without asking --------------------------------------------------------------------------------
+    # --- cached results ----------------------------------------------------------------------------------------------
 
     def known(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema | None:
-        """The schema with an id, if it was seen before."""
+        """The schema with an id, if it is cached."""
         return self._by_id.get((subject, schema_id))
 
     def known_guid(self, guid: str) -> RegisteredSchema | None:
-        """The schema with a guid, if it was seen before."""
+        """The schema with a guid, if it is cached."""
         return self._by_guid.get(guid)
 
     def known_latest(self, subject: str) -> RegisteredSchema | None:
-        """The latest schema of a subject, if it was seen a short while ago."""
+        """The latest schema of a subject, if it is cached."""
         return self._latest.get(subject)
 
     def known_registered(
         self, subject: str, definition: SchemaDefinition, *, normalize: bool = False
     ) -> RegisteredSchema | None:
-        """Where a schema stands in a subject, if it was registered or looked up before."""
+        """The version of a subject that has a schema, if it is cached because it was registered or looked up before."""
         return self._by_definition.get((subject, definition, normalize))
 
     # --- schemas -----------------------------------------------------------------------------------------------------
 
     def by_id(self, schema_id: int, *, subject: str | None = None) -> RegisteredSchema:
-        """The schema with an id; `subject` tells in which context, where several are in use."""
+        """The schema with an id, in the context of `subject` if several contexts are in use."""
         key = (subject, schema_id)
         query: Query = {} if subject is None else {"subject": subject}
         return self._by_id.get(key) or self._by_id.put(
@@ -90,7 +95,7 @@ class RegistryClient:
         )
 
     def by_guid(self, guid: str) -> RegisteredSchema:
-        """The schema with a guid, which is the same in all registries."""
+        """The schema with a guid, which is the same in every registry."""
         return self._by_guid.get(guid) or self._by_guid.put(
             guid, msgspec.structs.replace(self._fetch(guid, f"/schemas/guids/{_segment(guid)}", {}), guid=guid)
         )
@@ -107,7 +112,7 @@ class RegistryClient:
         )
 
     def latest(self, subject: str) -> RegisteredSchema:
-        """The latest version of a subject, believed for a short while."""
+        """The latest version of a subject, cached for a short time."""
         return self._latest.get(subject) or self._latest.put(
             subject, self._get_schema(f"{_subject(subject)}/versions/latest", {})
         )
@@ -121,37 +126,37 @@ class RegistryClient:
         metadata: Mapping[str, Any] | None = None,
         rule_set: Mapping[str, Any] | None = None,
     ) -> RegisteredSchema:
-        """Make a schema a version of a subject, unless it is one; raises IncompatibleSchema."""
+        """Register a schema as a version of a subject, unless it is one already; raises IncompatibleSchema."""
         is_plain = metadata is None and rule_set is None
         known = self._by_definition.get((subject, definition, normalize)) if is_plain else None
         if known is not None:
             return known
-        body = {**_body(definition), **_given(metadata=metadata, ruleSet=rule_set)}
+        body = {**_body(definition), **_without_none(metadata=metadata, ruleSet=rule_set)}
         try:
             content = self._transport.send(
                 "POST", f"{_subject(subject)}/versions", body=body, query={"normalize": normalize}
             )
         except IncompatibleSchema as error:
-            raise self._explained(error, subject, definition) from error
-        self._latest.forget(lambda key: key == subject)
-        registered = self._complete(_decoded(content, Answer).registered(definition), subject)
+            raise self._with_messages(error, subject, definition) from error
+        self._latest.remove(lambda key: key == subject)
+        registered = self._complete(_decode(content, SchemaPayload).to_registered(definition), subject)
         return self._remember(registered, subject, definition, normalize) if is_plain else registered
 
     def lookup(
         self, subject: str, definition: SchemaDefinition, *, normalize: bool = False, deleted: bool = False
     ) -> RegisteredSchema:
-        """Where a schema stands in a subject; raises SchemaNotFound."""
+        """The version of a subject that has a schema; raises SchemaNotFound."""
         known = self._by_definition.get((subject, definition, normalize))
         if known is not None and known.version is not None:
             return known
         content = self._transport.send(
             "POST", _subject(subject), body=_body(definition), query={"normalize": normalize, "deleted": deleted}
         )
-        registered = self._complete(_decoded(content, Answer).registered(definition), subject)
+        registered = self._complete(_decode(content, SchemaPayload).to_registered(definition), subject)
         return registered if deleted else self._remember(registered, subject, definition, normalize)
 
     def references(self, definition: SchemaDefinition) -> tuple[ResolvedReference, ...]:
-        """All that a schema mentions, directly or not, each before whatever mentions it."""
+        """All direct and transitive references of a schema, each before those that use it."""
         if not definition.references:
             return ()
         known = self._references.get(definition)
@@ -162,43 +167,43 @@ class RegistryClient:
         return self._references.put(definition, resolved) if is_fixed else resolved
 
     def versions_of(self, schema_id: int, *, subject: str | None = None, deleted: bool = False) -> list[SubjectVersion]:
-        """Where the schema with an id is registered; `subject` tells in which context."""
-        query: Query = {**_given(subject=subject), "deleted": deleted}
-        return _decoded(
+        """The versions that have the schema with an id, in the context of `subject`."""
+        query: Query = {**_without_none(subject=subject), "deleted": deleted}
+        return _decode(
             self._transport.send("GET", f"/schemas/ids/{schema_id}/versions", query=query), list[SubjectVersion]
         )
 
     def referenced_by(self, subject: str, version: Version, *, deleted: bool = False) -> list[int]:
-        """The ids of schemas that mention a version; if `deleted`, also of those that are only deleted versions."""
+        """The ids of schemas that reference a version; with `deleted` also of those with only deleted versions."""
         path = f"{_subject(subject)}/versions/{_segment(str(version))}/referencedby"
-        return _decoded(self._transport.send("GET", path, query={"deleted": deleted}), list[int])
+        return _decode(self._transport.send("GET", path, query={"deleted": deleted}), list[int])
 
     def is_compatible(
         self, subject: str, definition: SchemaDefinition, *, version: Version | None = "latest", normalize: bool = False
     ) -> Compatibility:
-        """Whether a schema may follow one version of a subject, or all that its level names (`version` None)."""
-        place = "" if version is None else f"/{_segment(str(version))}"
+        """Check a schema against one version of a subject, or (None) against those that the subject's level names."""
+        suffix = "" if version is None else f"/{_segment(str(version))}"
         content = self._transport.send(
             "POST",
-            f"/compatibility{_subject(subject)}/versions{place}",
+            f"/compatibility{_subject(subject)}/versions{suffix}",
             body=_body(definition),
             query={"verbose": True, "normalize": normalize},
         )
-        return _decoded(content, Compatibility)
+        return _decode(content, Compatibility)
 
     # --- subjects ----------------------------------------------------------------------------------------------------
 
     def subjects(self, *, prefix: str | None = None, deleted: bool = False) -> list[str]:
         """The names of subjects."""
-        query: Query = {"deleted": deleted, **_given(subjectPrefix=prefix)}
-        return _decoded(self._transport.send("GET", "/subjects", query=query), list[str])
+        query: Query = {"deleted": deleted, **_without_none(subjectPrefix=prefix)}
+        return _decode(self._transport.send("GET", "/subjects", query=query), list[str])
 
     def schemas(
         self, *, prefix: str | None = None, deleted: bool = False, latest_only: bool = False
     ) -> list[RegisteredSchema]:
-        """All versions of all subjects, or the latest of each, with few requests; not every registry has this call."""
+        """All versions of all subjects, or the latest of each, in few requests; older registries do not support it."""
         found: dict[tuple[str | None, int | None], RegisteredSchema] = {}
-        page_size = 1_000  # the most that Confluent's registry gives at once
+        page_size = 1_000  # the maximum of Confluent's registry
         query: Query = {
             "deleted": deleted,
             "latestOnly": latest_only,
@@ -207,48 +212,47 @@ class RegistryClient:
         }
         while True:
             content = self._transport.send("GET", "/schemas", query={**query, "offset": len(found)})
-            page = {(item.subject, item.version): item.registered() for item in _decoded(content, list[Answer])}
-            if len(page) != page_size or page.keys() <= found.keys():  # or whoever answers knows no pages
+            items = _decode(content, list[SchemaPayload])
+            page = {(item.subject, item.version): item.to_registered() for item in items}
+            if len(page) != page_size or page.keys() <= found.keys():  # the latter if the registry ignores the offset
                 return list((found | page).values())
             found |= page
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[int]:
         """The versions of a subject."""
         path = f"{_subject(subject)}/versions"
-        return _decoded(self._transport.send("GET", path, query={"deleted": deleted}), list[int])
+        return _decode(self._transport.send("GET", path, query={"deleted": deleted}), list[int])
 
     def delete_subject(self, subject: str, *, permanent: bool = False) -> list[int]:
-        """Delete all versions of a subject; those deleted before can be deleted for good."""
+        """Delete all versions of a subject: softly first, then with `permanent`."""
         content = self._transport.send("DELETE", _subject(subject), query={"permanent": permanent}, repeatable=False)
         self._forget(subject)
-        return _decoded(content, list[int])
+        return _decode(content, list[int])
 
     def delete_version(self, subject: str, version: Version, *, permanent: bool = False) -> int:
-        """Delete one version of a subject; one deleted before can be deleted for good."""
+        """Delete one version of a subject: softly first, then with `permanent`."""
         path = f"{_subject(subject)}/versions/{_segment(str(version))}"
         content = self._transport.send("DELETE", path, query={"permanent": permanent}, repeatable=False)
         self._forget(subject)
-        return _decoded(content, int)
+        return _decode(content, int)
 
     # --- config ------------------------------------------------------------------------------------------------------
 
     def config(self, subject: str | None = None, *, default_to_global: bool = True) -> dict[str, Any]:
-        """What holds for a subject, or for all; the level is under `compatibilityLevel`."""
+        """The config of a subject, or the global one; the level is under `compatibilityLevel`."""
         query: Query = {} if subject is None else {"defaultToGlobal": default_to_global}
-        return _decoded(self._transport.send("GET", _config(subject), query=query), dict[str, Any])
+        return _decode(self._transport.send("GET", _config(subject), query=query), dict[str, Any])
 
     def set_config(self, subject: str | None, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Change what holds for a subject, or for all (None); the level is under `compatibility`."""
-        return _decoded(self._transport.send("PUT", _config(subject), body=config), dict[str, Any])
+        """Change the config of a subject, or the global one (None); the level is under `compatibility`."""
+        return _decode(self._transport.send("PUT", _config(subject), body=config), dict[str, Any])
 
     def delete_config(self, subject: str | None = None) -> dict[str, Any]:
-        """Let a subject inherit again; tells what held before."""
-        return _decoded(self._transport.send("DELETE", _config(subject), repeatable=False), dict[str, Any])
-
-    # --- below -------------------------------------------------------------------------------------------------------
+        """Remove the config of a subject, which then inherits it; returns the config that was set."""
+        return _decode(self._transport.send("DELETE", _config(subject), repeatable=False), dict[str, Any])
 
     def _fetch(self, key: object, path: str, query: Query) -> RegisteredSchema:
-        """A schema by an id that may come from garbage: that it does not exist is remembered for a moment."""
+        """Fetch a schema by an id that may come from garbage, so that a missing one is cached for a moment as well."""
         missing = self._missing.get(key)
         if missing is not None:
             raise SchemaNotFound(missing.message, code=missing.code)
@@ -259,29 +263,31 @@ class RegistryClient:
             raise
 
     def _get_schema(self, path: str, query: Query) -> RegisteredSchema:
-        answer = _decoded(self._transport.send("GET", path, query=query), Answer)
-        if answer.schema is None:
-            raise Refused("the registry's answer has no schema")
-        return answer.registered()
+        found = _decode(self._transport.send("GET", path, query=query), SchemaPayload)
+        if found.schema is None:
+            raise Refused("the registry's response has no schema")
+        return found.to_registered()
 
     def _complete(self, registered: RegisteredSchema, subject: str) -> RegisteredSchema:
         if registered.id is None:
-            raise Refused("the registry's answer has no id")
+            raise Refused("the registry's response has no id")
         return msgspec.structs.replace(registered, subject=registered.subject or subject)
 
     def _remember(
         self, registered: RegisteredSchema, subject: str, definition: SchemaDefinition, normalize: bool
     ) -> RegisteredSchema:
-        self._missing.forget(lambda key: key in ((None, registered.id), (subject, registered.id), registered.guid))
+        self._missing.remove(lambda key: key in ((None, registered.id), (subject, registered.id), registered.guid))
         return self._by_definition.put((subject, definition, normalize), registered)
 
     def _forget(self, subject: str) -> None:
-        self._latest.forget(lambda key: key == subject)
-        self._by_version.forget(lambda key: key[0] == subject)
-        self._by_definition.forget(lambda key: key[0] == subject)
+        self._latest.remove(lambda key: key == subject)
+        self._by_version.remove(lambda key: key[0] == subject)
+        self._by_definition.remove(lambda key: key[0] == subject)
 
-    def _explained(self, error: IncompatibleSchema, subject: str, definition: SchemaDefinition) -> IncompatibleSchema:
-        """The refusal with one message per difference, as the registry tells them when it is asked for them."""
+    def _with_messages(
+        self, error: IncompatibleSchema, subject: str, definition: SchemaDefinition
+    ) -> IncompatibleSchema:
+        """The error with one message per difference, which only a compatibility check returns."""
         try:
             messages = self.is_compatible(subject, definition, version=None).messages
         except (SchemaNotFound, Refused):
@@ -301,7 +307,7 @@ def _config(subject: str | None) -> str:
     return "/config" if subject is None else f"/config/{_segment(subject)}"
 
 
-def _given(**values: T | None) -> dict[str, T]:
+def _without_none(**values: T | None) -> dict[str, T]:
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -314,8 +320,8 @@ def _body(definition: SchemaDefinition) -> dict[str, Any]:
     return body
 
 
-def _decoded(content: bytes, kind: type[T]) -> T:
+def _decode(content: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(f"the registry's answer cannot be read: {error}") from error
+        raise Refused(f"the registry's response cannot be decoded: {error}") from error

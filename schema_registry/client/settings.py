@@ -1,4 +1,4 @@
-"""How a client reaches a schema registry, in the names that Confluent's clients use."""
+"""The settings of a registry's client, with the names of Confluent's clients."""
 
 import ssl
 from collections.abc import Callable, Mapping
@@ -8,46 +8,46 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 PREFIX = "schema.registry."
-"""Confluent's Java and .NET clients write it before most keys, its Python client before none: both are read."""
+"""Confluent's Java and .NET clients use this prefix for most keys, its Python client for none: both are accepted."""
 
 
 class InvalidSettings(ValueError):
-    """A setting is unknown or has no such value; the message names key, value and what is allowed."""
+    """A setting is unknown or has an invalid value; the message has the key, the value and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryClientSettings:
-    """Address of a registry, credentials, and how long and how much the client waits and remembers."""
+    """The addresses of a registry, credentials, time-outs and cache sizes."""
 
     urls: tuple[str, ...] = ("http://localhost:8081",)
-    """Tried in order; without user names and passwords, which `parse` takes out."""
+    """Tried in order; without user names and passwords, which `parse` moves to `user_info`."""
     user_info: str | None = field(default=None, repr=False)
     """`user:password` for Basic authentication."""
     bearer_token: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict)
-    """More headers for every request, such as the logical cluster that Confluent's cloud asks for."""
+    """Additional headers of every request, such as the logical cluster for Confluent Cloud."""
     ca_location: str | None = None
-    """PEM file or directory of the authorities to trust; the system's when it is not given."""
+    """PEM file or directory with the CAs to trust; by default those of the system."""
     certificate_location: str | None = None
     key_location: str | None = None
     key_password: str | None = field(default=None, repr=False)
     proxy: str | None = field(default=None, repr=False)
     timeout_ms: int = 10_000
-    """How long one attempt may take."""
+    """Time-out of one attempt."""
     max_retries: int = 3
-    """Rounds over all addresses after the first one."""
+    """How often all addresses are tried again after the first round."""
     retries_wait_ms: int = 200
     retries_max_wait_ms: int = 5_000
     cache_capacity: int = 1_000
-    """Entries of each cache."""
+    """Maximum number of entries in each cache."""
     latest_ttl_seconds: float = 5.0
-    """How long the latest version of a subject is believed."""
+    """How long the latest version of a subject is cached."""
     missing_ttl_seconds: float = 1.0
-    """How long it is believed that an id does not exist: a topic full of garbage must not become as many requests."""
+    """How long it is cached that an id does not exist, so that a topic full of garbage does not flood the registry."""
 
     @classmethod
     def parse(cls, properties: Mapping[str, object]) -> "RegistryClientSettings":
-        """Read Confluent's keys, with or without their prefix; unknown keys and impossible values are refused."""
+        """Parse Confluent's keys, with or without their prefix; raises InvalidSettings for unknown keys and values."""
         values: dict[str, Any] = {}
         headers: dict[str, str] = {}
         for key, value in properties.items():
@@ -59,10 +59,10 @@ class RegistryClientSettings:
                 values[attribute] = read(key, value)
             elif name not in _CHOICES or _text(key, value) not in _CHOICES[name]:
                 raise _unknown(key, value)
-        return cls(**_with_credentials_of_url(values), headers=headers)
+        return cls(**_move_credentials(values), headers=headers)
 
     def tls(self) -> ssl.SSLContext:
-        """Whom to trust, and the certificate to show."""
+        """The CAs to trust, and the client certificate."""
         path = self.ca_location
         is_directory = path is not None and Path(path).is_dir()
         try:
@@ -72,7 +72,7 @@ class RegistryClientSettings:
             if self.certificate_location is not None:
                 context.load_cert_chain(self.certificate_location, self.key_location, self.key_password)
         except OSError as error:
-            raise InvalidSettings(f"the certificates for the schema registry cannot be read: {error}") from error
+            raise InvalidSettings(f"cannot read the certificates for the schema registry: {error}") from error
         return context
 
 
@@ -100,14 +100,16 @@ def _urls(key: str, value: object) -> tuple[str, ...]:
     for url in urls:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidSettings(f"{key} must be a list of http:// or https:// addresses, not {_shown(url)!r}")
+            raise InvalidSettings(
+                f"{key} must be a list of http:// or https:// URLs, not {_without_credentials(url)!r}"
+            )
     if not urls:
-        raise InvalidSettings(f"{key} must name an address")
+        raise InvalidSettings(f"{key} must have at least one URL")
     return urls
 
 
-def _shown(url: str) -> str:
-    """An address that may be printed: whatever stands before the host is left out."""
+def _without_credentials(url: str) -> str:
+    """A URL that may be printed: everything before the host is left out."""
     scheme, separator, rest = url.rpartition("://")
     return scheme + separator + rest.rpartition("@")[2]
 
@@ -119,8 +121,8 @@ def _user_info(key: str, value: object) -> str:
     return text
 
 
-def _with_credentials_of_url(values: dict[str, Any]) -> dict[str, Any]:
-    """Move `user:password@` from the first address that has it to where Basic authentication is read."""
+def _move_credentials(values: dict[str, Any]) -> dict[str, Any]:
+    """Move `user:password@` from the first URL that has it to `user_info`, unless that is set."""
     clean = []
     for url in values.get("urls", ()):
         parts = urlsplit(url)
@@ -136,7 +138,7 @@ def _unknown(key: str, value: object) -> InvalidSettings:
     if name in _CHOICES:
         return InvalidSettings(f"{key} must be one of {', '.join(_CHOICES[name])}, not {value!r}")
     known = sorted([*_KEYS, *_HEADERS, *_CHOICES])
-    return InvalidSettings(f"unknown setting {key} of a registry's client; known are {', '.join(known)}")
+    return InvalidSettings(f"unknown setting {key} of the registry client; known settings are {', '.join(known)}")
 
 
 _MILLISECONDS = _at_least(1, int)
@@ -164,4 +166,4 @@ _CHOICES = {
     "basic.auth.credentials.source": ("URL", "USER_INFO"),
     "bearer.auth.credentials.source": ("STATIC_TOKEN",),
 }
-"""Keys that say where credentials are found: those that are given are used, so only the choice is checked."""
+"""Keys that say where credentials come from: any credentials that are given are used, so only the value is checked."""

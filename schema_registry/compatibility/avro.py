@@ -1,6 +1,6 @@
-"""What keeps a reader with this Avro schema from reading what was written with that one.
+"""Find what prevents a reader with one Avro schema from reading records that were written with another.
 
-The rules, names, places and words are those of Java's SchemaCompatibility and of Confluent's registry.
+The rules, types, paths and details are those of Java's SchemaCompatibility and of Confluent's registry.
 """
 
 from collections.abc import Iterator
@@ -12,52 +12,51 @@ from schema_registry.compatibility.avro_readable import (
     Readable,
     TooManyPairs,
     is_same_name,
-    key_of,
-    matching,
+    match_fields,
     missing_symbols,
+    pair_key,
     promotes,
 )
 from schema_registry.compatibility.difference import Difference
 from schema_registry.formats.avro import AvroSchema
 from schema_registry.formats.avro_types import Array, Enum, Field, Fixed, Map, Named, Primitive, Record, Type, Union
 
-_Place: TypeAlias = tuple[Type, Type, str]
-"""A reader's type, a writer's, and the path to them."""
-_Step: TypeAlias = Difference | _Place
+_PairAt: TypeAlias = tuple[Type, Type, str]
+"""A reader's type, a writer's type, and the path to them."""
+_Step: TypeAlias = Difference | _PairAt
 
 _DESCRIPTIONS: Final = {
     "FIXED_SIZE_MISMATCH": (
-        "At path '{path}' the fixed type of the {reader} schema has another size than that of the {writer} schema"
+        "At path '{path}' the fixed types of the {reader} schema and the {writer} schema have different sizes"
     ),
     "TYPE_MISMATCH": (
-        "At path '{path}' the {reader} schema has a type that cannot read what the {writer} schema writes"
+        "At path '{path}' the {reader} schema has a type that cannot read the type of the {writer} schema"
     ),
     "NAME_MISMATCH": (
-        "At path '{path}' the {reader} schema calls its type otherwise than the {writer} schema,"
-        " and no alias joins the two"
+        "At path '{path}' the {reader} schema has another type name than the {writer} schema, and no alias matches"
     ),
     "MISSING_ENUM_SYMBOLS": (
-        "At path '{path}' the {reader} schema lacks enum symbols that the {writer} schema may write,"
-        " and names no default for them: {detail}"
+        "At path '{path}' the {reader} schema lacks enum symbols of the {writer} schema,"
+        " and has no default for them: {detail}"
     ),
     "MISSING_UNION_BRANCH": (
-        "At path '{path}' the {reader} schema has no type for something that the {writer} schema may write"
+        "At path '{path}' the {reader} schema has no union branch for a type of the {writer} schema"
     ),
     "READER_FIELD_MISSING_DEFAULT_VALUE": (
-        "The {reader} schema wants a field '{detail}' at path '{path}' that the {writer} schema does not write,"
-        " and gives it no default"
+        "The {reader} schema has a field '{detail}' at path '{path}' that is missing in the {writer} schema"
+        " and has no default"
     ),
-    # The last two are ours: Java gives up with an exception, and with time.
+    # The last two are ours: Java throws an exception, or takes very long.
     "AMBIGUOUS_ALIASES": (
         "The field at path '{path}' in the {reader} schema matches several fields of the {writer} schema,"
         " by its name and its aliases: {detail}"
     ),
-    "TOO_COMPLEX": "The {reader} schema and the {writer} schema are too intricate to compare: {detail}",
+    "TOO_COMPLEX": "The {reader} schema and the {writer} schema are too complex to compare: {detail}",
 }
 
 
 def compare(reader: AvroSchema, writer: AvroSchema) -> list[Difference]:
-    """All incompatibilities, in the order of the reader's schema; none when everything written can be read."""
+    """All incompatibilities, in the order of the reader's schema; empty if all records can be read."""
     readable = Readable()
     try:
         if readable(reader.root, writer.root):
@@ -68,11 +67,11 @@ def compare(reader: AvroSchema, writer: AvroSchema) -> list[Difference]:
 
 
 class _Report:
-    """Walks both schemas and tells each difference; each pair of named types once, where it comes first."""
+    """Walks both schemas and reports each difference; a pair of named types only where it comes first."""
 
     def __init__(self, readable: Readable) -> None:
         self._readable = readable
-        self._told: set[Key] = set()
+        self._reported: set[Key] = set()
         self._open: list[Key] = []
         self._readable_within: Readable | None = None
 
@@ -84,22 +83,22 @@ class _Report:
                 stack.pop()
             elif isinstance(step, Difference):
                 yield step
-            elif key_of(step[0], step[1]) not in self._told:
+            elif pair_key(step[0], step[1]) not in self._reported:
                 stack.append(self._enter(*step))
 
     def _enter(self, reader: Type, writer: Type, path: str) -> Iterator[_Step]:
         if not (isinstance(reader, Named) and isinstance(writer, Named)):
             yield from self._steps(reader, writer, path)
             return
-        self._told.add(key_of(reader, writer))
-        self._open.append(key_of(reader, writer))
+        self._reported.add(pair_key(reader, writer))
+        self._open.append(pair_key(reader, writer))
         self._readable_within = None
         yield from self._steps(reader, writer, path)
         self._open.pop()
         self._readable_within = None
 
     def _steps(self, reader: Type, writer: Type, path: str) -> Iterator[_Step]:
-        """The differences at one place, and the places below it, in order."""
+        """The differences of one pair, and the pairs below it, in order."""
         match reader, writer:
             case (Union(), _) | (_, Union()):
                 yield from self._union_steps(reader, writer, path)
@@ -119,8 +118,10 @@ class _Report:
                 if reader.size != writer.size:
                     detail = f"expected: {writer.size}, found: {reader.size}"
                     yield _difference("FIXED_SIZE_MISMATCH", f"{path}/size", detail)
+            case Primitive(), Primitive() if promotes(reader, writer):
+                pass
             case _:
-                yield from _other_steps(reader, writer, path)
+                yield _type_mismatch(reader, writer, path)
 
     def _union_steps(self, reader: Type, writer: Type, path: str) -> Iterator[_Step]:
         branches = writer.branches if isinstance(writer, Union) else ()
@@ -135,9 +136,10 @@ class _Report:
             yield _missing_branch(writer, path)
 
     def _lacks(self, union: Union, writer: Type) -> bool:
-        """Whether no branch reads a type, and not only because of what is being told already (recursive types)."""
+        """Whether no branch reads a type, for another reason than a difference that is being reported already."""
         if self._readable(union, writer):
             return False
+        # Recursive types: the pairs around this one are taken for readable, since they are reported themselves.
         if self._readable_within is None:
             self._readable_within = self._readable.presuming(self._open)
         try:
@@ -155,7 +157,7 @@ def _field_steps(reader: Record, writer: Record, path: str) -> Iterator[_Step]:
     written = {field.name: field for field in writer.fields}
     for index, field in enumerate(reader.fields):
         where = f"{path}/{index}"
-        match matching(field, written):
+        match match_fields(field, written):
             case []:
                 if not field.has_default:
                     yield _missing_field(field, writer, where)
@@ -165,14 +167,9 @@ def _field_steps(reader: Record, writer: Record, path: str) -> Iterator[_Step]:
                 yield _difference("AMBIGUOUS_ALIASES", where, f"[{', '.join(found.name for found in several)}]")
 
 
-def _other_steps(reader: Type, writer: Type, path: str) -> Iterator[_Step]:
-    if not (isinstance(reader, Primitive) and isinstance(writer, Primitive) and promotes(reader, writer)):
-        yield _type_mismatch(reader, writer, path)
-
-
 def _missing_field(field: Field, writer: Record, path: str) -> Difference:
     if isinstance(field.type, Enum) and field.type.default is not None:
-        # Java compares the enum with the writer's whole record here, and so tells of another difference.
+        # Java compares the enum with the writer's whole record here, and so reports another difference.
         return _type_mismatch(field.type, writer, f"{path}/type")
     return _difference("READER_FIELD_MISSING_DEFAULT_VALUE", path, field.name)
 

@@ -1,6 +1,6 @@
-"""Which Avro types a reader can make of which writer's types: the rules of Java's SchemaCompatibility.
+"""Decide which writer's Avro types a reader's types can read, by the rules of Java's SchemaCompatibility.
 
-Types may mention each other in chains much longer than Python's stack, so the walk keeps its own.
+Types may use each other in chains that are much longer than Python's stack, so the walk has its own.
 """
 
 from collections.abc import Generator, Iterable, Iterator
@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from schema_registry.formats.avro_types import Array, Enum, Field, Fixed, Map, Named, Primitive, Record, Type, Union
 
 PAIRS_MAX: Final = 50_000
-"""How many pairs of types are looked at before two schemas count as too intricate."""
+"""How many pairs of types are checked before two schemas count as too complex."""
 
 _READABLE_AS: Final = {
     "long": {"int"},
@@ -18,20 +18,20 @@ _READABLE_AS: Final = {
     "bytes": {"string"},
     "string": {"bytes"},
 }
-"""Which other primitive types a reader's primitive type can read."""
+"""The other primitive types that a reader's primitive type can read."""
 
 Pair: TypeAlias = tuple[Type, Type]
-"""A reader's type and a writer's."""
+"""A reader's type and a writer's type."""
 Key: TypeAlias = tuple[int, int]
-"""What tells pairs of types apart: which types they are, not what these say."""
+"""The identity of a pair of types."""
 
 
 class TooManyPairs(Exception):
     """The schemas have unions that would take too long to compare."""
 
 
-class _Allowance:
-    """How many pairs may still be looked at."""
+class _Budget:
+    """The number of pairs that may still be checked."""
 
     def __init__(self) -> None:
         self._pairs_left = PAIRS_MAX
@@ -43,21 +43,21 @@ class _Allowance:
 
 
 class Readable:
-    """Which pairs of types can be read.
+    """Decides which pairs of types are readable.
 
-    A pair that comes up again while it is judged (recursive types) is taken for readable. When it turns out not to be,
-    whatever was concluded from that is forgotten and judged again.
+    A pair that comes up again while it is being checked (recursive types) is presumed readable. If it turns out not to
+    be, the verdicts that may rely on it are dropped, and the check starts again.
     """
 
-    def __init__(self, presumed: Iterable[Key] = (), allowance: "_Allowance | None" = None) -> None:
+    def __init__(self, presumed: Iterable[Key] = (), budget: "_Budget | None" = None) -> None:
         self._verdicts: dict[Key, bool] = {}
         self._under_way: set[Key] = set(presumed)
         self._presumed: set[Key] = set()
         self._branches: dict[int, dict[str, list[Type]]] = {}
-        self._allowance = allowance or _Allowance()
+        self._budget = budget or _Budget()
 
     def __call__(self, reader: Type, writer: Type) -> bool:
-        """Whether the reader's type can read whatever the writer's type writes."""
+        """Whether the reader's type can read all values of the writer's type."""
         while True:
             self._presumed.clear()
             verdict = self._walk((reader, writer))
@@ -66,11 +66,11 @@ class Readable:
             self._verdicts = {key: known for key, known in self._verdicts.items() if not known}
 
     def presuming(self, pairs: Iterable[Key]) -> "Readable":
-        """What could be read if these pairs could."""
-        return Readable(pairs, self._allowance)
+        """The same decisions under the presumption that these pairs are readable."""
+        return Readable(pairs, self._budget)
 
     def _walk(self, root: Pair) -> bool:
-        verdict = self._known(root)
+        verdict = self._look_up(root)
         if verdict is not None:
             return verdict
         stack = [(root, self._enter(root))]
@@ -80,35 +80,32 @@ class Readable:
                 following = next(questions) if verdict is None else questions.send(verdict)
             except StopIteration as end:
                 stack.pop()
-                verdict = self._leave(pair, end.value)
+                self._under_way.remove(pair_key(*pair))
+                verdict = self._verdicts[pair_key(*pair)] = end.value
                 continue
-            verdict = self._known(following)
+            verdict = self._look_up(following)
             if verdict is None:
                 stack.append((following, self._enter(following)))
         return bool(verdict)
 
     def _enter(self, pair: Pair) -> Generator[Pair, bool, bool]:
-        self._allowance.take()
-        self._under_way.add(key_of(*pair))
-        return self._judge(*pair)
+        self._budget.take()
+        self._under_way.add(pair_key(*pair))
+        return self._check(*pair)
 
-    def _leave(self, pair: Pair, verdict: bool) -> bool:
-        self._under_way.remove(key_of(*pair))
-        self._verdicts[key_of(*pair)] = verdict
-        return verdict
-
-    def _known(self, pair: Pair) -> bool | None:
+    def _look_up(self, pair: Pair) -> bool | None:
+        """The verdict on a pair, if it is known or presumed."""
         reader, writer = pair
         if isinstance(reader, Primitive) and isinstance(writer, Primitive):
             return promotes(reader, writer)
-        key = key_of(*pair)
+        key = pair_key(*pair)
         if key in self._under_way:
             self._presumed.add(key)
             return True
         return self._verdicts.get(key)
 
-    def _judge(self, reader: Type, writer: Type) -> Generator[Pair, bool, bool]:
-        """Ask for the verdicts on the parts, and conclude."""
+    def _check(self, reader: Type, writer: Type) -> Generator[Pair, bool, bool]:
+        """Yield the pairs inside a pair, receive the verdict on each, and return the verdict on the whole."""
         match reader, writer:
             case _, Union():
                 return (yield from _all((reader, branch) for branch in writer.branches))
@@ -125,14 +122,14 @@ class Readable:
             case Record(), Record():
                 if not is_same_name(reader, writer):
                     return False
-                return (yield from self._judge_fields(reader, writer))
+                return (yield from self._check_fields(reader, writer))
             case _:
                 return False
 
-    def _judge_fields(self, reader: Record, writer: Record) -> Generator[Pair, bool, bool]:
+    def _check_fields(self, reader: Record, writer: Record) -> Generator[Pair, bool, bool]:
         written = {field.name: field for field in writer.fields}
         for field in reader.fields:
-            matches = matching(field, written)
+            matches = match_fields(field, written)
             if len(matches) > 1 or (not matches and not field.has_default):
                 return False
             if matches and not (yield field.type, matches[0].type):
@@ -140,7 +137,7 @@ class Readable:
         return True
 
     def _candidates(self, reader: Union, writer: Type) -> list[Type]:
-        """The branches of a union that could read a type: of named types, only those with a name of it."""
+        """The branches of a union that could read a type: for a named type, only those with the same name or alias."""
         branches = self._branches.get(id(reader))
         if branches is None:
             branches = self._branches[id(reader)] = _by_name(reader)
@@ -164,8 +161,8 @@ def _any(pairs: Iterator[Pair]) -> Generator[Pair, bool, bool]:
     return False
 
 
-def matching(field: Field, written: dict[str, Field]) -> list[Field]:
-    """The writer's fields that a reader's field takes, by its name and its aliases."""
+def match_fields(field: Field, written: dict[str, Field]) -> list[Field]:
+    """The writer's fields that match a reader's field by its name or its aliases."""
     if not field.aliases:
         return [written[field.name]] if field.name in written else []
     return [written[name] for name in dict.fromkeys((field.name, *field.aliases)) if name in written]
@@ -184,8 +181,8 @@ def _by_name(union: Union) -> dict[str, list[Type]]:
     return found
 
 
-def key_of(reader: Type, writer: Type) -> Key:
-    """What tells the pair apart from others."""
+def pair_key(reader: Type, writer: Type) -> Key:
+    """The identity of a pair."""
     return id(reader), id(writer)
 
 
@@ -195,10 +192,10 @@ def promotes(reader: Primitive, writer: Primitive) -> bool:
 
 
 def is_same_name(reader: Named, writer: Named) -> bool:
-    """Whether the names match: namespaces do not count, those of aliases do (Java since Avro 1.9)."""
+    """Whether the names match, without namespaces, or else an alias with its namespace (Java since Avro 1.9)."""
     return reader.name.simple == writer.name.simple or any(alias.full == writer.name.full for alias in reader.aliases)
 
 
 def missing_symbols(reader: Enum, writer: Enum) -> list[str]:
-    """The writer's symbols that the reader has no answer for."""
+    """The writer's symbols that the reader lacks; none if it has a default."""
     return [] if reader.default is not None else sorted(set(writer.symbols).difference(reader.symbols))

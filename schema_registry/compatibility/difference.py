@@ -1,18 +1,18 @@
-"""One way in which two schemas differ, and how it is told."""
+"""A difference between two schemas."""
 
 import msgspec
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """One change that was found between a reader's and a writer's schema."""
+    """A difference between a reader's and a writer's schema."""
 
     type: str
-    """Confluent's name of the kind of change, e.g. READER_FIELD_MISSING_DEFAULT_VALUE."""
+    """Confluent's name for this kind of difference, e.g. READER_FIELD_MISSING_DEFAULT_VALUE."""
     path: str
-    """Where: `/fields/0/type` for Avro, `#/properties/x` for JSON Schema, `#/Message/3` for Protobuf."""
+    """Its place: `/fields/0/type` in Avro, `#/properties/x` in JSON Schema, `#/Message/3` in Protobuf."""
     is_compatible: bool
-    """Whether the reader can still read everything that was written."""
+    """Whether the reader can still read all records."""
     description: str
-    """What a person reads; `{reader}` and `{writer}` stand for "new" and "old", whichever way the check goes."""
+    """A sentence for people; `{reader}` and `{writer}` become "new" and "old", depending on the direction."""
     detail: str = ""
-    """Names and values at fault, for a program to show beside the path."""
+    """The names and values concerned, for programs."""

@@ -1,4 +1,4 @@
-"""Differences between arrays: the items at fixed places, all others, what must be contained, sizes."""
+"""Differences between arrays: items at fixed positions, other items, `contains`, sizes."""
 
 from schema_registry.compatibility.json_comparison import Comparison
 from schema_registry.compatibility.json_findings import Findings
@@ -10,16 +10,16 @@ from schema_registry.formats.json_text import JsonObject
 
 
 class _Items:
-    """What an array says about its items, in one form for all drafts."""
+    """The schemas of an array's items, in one form for all drafts."""
 
     def __init__(self, keywords: JsonObject) -> None:
         items = keywords.get("items")
         self.all: Node | None = None
         self.additional: Node = keywords.get("additionalItems", True)
-        self.listed: list[Node] = keywords.get("prefixItems", [])
+        self.prefix: list[Node] = keywords.get("prefixItems", [])
         if isinstance(items, list):
-            self.listed = items
-        elif self.listed or (isinstance(items, bool) and "additionalItems" not in keywords and items is False):
+            self.prefix = items
+        elif self.prefix or (isinstance(items, bool) and "additionalItems" not in keywords and items is False):
             self.additional = True if items is None else items
         elif isinstance(items, dict):
             self.all = items
@@ -27,31 +27,31 @@ class _Items:
 
 
 def compare_arrays(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
-    """All that arrays can say."""
+    """Compare all keywords of arrays."""
     old, new = _Items(original.keywords), _Items(update.keywords)
     found.include(comparison.compare(old.all, new.all), "items")
-    _compare_listed(comparison, old, new, found)
+    _compare_prefixes(comparison, old, new, found)
     _compare_additional(comparison, old.additional, new.additional, found)
     compare_unevaluated(comparison, original, update, found, keyword="unevaluatedItems")
     _compare_sizes(original, update, found)
 
 
-def _compare_listed(comparison: Comparison, old: _Items, new: _Items, found: Findings) -> None:
-    comparison.spend(len(old.listed) + len(new.listed))
-    both = min(len(old.listed), len(new.listed))
+def _compare_prefixes(comparison: Comparison, old: _Items, new: _Items, found: Findings) -> None:
+    comparison.spend(len(old.prefix) + len(new.prefix))
+    both = min(len(old.prefix), len(new.prefix))
     for index in range(both):
-        found.include(comparison.compare(old.listed[index], new.listed[index]), f"items/{index}")
-    for index in range(both, len(old.listed)):
-        _judge_removed(comparison, old.listed[index], new, found, path=f"items/{index}")
-    for index in range(both, len(new.listed)):
-        _judge_added(comparison, old, new.listed[index], found, path=f"items/{index}")
+        found.include(comparison.compare(old.prefix[index], new.prefix[index]), f"items/{index}")
+    for index in range(both, len(old.prefix)):
+        _check_removed(comparison, old.prefix[index], new, found, path=f"items/{index}")
+    for index in range(both, len(new.prefix)):
+        _check_added(comparison, old, new.prefix[index], found, path=f"items/{index}")
 
 
-def _judge_removed(comparison: Comparison, removed: Node, new: _Items, found: Findings, *, path: str) -> None:
+def _check_removed(comparison: Comparison, removed: Node, new: _Items, found: Findings, *, path: str) -> None:
     if _is_open(comparison, new, of_update=True):
         found.add("ITEM_REMOVED_FROM_OPEN_CONTENT_MODEL", path)
         return
-    covering = _covering(new)
+    covering = _covering_schema(new)
     if covering is not None:
         inside = comparison.compare(removed, covering)
         found.include(inside, path)
@@ -63,13 +63,13 @@ def _judge_removed(comparison: Comparison, removed: Node, new: _Items, found: Fi
         found.add("ITEM_REMOVED_FROM_CLOSED_CONTENT_MODEL", path)
 
 
-def _judge_added(comparison: Comparison, old: _Items, added: Node, found: Findings, *, path: str) -> None:
+def _check_added(comparison: Comparison, old: _Items, added: Node, found: Findings, *, path: str) -> None:
     if _is_open(comparison, old, of_update=False):
         is_anything = comparison.is_anything(added, of_update=True)
         kind = "ITEM_WITH_EMPTY_SCHEMA_ADDED" if is_anything else "ITEM_ADDED"
         found.add(f"{kind}_TO_OPEN_CONTENT_MODEL", path)
         return
-    covering = _covering(old)
+    covering = _covering_schema(old)
     if covering is None:
         found.add("ITEM_ADDED_TO_CLOSED_CONTENT_MODEL", path)
         return
@@ -85,8 +85,8 @@ def _is_open(comparison: Comparison, items: _Items, *, of_update: bool) -> bool:
     return items.unevaluated is None or comparison.is_anything(items.unevaluated, of_update=of_update)
 
 
-def _covering(items: _Items) -> Node | None:
-    """The schema of items without a place of their own."""
+def _covering_schema(items: _Items) -> Node | None:
+    """The schema of items after those at fixed positions."""
     for schema in (items.additional, items.unevaluated):
         if isinstance(schema, dict):
             return schema
@@ -113,11 +113,11 @@ def _compare_sizes(original: Shape, update: Shape, found: Findings) -> None:
     if old_unique != new_unique:
         found.add("UNIQUE_ITEMS_REMOVED" if old_unique else "UNIQUE_ITEMS_ADDED", "uniqueItems")
     for keyword, kind, default in (("maxContains", "MAX_CONTAINS", None), ("minContains", "MIN_CONTAINS", 1)):
-        old, new = _contained(original, keyword, default), _contained(update, keyword, default)
+        old, new = _contains_limit(original, keyword, default), _contains_limit(update, keyword, default)
         compare_limit(found, keyword, kind, original=old, update=new)
 
 
-def _contained(shape: Shape, keyword: str, default: int | None) -> Number | None:
-    """How many items must match `contains`; without that keyword nobody counts."""
+def _contains_limit(shape: Shape, keyword: str, default: int | None) -> Number | None:
+    """The number of items that must match `contains`; None without that keyword."""
     number: Number | None = shape.keywords.get(keyword, default) if "contains" in shape.keywords else None
     return number

@@ -1,17 +1,17 @@
-"""Differences between alternatives and conjunctions: allOf, anyOf, oneOf, several types, and `not`."""
+"""Differences between combinations: allOf, anyOf, oneOf, several types, and `not`."""
 
 from collections.abc import Iterator
 from itertools import chain
 
 from schema_registry.compatibility.json_comparison import Comparison
 from schema_registry.compatibility.json_findings import Findings
-from schema_registry.compatibility.json_matching import matching
-from schema_registry.compatibility.json_shapes import Kind, Shape
+from schema_registry.compatibility.json_matching import match_pairs
+from schema_registry.compatibility.json_shapes import Shape, ShapeKind
 from schema_registry.formats.json_references import Node
 
 
 def compare_combined(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
-    """Two combinations: their parts are paired so that as many as possible are compatible."""
+    """Compare two combinations; their parts are paired so that as many as possible are compatible."""
     if original.criterion != update.criterion:
         widened = _is_wider_criterion(original, update)
         found.add("COMBINED_TYPE_EXTENDED" if widened else "COMBINED_TYPE_CHANGED")
@@ -26,9 +26,9 @@ def compare_combined(comparison: Comparison, original: Shape, update: Shape, fou
 
 
 def compare_with_parts(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> bool:
-    """One combination and one plain schema: whether a single part is enough to call them compatible."""
+    """Compare a combination with a plain schema; whether a single compatible part is enough, and there is one."""
     pairs: list[tuple[Shape | Node, Shape | Node]]
-    if update.kind is Kind.COMBINED:
+    if update.kind is ShapeKind.COMBINED:
         pairs = [(original, part) for part in update.parts]
         is_enough, change = update.criterion in {"anyOf", "oneOf"}, "SUM_TYPE_EXTENDED"
     else:
@@ -47,7 +47,7 @@ def compare_with_parts(comparison: Comparison, original: Shape, update: Shape, f
 
 
 def compare_negations(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
-    """What must not match may only become less."""
+    """Compare what must not match, which may only become narrower."""
     is_less = comparison.could_precede(original.keywords["not"], update.keywords["not"])
     found.add("NOT_TYPE_NARROWED" if is_less else "NOT_TYPE_EXTENDED", "not")
 
@@ -61,7 +61,7 @@ def _is_wider_criterion(original: Shape, update: Shape) -> bool:
 
 
 def _distinct_parts(comparison: Comparison, shape: Shape) -> dict[object, Shape | Node]:
-    """The parts by what they say, each once."""
+    """The parts by content, without duplicates."""
     comparison.spend(len(shape.parts))
     distinct: dict[object, Shape | Node] = {}
     for part in shape.parts:
@@ -83,8 +83,8 @@ def _pair_parts(
     likely = _likely_partners(old, new) if is_old_smaller else _likely_partners(new, old)
 
     def compare(member: int, candidate: int) -> Findings:
-        index, place = (member, candidate) if is_old_smaller else (candidate, member)
-        return comparison.compare(old_parts[index], new_parts[place])
+        old_index, new_index = (member, candidate) if is_old_smaller else (candidate, member)
+        return comparison.compare(old_parts[old_index], new_parts[new_index])
 
     def candidates(member: int) -> Iterator[int]:
         first = likely[member]
@@ -92,7 +92,7 @@ def _pair_parts(
         return (candidate for candidate in chain((first,), others) if compare(member, candidate).is_compatible)
 
     smaller = min(len(old), len(new))
-    partners = matching(smaller, candidates)
+    partners = match_pairs(smaller, candidates)
     for member, candidate in partners.items():
         found.include(compare(member, candidate), f"{criterion}/{member if is_old_smaller else candidate}")
     if len(partners) < smaller:
@@ -100,6 +100,6 @@ def _pair_parts(
 
 
 def _likely_partners(smaller: dict[object, Shape | Node], larger: dict[object, Shape | Node]) -> list[int]:
-    """For each part the place of the one that says the same, or else the same place."""
-    places = {key: place for place, key in enumerate(larger)}
-    return [places.get(key, index) for index, key in enumerate(smaller)]
+    """For each part the index of the one with the same content, or else the same index."""
+    indexes = {key: index for index, key in enumerate(larger)}
+    return [indexes.get(key, index) for index, key in enumerate(smaller)]

@@ -1,9 +1,9 @@
-"""The kinds of difference between JSON Schemas: Confluent's names, which are compatible, and how each is told."""
+"""The kinds of difference between JSON Schemas: Confluent's names, which of them are compatible, and descriptions."""
 
 from schema_registry.compatibility.policy import Policy
 
 TOO_COMPLEX = "TOO_COMPLEX"
-"""Ours: the comparison was given up, so nobody knows whether the schemas are compatible."""
+"""Our own: the comparison was given up, so it is unknown whether the schemas are compatible."""
 
 _COMPATIBLE = frozenset(
     {"ID_CHANGED", "DESCRIPTION_CHANGED", "TITLE_CHANGED", "DEFAULT_CHANGED", "SCHEMA_REMOVED", "TYPE_EXTENDED"}
@@ -44,16 +44,16 @@ _COMPATIBLE_IF_LENIENT = frozenset(
 
 
 def compatible_types(policy: Policy) -> frozenset[str]:
-    """The kinds of difference that a policy lets pass."""
+    """The kinds of difference that a policy allows."""
     return _COMPATIBLE | _COMPATIBLE_IF_LENIENT if policy is Policy.LENIENT else _COMPATIBLE
 
 
 def describe(kind: str, path: str) -> str:
-    """What a person reads about one difference; `{reader}` and `{writer}` stand for new and old."""
-    text = _sentence(kind).replace("{path}", path)
-    # What a partially open model does not cover differs in type or limits too, which no policy lets pass.
+    """The description of a difference; `{reader}` and `{writer}` stand for new and old."""
+    text = _template(kind).replace("{path}", path)
+    # What a partially open model does not cover also differs in type or limits, which no policy allows.
     if kind in _COMPATIBLE_IF_LENIENT and "_NOT_COVERED_" not in kind:
-        text += f". {_REASONS.get(kind, '')}compatibilityPolicy LENIENT would let this pass"
+        text += f". {_REASONS.get(kind, '')}compatibilityPolicy LENIENT would allow this"
     return text
 
 
@@ -67,16 +67,16 @@ _REASONS = {
         "this property with values that the {reader} schema refuses. "
     ),
 }
-_KEYWORD = "The {reader} schema demands something at path '{path}' that the {writer} schema leaves open"
+_KEYWORD = "The {reader} schema has a restriction at path '{path}' that the {writer} schema does not have"
 _MORE = "The {reader} schema raises the limit at path '{path}' above that of the {writer} schema"
 _LESS = "The {reader} schema lowers the limit at path '{path}' below that of the {writer} schema"
-_OTHER = "The {reader} schema says something else at path '{path}' than the {writer} schema"
-_FEWER = "The {reader} schema lists less at path '{path}' than the {writer} schema"
-_MORE_ELEMENTS = "The {reader} schema lists more at path '{path}' than the {writer} schema"
+_OTHER = "The {reader} schema and the {writer} schema have different values at path '{path}'"
+_FEWER = "The {reader} schema has fewer elements at path '{path}' than the {writer} schema"
+_MORE_ELEMENTS = "The {reader} schema has more elements at path '{path}' than the {writer} schema"
 _TYPE = "The {reader} schema refuses values at path '{path}' that the type in the {writer} schema allows"
-_GONE = "The {writer} schema says something at path '{path}' that the {reader} schema does not say"
+_GONE = "The {reader} schema lacks a keyword that the {writer} schema has at path '{path}'"
 
-_SENTENCES = {
+_TEMPLATES = {
     "TYPE_NARROWED": _TYPE,
     "TYPE_CHANGED": _TYPE,
     "COMBINED_TYPE_CHANGED": _TYPE,
@@ -97,22 +97,22 @@ _SENTENCES = {
     ),
     TOO_COMPLEX: "The {reader} and the {writer} schema have too many alternatives and references to be compared",
 }
-_SENTENCES_BY_ENDING = {
+_TEMPLATES_BY_ENDING = {
     "ADDED_TO_OPEN_CONTENT_MODEL": (
-        "The {reader} schema restricts a property or item at path '{path}' that the {writer} schema does not name but "
-        "leaves open (open content model)"
+        "The {reader} schema restricts a property or item at path '{path}' that the {writer} schema does not define "
+        "but allows (open content model)"
     ),
     "REMOVED_FROM_CLOSED_CONTENT_MODEL": (
-        "The {reader} schema does not name the property or item at path '{path}' of the {writer} schema and allows no "
-        "others (closed content model)"
+        "The {reader} schema does not define the property or item at path '{path}' of the {writer} schema and allows "
+        "no others (closed content model)"
     ),
     "REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL": (
-        "The {reader} schema does not name the property or item at path '{path}' of the {writer} schema, and what it "
-        "says of others does not allow it (partially open content model)"
+        "The {reader} schema does not define the property or item at path '{path}' of the {writer} schema, and its "
+        "schema for other properties or items does not allow it (partially open content model)"
     ),
     "ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL": (
-        "The {reader} schema names a property or item at path '{path}' and refuses values that the {writer} schema "
-        "allows by what it says of others (partially open content model)"
+        "The {reader} schema defines a property or item at path '{path}' and refuses values that the {writer} schema "
+        "allows by its schema for other properties or items (partially open content model)"
     ),
     "_ADDED": _KEYWORD,
     "_INCREASED": _MORE,
@@ -123,10 +123,10 @@ _SENTENCES_BY_ENDING = {
 }
 
 
-def _sentence(kind: str) -> str:
-    if kind in _SENTENCES:
-        return _SENTENCES[kind]
-    for ending, sentence in _SENTENCES_BY_ENDING.items():
+def _template(kind: str) -> str:
+    if kind in _TEMPLATES:
+        return _TEMPLATES[kind]
+    for ending, template in _TEMPLATES_BY_ENDING.items():
         if kind.endswith(ending):
-            return sentence
+            return template
     return "The {reader} and the {writer} schema differ at path '{path}'"

@@ -1,4 +1,4 @@
-"""Which JSON values are equal, found out once per value."""
+"""Equality of JSON values, computed once per value."""
 
 from collections.abc import Hashable
 
@@ -6,9 +6,9 @@ from schema_registry.formats.json_text import JsonValue
 
 
 class Equality:
-    """Gives equal values equal keys: 1 and 1.0 are equal, 1 and true are not, the order of members is nothing.
+    """Returns equal keys for equal values: 1 and 1.0 are equal, 1 and true are not, the order of members is ignored.
 
-    Arrays and objects are remembered by identity, so they must live as long as this does.
+    Arrays and objects are cached by identity, so they must live as long as this object.
     """
 
     def __init__(self) -> None:
@@ -16,7 +16,7 @@ class Equality:
         self._known: dict[int, Hashable] = {}
 
     def key(self, value: JsonValue) -> Hashable:
-        """Something hashable that is equal for equal values."""
+        """A hashable key that is equal for equal values."""
         if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
             return value
         if not isinstance(value, dict | list):

@@ -1,14 +1,14 @@
-"""Pairing the members of two sets, each with at most one, by augmenting paths."""
+"""Bipartite matching by augmenting paths: pair the members of two sets, each with at most one of the other."""
 
 from collections.abc import Callable, Iterable
 
 Candidates = Callable[[int], Iterable[int]]
 
 
-def matching(count: int, candidates: Candidates) -> dict[int, int]:
-    """Pair each of `count` members with a candidate of its own; ends early if that cannot be done for all.
+def match_pairs(count: int, candidates: Candidates) -> dict[int, int]:
+    """Pair each of `count` members with a candidate of its own; stops early if that is impossible for one of them.
 
-    Candidates are asked for lazily, the likeliest should come first: most pairs are then never looked at.
+    Candidates are computed lazily. If the likeliest come first, most pairs are never compared.
     """
     partners: dict[int, int] = {}
     taken_by: dict[int, int] = {}
@@ -19,7 +19,7 @@ def matching(count: int, candidates: Candidates) -> dict[int, int]:
 
 
 def _augment(start: int, candidates: Candidates, partners: dict[int, int], taken_by: dict[int, int]) -> bool:
-    """Search breadth-first for a free candidate, and shift the pairs on the way to it."""
+    """Search breadth-first for a free candidate, and shift the pairs along the path to it."""
     reached_from: dict[int, int] = {}
     frontier = [start]
     while frontier:

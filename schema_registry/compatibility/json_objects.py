@@ -1,7 +1,8 @@
-"""Differences between objects: properties, what else they may have, dependencies, sizes.
+"""Differences between objects: properties, other properties, dependencies, sizes.
 
-A content model is open if any other property is allowed, partially open if other properties must follow a schema,
-closed if there are none. Adding is judged by the original's model, removing by the update's.
+A content model is open if any other property is allowed, partially open if other properties must match a schema, and
+closed if there must be none. Added properties are checked against the original's model, removed ones against the
+update's.
 """
 
 from schema_registry.compatibility.json_comparison import Comparison
@@ -15,11 +16,11 @@ from schema_registry.formats.json_text import JsonObject
 
 _NO_PROPERTIES: JsonObject = {}
 _STEPS_PER_PATTERN = 20
-"""Compiling one costs that much more than a usual step."""
+"""Compiling a pattern costs this many times an ordinary step."""
 
 
 def compare_objects(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
-    """All that objects can say."""
+    """Compare all keywords of objects."""
     _compare_required(original, update, found)
     _compare_properties(comparison, original, update, found)
     _compare_dependencies(comparison, original, update, found)
@@ -30,8 +31,8 @@ def compare_objects(comparison: Comparison, original: Shape, update: Shape, foun
 
 
 def _compare_required(original: Shape, update: Shape, found: Findings) -> None:
-    """Properties that both schemas name; those of one only are judged as added or removed."""
-    old, new = _required(original), _required(update)
+    """Compare which properties of both schemas are required; the others are added or removed properties."""
+    old, new = _required_names(original), _required_names(update)
     if old == new:
         return
     properties = update.keywords.get("properties", _NO_PROPERTIES)
@@ -53,20 +54,20 @@ def _compare_properties(comparison: Comparison, original: Shape, update: Shape, 
     for name in sorted(old.keys() | new.keys()):
         path = f"properties/{step(name)}"
         if name not in new:
-            _judge_removed(comparison, old[name], update, found, name=name, path=path)
+            _check_removed(comparison, old[name], update, found, name=name, path=path)
         elif name not in old:
-            _judge_added(comparison, original, update, found, name=name, path=path)
+            _check_added(comparison, original, update, found, name=name, path=path)
         else:
             found.include(comparison.compare(old[name], new[name]), path)
 
 
-def _judge_removed(
+def _check_removed(
     comparison: Comparison, removed: Node, update: Shape, found: Findings, *, name: str, path: str
 ) -> None:
     if _is_open(comparison, update, of_update=True):
         found.add("PROPERTY_REMOVED_FROM_OPEN_CONTENT_MODEL", path)
         return
-    covering = _covering(comparison, update, name=name, of_update=True)
+    covering = _covering_schema(comparison, update, name=name, of_update=True)
     if covering is not None:
         inside = comparison.compare(removed, covering)
         found.include(inside, path)
@@ -78,34 +79,31 @@ def _judge_removed(
         found.add("PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL", path)
 
 
-def _judge_added(
+def _check_added(
     comparison: Comparison, original: Shape, update: Shape, found: Findings, *, name: str, path: str
 ) -> None:
     added: Node = update.keywords["properties"][name]
     model = "UNOPEN"
     if _is_open(comparison, original, of_update=False):
-        if comparison.is_anything(added, of_update=True) and name not in _required(update):
+        if comparison.is_anything(added, of_update=True) and name not in _required_names(update):
             found.add("PROPERTY_WITH_EMPTY_SCHEMA_ADDED_TO_OPEN_CONTENT_MODEL", path)
             return
         model = "OPEN"
     else:
-        covering = _covering(comparison, original, name=name, of_update=False)
+        covering = _covering_schema(comparison, original, name=name, of_update=False)
         if covering is not None:
             inside = comparison.compare(covering, added)
             found.include(inside, path)
             verdict = "IS" if inside.is_compatible else "NOT"
             found.add(f"PROPERTY_ADDED_{verdict}_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", path)
-    found.add(f"{_demand(update, name)}_ADDED_TO_{model}_CONTENT_MODEL", path)
+    if name not in _required_names(update):
+        kind = "OPTIONAL_PROPERTY"
+    else:
+        kind = "REQUIRED_PROPERTY_WITH_DEFAULT" if _has_default(added) else "REQUIRED_PROPERTY"
+    found.add(f"{kind}_ADDED_TO_{model}_CONTENT_MODEL", path)
 
 
-def _demand(update: Shape, name: str) -> str:
-    if name not in _required(update):
-        return "OPTIONAL_PROPERTY"
-    has_default = _has_default(update.keywords["properties"][name])
-    return "REQUIRED_PROPERTY_WITH_DEFAULT" if has_default else "REQUIRED_PROPERTY"
-
-
-def _required(shape: Shape) -> frozenset[str]:
+def _required_names(shape: Shape) -> frozenset[str]:
     if shape.members is None:
         shape.members = frozenset(shape.keywords.get("required", ()))
     return shape.members
@@ -125,14 +123,14 @@ def _is_open(comparison: Comparison, shape: Shape, *, of_update: bool) -> bool:
     return unevaluated is None or comparison.is_anything(unevaluated, of_update=of_update)
 
 
-def _covering(comparison: Comparison, shape: Shape, *, name: str, of_update: bool) -> Node | None:
-    """The schema that a property of this name must follow although no property is called so."""
+def _covering_schema(comparison: Comparison, shape: Shape, *, name: str, of_update: bool) -> Node | None:
+    """The schema that a property of this name must match, although the schema does not define it."""
     keywords = shape.keywords
     patterns: JsonObject = keywords.get("patternProperties", _NO_PROPERTIES)
     comparison.spend(len(patterns) * (_STEPS_PER_PATTERN + len(name) // 50))
     for pattern, schema in patterns.items():
         is_match = matches(pattern, name)
-        # Where nobody can tell, expect the worse: old data may have followed the pattern, new data may not.
+        # If it is unknown, assume the worse: old data may have matched the pattern, new data may not.
         if is_match or (is_match is None and not of_update):
             node: Node = schema
             return node
@@ -158,35 +156,26 @@ def _compare_additional(comparison: Comparison, original: JsonObject, update: Js
 def _compare_dependencies(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
     old, new = _dependencies(original.keywords), _dependencies(update.keywords)
     comparison.spend(len(old) + len(new))
-    for (name, is_names), path in _dependency_paths(old | new):
+    # Arrays of names first, then schemas, each sorted by name.
+    for name, is_names in sorted(old | new, key=lambda key: (not key[1], key[0])):
+        path = f"dependencies/{step(name)}"
         before, after = old.get((name, is_names)), new.get((name, is_names))
         kind = "DEPENDENCY_ARRAY" if is_names else "DEPENDENCY_SCHEMA"
         if before is None or after is None:
             found.add(f"{kind}_{'ADDED' if before is None else 'REMOVED'}", path)
         elif isinstance(before, list) and isinstance(after, list):
-            _compare_names(set(before), set(after), found, path)
+            old_names, new_names = set(before), set(after)
+            if old_names != new_names:
+                change = "EXTENDED" if new_names > old_names else "NARROWED" if new_names < old_names else "CHANGED"
+                found.add(f"DEPENDENCY_ARRAY_{change}", path)
         elif not isinstance(before, list) and not isinstance(after, list):
             found.include(comparison.compare(before, after), path)
 
 
-def _dependency_paths(
-    dependencies: dict[tuple[str, bool], Node | list[str]],
-) -> list[tuple[tuple[str, bool], str]]:
-    """Arrays of names first, each kind in the order of the names."""
-    ordered = sorted(dependencies, key=lambda key: (not key[1], key[0]))
-    return [(key, f"dependencies/{step(key[0])}") for key in ordered]
-
-
 def _dependencies(keywords: JsonObject) -> dict[tuple[str, bool], Node | list[str]]:
-    """What each property entails, by its name and whether it is a list of names; old and new spellings alike."""
+    """The dependencies of each property, by its name and whether they are a list of names, in all drafts."""
     collected: dict[tuple[str, bool], Node | list[str]] = {}
     for keyword in ("dependencies", "dependentRequired", "dependentSchemas"):
-        for name, entailed in keywords.get(keyword, _NO_PROPERTIES).items():
-            collected[name, isinstance(entailed, list)] = entailed
+        for name, dependency in keywords.get(keyword, _NO_PROPERTIES).items():
+            collected[name, isinstance(dependency, list)] = dependency
     return collected
-
-
-def _compare_names(old: set[str], new: set[str], found: Findings, path: str) -> None:
-    if old != new:
-        change = "EXTENDED" if new > old else "NARROWED" if new < old else "CHANGED"
-        found.add(f"DEPENDENCY_ARRAY_{change}", path)

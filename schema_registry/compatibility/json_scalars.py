@@ -11,7 +11,7 @@ Number = int | float
 
 
 def compare_limit(found: Findings, keyword: str, kind: str, *, original: Number | None, update: Number | None) -> None:
-    """Note how a limit has moved; `kind` begins the names of the differences."""
+    """Add the change of a limit; the names of the differences begin with `kind`."""
     if original == update:
         return
     if original is None or update is None:
@@ -22,14 +22,14 @@ def compare_limit(found: Findings, keyword: str, kind: str, *, original: Number 
 
 
 def compare_limits(found: Findings, original: Shape, update: Shape, *, keywords: dict[str, str]) -> None:
-    """Note how several limits have moved, by keyword."""
+    """Add the changes of several limits, by keyword."""
     for keyword, kind in keywords.items():
         old, new = original.keywords.get(keyword), update.keywords.get(keyword)
         compare_limit(found, keyword, kind, original=old, update=new)
 
 
 def compare_strings(_: Comparison, original: Shape, update: Shape, found: Findings) -> None:
-    """Lengths and pattern."""
+    """Compare lengths and pattern."""
     compare_limits(found, original, update, keywords={"maxLength": "MAX_LENGTH", "minLength": "MIN_LENGTH"})
     old, new = original.keywords.get("pattern"), update.keywords.get("pattern")
     if old == new:
@@ -39,7 +39,7 @@ def compare_strings(_: Comparison, original: Shape, update: Shape, found: Findin
 
 
 def compare_numbers(_: Comparison, original: Shape, update: Shape, found: Findings) -> None:
-    """Bounds, divisor, and whether fractions are allowed."""
+    """Compare bounds, divisor, and whether fractions are allowed."""
     compare_limits(found, original, update, keywords={"maximum": "MAXIMUM", "minimum": "MINIMUM"})
     for limit in ("maximum", "minimum"):
         keyword = f"exclusive{limit.capitalize()}"
@@ -52,7 +52,7 @@ def compare_numbers(_: Comparison, original: Shape, update: Shape, found: Findin
 
 
 def _exclusive_limit(keywords: JsonObject, keyword: str, limit: str) -> Number | None:
-    """The limit itself; draft 4 says by true or false whether the other keyword's limit is meant."""
+    """The exclusive limit; in draft 4 the keyword is a boolean that makes the other keyword's limit exclusive."""
     value: Number | bool | None = keywords.get(keyword)
     if isinstance(value, bool):
         return keywords.get(limit) if value else None
@@ -79,7 +79,7 @@ def _exact(number: Number | None) -> Fraction | None:
 
 
 def compare_enums(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
-    """The values allowed, in whatever order."""
+    """Compare the allowed values, in any order."""
     old, new = _values(comparison, original), _values(comparison, update)
     if old == new:
         return
@@ -94,7 +94,7 @@ def _values(comparison: Comparison, shape: Shape) -> frozenset[object]:
 
 
 def compare_constants(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
-    """The one value allowed."""
+    """Compare the single allowed value."""
     key = comparison.equality.key
     if key(original.keywords["const"]) != key(update.keywords["const"]):
         found.add("ENUM_ARRAY_CHANGED", "const")

@@ -1,7 +1,7 @@
-"""May this JSON Schema follow that one? Confluent's rules and names, in bounded time.
+"""Compare two JSON Schemas by Confluent's rules, in bounded time.
 
-What the rules do not look at: the schemas in `contains`, `propertyNames`, `patternProperties`, `if`, and formats.
-And they trust defaults: a required property with one may be added, although old data lacks it.
+The rules ignore the schemas in `contains`, `propertyNames`, `patternProperties` and `if`, and they ignore formats. They
+trust defaults: a required property with a default may be added, although old data lacks it.
 """
 
 from schema_registry.compatibility.difference import Difference
@@ -17,13 +17,13 @@ from schema_registry.compatibility.json_scalars import (
     compare_numbers,
     compare_strings,
 )
-from schema_registry.compatibility.json_shapes import Kind, Shape, ShapeReader
+from schema_registry.compatibility.json_shapes import Shape, ShapeKind, ShapeReader
 from schema_registry.compatibility.policy import Policy
 from schema_registry.formats.json_schema import JsonSchema
 
 
 def compare(reader: JsonSchema, writer: JsonSchema, policy: Policy = Policy.STRICT) -> list[Difference]:
-    """All differences, those that do not matter included: can everything that was valid before still be read?"""
+    """All differences, including compatible ones: whether the reader's schema accepts all data of the writer's."""
     allowed = compatible_types(policy)
     comparison = Comparison(
         ShapeReader(writer), ShapeReader(reader), compare_pair=_compare_pair, compatible_types=allowed
@@ -37,12 +37,12 @@ def compare(reader: JsonSchema, writer: JsonSchema, policy: Policy = Policy.STRI
 
 
 def _compare_pair(comparison: Comparison, original: Shape, update: Shape, found: Findings) -> None:
-    if (original.kind is Kind.COMBINED) != (update.kind is Kind.COMBINED) and compare_with_parts(
+    if (original.kind is ShapeKind.COMBINED) != (update.kind is ShapeKind.COMBINED) and compare_with_parts(
         comparison, original, update, found
     ):
         return
     if original.kind is not update.kind:
-        if not _is_any_change_fine(original, update):
+        if not _may_change_kind(original, update):
             found.add("TYPE_CHANGED")
         return
     _compare_annotations(original, update, found)
@@ -51,10 +51,10 @@ def _compare_pair(comparison: Comparison, original: Shape, update: Shape, found:
         compare_kind(comparison, original, update, found)
 
 
-def _is_any_change_fine(original: Shape, update: Shape) -> bool:
-    if original.kind is Kind.NOTHING or update.kind is Kind.ANYTHING:
+def _may_change_kind(original: Shape, update: Shape) -> bool:
+    if original.kind is ShapeKind.NOTHING or update.kind is ShapeKind.ANYTHING:
         return True
-    # Kafka Connect's converter has changed how it writes decimals; both ways mean bytes.
+    # Kafka Connect's converter has changed its schema of decimals; both are bytes.
     kinds = {shape.annotations.get("connect.type") == "bytes" for shape in (original, update)}
     return kinds == {True}
 
@@ -69,12 +69,12 @@ def _compare_annotations(original: Shape, update: Shape, found: Findings) -> Non
 
 
 _COMPARE_KIND = {
-    Kind.STRING: compare_strings,
-    Kind.NUMBER: compare_numbers,
-    Kind.ENUM: compare_enums,
-    Kind.CONST: compare_constants,
-    Kind.COMBINED: compare_combined,
-    Kind.NOT: compare_negations,
-    Kind.OBJECT: compare_objects,
-    Kind.ARRAY: compare_arrays,
+    ShapeKind.STRING: compare_strings,
+    ShapeKind.NUMBER: compare_numbers,
+    ShapeKind.ENUM: compare_enums,
+    ShapeKind.CONST: compare_constants,
+    ShapeKind.COMBINED: compare_combined,
+    ShapeKind.NOT: compare_negations,
+    ShapeKind.OBJECT: compare_objects,
+    ShapeKind.ARRAY: compare_arrays,
 }

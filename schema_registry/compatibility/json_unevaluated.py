@@ -1,4 +1,4 @@
-"""Differences in what is allowed beyond all that a schema and those beside it mention."""
+"""Differences in unevaluated properties and items: those that no other keyword covers."""
 
 from schema_registry.compatibility.json_comparison import Comparison
 from schema_registry.compatibility.json_findings import Findings
@@ -11,7 +11,7 @@ _KINDS = {"unevaluatedProperties": "UNEVALUATED_PROPERTIES", "unevaluatedItems":
 def compare_unevaluated(
     comparison: Comparison, original: Shape, update: Shape, found: Findings, *, keyword: str
 ) -> None:
-    """The same rules for properties and for items; an absent keyword allows everything."""
+    """Compare one of the two keywords, whose rules are the same; without it, everything is allowed."""
     old: Node = original.keywords.get(keyword, True)
     new: Node = update.keywords.get(keyword, True)
     old_is_open = comparison.is_anything(old, of_update=False)

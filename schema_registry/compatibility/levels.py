@@ -1,4 +1,4 @@
-"""Which schemas a new one must get along with, and how it is told when it does not."""
+"""Check a new schema against earlier ones at a compatibility level, and describe the differences."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, assert_never, cast
@@ -16,7 +16,7 @@ _OLD_SCHEMA_CHARACTERS_MAX: Final = 10 * 1024
 
 
 class Earlier(msgspec.Struct, frozen=True):
-    """A version that was registered before."""
+    """A version that was registered earlier."""
 
     version: int | None
     schema: Schema
@@ -30,10 +30,10 @@ def check(
     policy: Policy = Policy.STRICT,
     validate_fields: bool = False,
 ) -> list[str]:
-    """Why a new schema may not follow the previous ones (newest last), in Confluent's words; nothing when it may.
+    """Why a new schema is not compatible with the previous ones (newest last), in Confluent's format; empty if it is.
 
-    Levels that are not transitive look at the newest version only; the others stop at the first that is in the way.
-    `validate_fields` is only told, at the end.
+    Levels that are not transitive check only the newest version; the others stop at the first conflict.
+    `validate_fields` only appears in the last message.
     """
     if level is Level.NONE:
         return []
@@ -44,7 +44,8 @@ def check(
 
 
 def differences(reader: Schema, writer: Schema, *, policy: Policy = Policy.STRICT) -> list[Difference]:
-    """How two schemas of one format differ, seen from the reader. The format's code is loaded when it is needed."""
+    """The differences between two schemas of one format, from the reader's point of view."""
+    # The code of a format is imported when it is first needed, so that the registry starts quickly.
     match reader.schema_type:
         case SchemaType.AVRO:
             from schema_registry.compatibility import avro
@@ -71,19 +72,19 @@ def _messages(level: Level, new: Schema, earlier: Earlier, policy: Policy) -> li
         return [DIFFERENT_TYPE]
     messages: list[str] = []
     if level.checks_forward:
-        messages += _told(old, new, policy, readers="old", writers="new")
+        messages += _describe(old, new, policy, reader_name="old", writer_name="new")
     if level.checks_backward:
-        messages += _told(new, old, policy, readers="new", writers="old")
+        messages += _describe(new, old, policy, reader_name="new", writer_name="old")
     if messages:
-        messages += _about(earlier)
+        messages += _describe_version(earlier)
     return messages
 
 
-def _told(reader: Schema, writer: Schema, policy: Policy, *, readers: str, writers: str) -> Iterator[str]:
-    """The differences that matter as text; `readers` and `writers` are what their schemas are called in it."""
+def _describe(reader: Schema, writer: Schema, policy: Policy, *, reader_name: str, writer_name: str) -> Iterator[str]:
+    """The incompatible differences as text."""
     for difference in differences(reader, writer, policy=policy):
         if not difference.is_compatible:
-            description = difference.description.replace("{reader}", readers).replace("{writer}", writers)
+            description = difference.description.replace("{reader}", reader_name).replace("{writer}", writer_name)
             if reader.schema_type is SchemaType.AVRO:
                 yield (
                     f"{{errorType:'{difference.type}', description:'{description}', "
@@ -93,8 +94,8 @@ def _told(reader: Schema, writer: Schema, policy: Policy, *, readers: str, write
                 yield f'{{errorType:"{difference.type}", description:"{description}"}}'
 
 
-def _about(earlier: Earlier) -> Iterator[str]:
-    """Which version was in the way."""
+def _describe_version(earlier: Earlier) -> Iterator[str]:
+    """The version that the new schema is in conflict with."""
     if earlier.version is not None:
         yield f"{{oldSchemaVersion: {earlier.version}}}"
     text = earlier.schema.canonical

@@ -1,24 +1,24 @@
-"""How strictly schemas of a subject are held to each other: levels (which way, how far back) and policies."""
+"""How strictly schemas are checked: compatibility levels (in which direction, how far back) and policies."""
 
 from enum import StrEnum
 from typing import Self
 
 
 class _Setting(StrEnum):
-    """Names that clients may write in any case."""
+    """An enum whose names clients may write in any case."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The member of that name; ValueError tells what is allowed."""
+        """The member with this name; the ValueError lists the allowed ones."""
         try:
             return cls(text.strip().upper())
         except ValueError:
             allowed = ", ".join(cls)
-            raise ValueError(f"{text!r} is none of {allowed}") from None
+            raise ValueError(f"{text!r} is not one of {allowed}") from None
 
 
 class Level(_Setting):
-    """Which readers must understand which writers' records."""
+    """Which readers must be able to read which writers' records."""
 
     NONE = "NONE"
     BACKWARD = "BACKWARD"
@@ -30,22 +30,22 @@ class Level(_Setting):
 
     @property
     def is_transitive(self) -> bool:
-        """Whether all earlier versions count, not the newest alone."""
+        """Whether all earlier versions are checked, not only the newest."""
         return self.endswith("_TRANSITIVE")
 
     @property
     def checks_backward(self) -> bool:
-        """Whether the new schema must read what was written with earlier ones."""
+        """Whether the new schema must be able to read records of earlier ones."""
         return self.startswith(("BACKWARD", "FULL"))
 
     @property
     def checks_forward(self) -> bool:
-        """Whether earlier schemas must read what is written with the new one."""
+        """Whether earlier schemas must be able to read records of the new one."""
         return self.startswith(("FORWARD", "FULL"))
 
 
 class Policy(_Setting):
-    """How JSON Schema's open content models are judged; Avro and Protobuf have one answer for all policies."""
+    """How open content models of JSON Schema are checked; for Avro and Protobuf all policies are the same."""
 
     STRICT = "STRICT"
     LENIENT = "LENIENT"

@@ -1,7 +1,7 @@
-"""What changed between two Protobuf schemas, by Confluent's names, and whether old records can still be read.
+"""Find the differences between two Protobuf schemas, with Confluent's names, and whether old records stay readable.
 
-Messages are matched by name and fields by number, as records know only numbers. Confluent's "original" is the writer
-here, and its "update" the reader.
+Messages are matched by name and fields by number, since records contain only numbers. Confluent's "original" is the
+writer here, and its "update" the reader.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,11 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, EnumDescriptorProto,
 from schema_registry.compatibility.difference import Difference
 from schema_registry.compatibility.protobuf_changes import Changes, Trail
 from schema_registry.compatibility.protobuf_types import (
-    Kind,
+    FieldKind,
     Member,
     Types,
     by_name,
-    kind_of,
+    field_kind,
     members,
     real_oneofs,
     scalar_group,
@@ -23,16 +23,16 @@ from schema_registry.compatibility.protobuf_types import (
 from schema_registry.formats.protobuf import ProtobufSchema
 
 MAX_NESTED_COMPARISONS = 50
-"""Imported types are compared where they are used, and past this depth on their own."""
+"""Imported types are compared where they are used, but beyond this depth separately at the end."""
 
 
 def compare(reader: ProtobufSchema, writer: ProtobufSchema) -> list[Difference]:
-    """Every difference that a reader (Confluent's update) meets in what the writer (its original) wrote."""
+    """All differences between a reader's schema (Confluent's update) and a writer's (its original)."""
     comparison = _Comparison(Types(reader), Types(writer))
     if reader.descriptor.package != writer.descriptor.package:
         comparison.changes.add("PACKAGE_CHANGED", ())
-    comparison.messages(reader.descriptor.message_type, writer.descriptor.message_type, trail=())
-    comparison.enums(reader.descriptor.enum_type, writer.descriptor.enum_type, trail=())
+    comparison.compare_messages(reader.descriptor.message_type, writer.descriptor.message_type, trail=())
+    comparison.compare_enums(reader.descriptor.enum_type, writer.descriptor.enum_type, trail=())
     comparison.finish()
     return comparison.changes.differences
 
@@ -43,16 +43,18 @@ class _Comparison:
         self._reader = reader
         self._writer = writer
         self._seen: dict[tuple[str, str], bool] = {}
-        """Pairs of imported types that were compared, or are being compared, and whether they fit."""
+        """Pairs of imported types that have been compared or are being compared, and whether they are compatible."""
         self._postponed: list[tuple[str, str]] = []
         self._depth = 0
 
     def finish(self) -> None:
-        """Compare what lies too deep to be compared on the way."""
+        """Compare the types that were nested too deeply to be compared on the way."""
         while self._postponed:
-            self._imported(*self._postponed.pop())
+            self._compare_imported(*self._postponed.pop())
 
-    def messages(self, reader: Sequence[DescriptorProto], writer: Sequence[DescriptorProto], *, trail: Trail) -> None:
+    def compare_messages(
+        self, reader: Sequence[DescriptorProto], writer: Sequence[DescriptorProto], *, trail: Trail
+    ) -> None:
         new, old = by_name(reader), by_name(writer)
         for name in dict.fromkeys([*old, *new]):
             here = (*trail, name)
@@ -61,11 +63,11 @@ class _Comparison:
             elif name not in old:
                 self.changes.add("MESSAGE_ADDED", here)
             else:
-                self._message(new[name][1], old[name][1], here)
+                self._compare_message(new[name][1], old[name][1], here)
                 if new[name][0] != old[name][0]:
                     self.changes.add("MESSAGE_MOVED", here)
 
-    def enums(
+    def compare_enums(
         self, reader: Sequence[EnumDescriptorProto], writer: Sequence[EnumDescriptorProto], *, trail: Trail
     ) -> None:
         new, old = {enum.name: enum for enum in reader}, {enum.name: enum for enum in writer}
@@ -76,9 +78,9 @@ class _Comparison:
             elif name not in old:
                 self.changes.add("ENUM_ADDED", here)
             else:
-                self._enum(new[name], old[name], here)
+                self._compare_enum(new[name], old[name], here)
 
-    def _enum(self, reader: EnumDescriptorProto, writer: EnumDescriptorProto, trail: Trail) -> None:
+    def _compare_enum(self, reader: EnumDescriptorProto, writer: EnumDescriptorProto, trail: Trail) -> None:
         new = {value.number: value.name for value in reader.value}
         old = {value.number: value.name for value in writer.value}
         for number in sorted({*new, *old}):
@@ -90,33 +92,33 @@ class _Comparison:
             elif new[number] != old[number]:
                 self.changes.add("ENUM_CONST_CHANGED", here)
 
-    def _message(self, reader: DescriptorProto, writer: DescriptorProto, trail: Trail) -> None:
+    def _compare_message(self, reader: DescriptorProto, writer: DescriptorProto, trail: Trail) -> None:
         new, old = members(reader), members(writer)
-        self._oneofs(reader, writer, trail=trail)
+        self._compare_oneofs(reader, writer, trail=trail)
         lost = _lost_oneofs(reader, writer)
         for number in sorted({*new, *old}):
             if number not in new:
-                self._removed(old[number], lost, trail)
+                self._add_removed(old[number], lost, trail)
             elif number not in old:
-                self._added(new[number], trail)
+                self._add_added(new[number], trail)
             else:
-                self._kept(new[number], old[number], trail)
-        self.messages(reader.nested_type, writer.nested_type, trail=trail)
-        self.enums(reader.enum_type, writer.enum_type, trail=trail)
+                self._compare_fields(new[number], old[number], trail)
+        self.compare_messages(reader.nested_type, writer.nested_type, trail=trail)
+        self.compare_enums(reader.enum_type, writer.enum_type, trail=trail)
 
-    def _oneofs(self, reader: DescriptorProto, writer: DescriptorProto, *, trail: Trail) -> None:
+    def _compare_oneofs(self, reader: DescriptorProto, writer: DescriptorProto, *, trail: Trail) -> None:
         new, old = real_oneofs(reader), real_oneofs(writer)
         before = members(writer)
         for name, numbers in new.items():
-            self._moved_into(name, [before[number] for number in numbers if number in before], trail)
+            self._check_moved(name, [before[number] for number in numbers if number in before], trail)
         for name in sorted({*new, *old}):
             if name not in new:
                 self.changes.add("ONEOF_REMOVED", (*trail, name))
             elif name not in old:
                 self.changes.add("ONEOF_ADDED", (*trail, name))
 
-    def _moved_into(self, oneof: str, before: Sequence[Member], trail: Trail) -> None:
-        """Fields that could be set together and now exclude each other lose data."""
+    def _check_moved(self, oneof: str, before: Sequence[Member], trail: Trail) -> None:
+        """Report fields that could be set together, but exclude each other now: data would be lost."""
         origins = {member.oneof or member.field.number for member in before}
         if len(origins) < 2:
             return
@@ -124,42 +126,42 @@ class _Comparison:
         kind = "MULTIPLE_FIELDS_MOVED_TO_ONEOF" if were_free > 1 else "FIELD_MOVED_TO_EXISTING_ONEOF"
         self.changes.add(kind, (*trail, oneof))
 
-    def _removed(self, old: Member, lost: frozenset[str], trail: Trail) -> None:
+    def _add_removed(self, old: Member, lost: frozenset[str], trail: Trail) -> None:
         if old.oneof is None:
             kind = "REQUIRED_FIELD_REMOVED" if _is_required(old.field) else "FIELD_REMOVED"
             self.changes.add(kind, old.trail(trail))
         elif old.oneof not in lost:
             self.changes.add("ONEOF_FIELD_REMOVED", old.trail(trail))
 
-    def _added(self, new: Member, trail: Trail) -> None:
+    def _add_added(self, new: Member, trail: Trail) -> None:
         if new.oneof is not None:
             kind = "ONEOF_FIELD_ADDED"
         else:
             kind = "REQUIRED_FIELD_ADDED" if _is_required(new.field) else "FIELD_ADDED"
         self.changes.add(kind, new.trail(trail))
 
-    def _kept(self, new: Member, old: Member, trail: Trail) -> None:
+    def _compare_fields(self, new: Member, old: Member, trail: Trail) -> None:
         here = new.trail(trail)
         if old.oneof is not None and new.oneof is None:
             self.changes.add("ONEOF_FIELD_MOVED_TO_TOP_LEVEL", here)
         if new.field.name != old.field.name:
             self.changes.add("FIELD_NAME_CHANGED", here)
-        self._types(new.field, old.field, here)
+        self._compare_types(new.field, old.field, here)
 
-    def _types(self, new: FieldDescriptorProto, old: FieldDescriptorProto, here: Trail) -> None:
+    def _compare_types(self, new: FieldDescriptorProto, old: FieldDescriptorProto, here: Trail) -> None:
         new_entry, old_entry = self._reader.map_entry(new), self._writer.map_entry(old)
-        kind = kind_of(new, is_map=new_entry is not None)
-        if kind != kind_of(old, is_map=old_entry is not None):
+        kind = field_kind(new, is_map=new_entry is not None)
+        if kind != field_kind(old, is_map=old_entry is not None):
             self.changes.add("FIELD_KIND_CHANGED", here)
-        elif kind is Kind.SCALAR:
-            self._scalars(new, old, here)
-        elif kind is Kind.MESSAGE:
-            self._references(new.type_name, old.type_name, here)
+        elif kind is FieldKind.SCALAR:
+            self._compare_scalars(new, old, here)
+        elif kind is FieldKind.MESSAGE:
+            self._compare_references(new.type_name, old.type_name, here)
         elif new_entry is not None and old_entry is not None:
             for part in (0, 1):
-                self._types(new_entry.field[part], old_entry.field[part], here)
+                self._compare_types(new_entry.field[part], old_entry.field[part], here)
 
-    def _scalars(self, new: FieldDescriptorProto, old: FieldDescriptorProto, here: Trail) -> None:
+    def _compare_scalars(self, new: FieldDescriptorProto, old: FieldDescriptorProto, here: Trail) -> None:
         group = scalar_group(new)
         if group != scalar_group(old):
             self.changes.add("FIELD_SCALAR_KIND_CHANGED", here)
@@ -169,28 +171,29 @@ class _Comparison:
             is_text = group == "string or bytes"
             self.changes.add("FIELD_STRING_OR_BYTES_LABEL_CHANGED" if is_text else "FIELD_NUMERIC_LABEL_CHANGED", here)
 
-    def _references(self, new: str, old: str, here: Trail) -> None:
+    def _compare_references(self, new: str, old: str, here: Trail) -> None:
         is_renamed = self._reader.local_name(new) != self._writer.local_name(old)
-        # Types of the schema itself are compared with it, and one version of a reference is the same on both sides.
+        # Types of the same origin need no comparison here: those of the schema itself are compared with it, and one
+        # version of a reference is the same on both sides.
         is_elsewhere = self._reader.origin(new) != self._writer.origin(old)
-        if is_renamed or (is_elsewhere and not self._imported(new, old)):
+        if is_renamed or (is_elsewhere and not self._compare_imported(new, old)):
             self.changes.add("FIELD_NAMED_TYPE_CHANGED", here)
 
-    def _imported(self, new: str, old: str) -> bool:
-        """Whether two types fit that come from different files."""
+    def _compare_imported(self, new: str, old: str) -> bool:
+        """Whether two types from different files are compatible."""
         pair = (new, old)
         if pair in self._seen:
             return self._seen[pair]
         if self._depth >= MAX_NESTED_COMPARISONS:
             self._postponed.append(pair)
             return True
-        # Assumed while it lasts: types may mention each other.
+        # Presumed during the comparison, because types may use each other.
         self._seen[pair] = True
         self._depth += 1
         before = self.changes.incompatible
         with self._reader.within(new), self._writer.within(old):
             trail = tuple(self._reader.local_name(new).split("."))
-            self._message(self._reader.message(new), self._writer.message(old), trail)
+            self._compare_message(self._reader.message(new), self._writer.message(old), trail)
         self._depth -= 1
         self._seen[pair] = self.changes.incompatible == before
         return self._seen[pair]
@@ -201,7 +204,7 @@ def _is_required(field: FieldDescriptorProto) -> bool:
 
 
 def _lost_oneofs(reader: DescriptorProto, writer: DescriptorProto) -> frozenset[str]:
-    """Oneofs that are gone with all their members, which is allowed."""
+    """Oneofs that were removed with all their members, which is allowed."""
     kept: Mapping[int, Member] = members(reader)
     new = real_oneofs(reader)
     return frozenset(

@@ -1,23 +1,23 @@
-"""The kinds of change between two Protobuf schemas, and the sentences that tell them."""
+"""The kinds of difference between two Protobuf schemas, and their descriptions."""
 
 from schema_registry.compatibility.difference import Difference
 
 Trail = tuple[str, ...]
-"""Names of messages, then perhaps of a oneof, then the number of a field or value."""
+"""The names of messages, then of a oneof, if any, then the number of a field or value."""
 
 _INCOMPATIBLE = {
     "PACKAGE_CHANGED": "The {{reader}} schema is in another package than the {{writer}} schema (path '{path}')",
     "MESSAGE_REMOVED": "The {{reader}} schema does not have the message at path '{path}' of the {{writer}} schema",
     "FIELD_KIND_CHANGED": (
-        "The field at path '{path}' is of another kind (scalar, message or map) in the {{reader}} schema "
-        "than in the {{writer}} schema"
+        "The field at path '{path}' has different kinds (scalar, message or map) in the {{reader}} schema "
+        "and the {{writer}} schema"
     ),
     "FIELD_SCALAR_KIND_CHANGED": (
-        "The field at path '{path}' is encoded otherwise in the {{reader}} schema than in the {{writer}} schema"
+        "The field at path '{path}' has different encodings in the {{reader}} schema and the {{writer}} schema"
     ),
     "FIELD_NAMED_TYPE_CHANGED": (
-        "The message that the field at path '{path}' holds in the {{reader}} schema cannot read "
-        "what the {{writer}} schema puts there"
+        "The message type of the field at path '{path}' in the {{reader}} schema cannot read "
+        "that of the {{writer}} schema"
     ),
     "FIELD_NUMERIC_LABEL_CHANGED": (
         "The numeric field at path '{path}' is repeated in only one of the {{reader}} and the {{writer}} schema"
@@ -29,15 +29,15 @@ _INCOMPATIBLE = {
         "The {{writer}} schema requires a field at path '{path}' that the {{reader}} schema does not have"
     ),
     "ONEOF_FIELD_REMOVED": (
-        "The {{reader}} schema has lost the field at path '{path}', which is in a oneof of the {{writer}} schema"
+        "The {{reader}} schema lacks the field at path '{path}', which is in a oneof of the {{writer}} schema"
     ),
     "MULTIPLE_FIELDS_MOVED_TO_ONEOF": (
-        "The oneof at path '{path}' of the {{reader}} schema takes in several fields "
-        "that stand outside of it in the {{writer}} schema, of which only one could be kept"
+        "The oneof at path '{path}' of the {{reader}} schema contains several fields "
+        "that are outside it in the {{writer}} schema, of which only one could be kept"
     ),
     "FIELD_MOVED_TO_EXISTING_ONEOF": (
-        "The oneof at path '{path}' of the {{reader}} schema takes in a field "
-        "that the {{writer}} schema may write beside the others"
+        "The oneof at path '{path}' of the {{reader}} schema contains a field "
+        "that the {{writer}} schema can set together with the others"
     ),
 }
 _COMPATIBLE = {
@@ -66,15 +66,15 @@ INCOMPATIBLE = frozenset(_INCOMPATIBLE)
 
 
 class Changes:
-    """The differences that were found so far."""
+    """The differences found so far."""
 
     def __init__(self) -> None:
         self.differences: list[Difference] = []
         self.incompatible = 0
-        """How many of them break reading."""
+        """The number of incompatible ones."""
 
     def add(self, kind: str, trail: Trail) -> None:
-        """Note one difference."""
+        """Add a difference."""
         is_compatible = kind in COMPATIBLE
         path = "#/" + "/".join(trail)
         sentence = _COMPATIBLE[kind] if is_compatible else _INCOMPATIBLE[kind]

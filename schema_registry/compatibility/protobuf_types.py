@@ -1,4 +1,4 @@
-"""The types of a Protobuf schema by name, and what about a field counts when two are compared."""
+"""The types of a Protobuf schema by name, and the properties of fields that matter when two are compared."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,11 +30,11 @@ _SCALAR_GROUPS = {
     FieldDescriptorProto.TYPE_FLOAT: "float",
     FieldDescriptorProto.TYPE_DOUBLE: "double",
 }
-"""Scalars that are the same on the wire, so that one may follow the other."""
+"""Groups of scalars with the same encoding, which may replace each other."""
 
 
-class Kind(Enum):
-    """What a change of type must not change."""
+class FieldKind(Enum):
+    """The kind of a field, which must not change."""
 
     SCALAR = "scalar"
     MESSAGE = "message"
@@ -48,11 +48,11 @@ class Member(msgspec.Struct, frozen=True):
     oneof: str | None
 
     def trail(self, message: Trail) -> Trail:
-        """The way to the field."""
+        """The path to the field."""
         return (*message, *([self.oneof] if self.oneof else []), str(self.field.number))
 
 
-class _Located(msgspec.Struct, frozen=True):
+class _Message(msgspec.Struct, frozen=True):
     message: DescriptorProto
     package: str
     file: str
@@ -60,7 +60,7 @@ class _Located(msgspec.Struct, frozen=True):
 
 
 class Types:
-    """All messages that a schema can mention, by full name with a leading dot."""
+    """All messages that a schema can use, by full name with a leading dot."""
 
     def __init__(self, schema: ProtobufSchema) -> None:
         self._syntax = schema.descriptor.syntax or "proto2"
@@ -68,21 +68,21 @@ class Types:
             reference.name: (reference.subject, reference.version) for reference in reversed(schema.references)
         }
         self._own_file = schema.descriptor.name
-        self._types: dict[str, _Located] = {}
+        self._types: dict[str, _Message] = {}
         for file in (*schema.dependencies, schema.descriptor):
-            self._types.update(_located(file))
+            self._types.update(_messages_of(file))
 
     def message(self, full_name: str) -> DescriptorProto:
-        """The message of that name."""
+        """The message with this name."""
         return self._types[full_name].message
 
     def local_name(self, full_name: str) -> str:
-        """The name without its package, which may change when a type moves to another file."""
+        """The name without its package, which may change if a type moves to another file."""
         package = self._types[full_name].package
         return full_name.removeprefix(f".{package}." if package else ".")
 
     def origin(self, full_name: str) -> tuple[str, int] | str | None:
-        """Where the type comes from: None for this very file, a subject's version, or a bundled file."""
+        """The origin of a type: None for this file itself, a version of a subject, or a bundled file."""
         file = self._types[full_name].file
         return None if file == self._own_file else self._subjects.get(file, file)
 
@@ -95,25 +95,25 @@ class Types:
 
     @contextmanager
     def within(self, full_name: str) -> Iterator[None]:
-        """For as long as the block lasts, fields are those of the file that this type comes from."""
+        """Inside the block, labels are read with the syntax of the file that this type comes from."""
         outer, self._syntax = self._syntax, self._types[full_name].syntax
         yield
         self._syntax = outer
 
     def label(self, field: FieldDescriptorProto) -> str | None:
-        """The label that stands in the text, if one does."""
+        """The label of a field in the text, if it has one."""
         return explicit_label(field, self._syntax)
 
 
-def kind_of(field: FieldDescriptorProto, *, is_map: bool) -> Kind:
-    """Enums are numbers on the wire, hence scalars."""
+def field_kind(field: FieldDescriptorProto, *, is_map: bool) -> FieldKind:
+    """The kind of a field; enums are encoded as numbers, so they are scalars."""
     if is_map:
-        return Kind.MAP
-    return Kind.MESSAGE if field.type in _MESSAGES else Kind.SCALAR
+        return FieldKind.MAP
+    return FieldKind.MESSAGE if field.type in _MESSAGES else FieldKind.SCALAR
 
 
 def scalar_group(field: FieldDescriptorProto) -> str:
-    """The scalars that this one may become."""
+    """The group of scalars that may replace this one."""
     return _SCALAR_GROUPS[field.type]
 
 
@@ -129,7 +129,7 @@ def members(message: DescriptorProto) -> Mapping[int, Member]:
 
 
 def real_oneofs(message: DescriptorProto) -> Mapping[str, Sequence[int]]:
-    """The numbers of the fields in each oneof that stands in the text."""
+    """The numbers of the fields in each oneof of the text."""
     oneofs: dict[str, list[int]] = {}
     for number, member in members(message).items():
         if member.oneof is not None:
@@ -138,16 +138,16 @@ def real_oneofs(message: DescriptorProto) -> Mapping[str, Sequence[int]]:
 
 
 def _oneof_of(message: DescriptorProto, field: FieldDescriptorProto) -> str | None:
-    # `optional` of proto3 is a oneof of one in descriptors only.
+    # An `optional` field of proto3 is in a oneof of its own, but only in descriptors.
     if not field.HasField("oneof_index") or field.proto3_optional:
         return None
     return message.oneof_decl[field.oneof_index].name
 
 
-def _located(file: FileDescriptorProto) -> Iterator[tuple[str, _Located]]:
+def _messages_of(file: FileDescriptorProto) -> Iterator[tuple[str, _Message]]:
     pending = [(f".{file.package}" if file.package else "", message) for message in file.message_type]
     while pending:
         prefix, message = pending.pop()
         name = f"{prefix}.{message.name}"
-        yield name, _Located(message, file.package, file.name, file.syntax or "proto2")
+        yield name, _Message(message, file.package, file.name, file.syntax or "proto2")
         pending.extend((name, nested) for nested in message.nested_type)

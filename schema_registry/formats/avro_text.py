@@ -1,4 +1,4 @@
-"""Avro's types as text: as Java's Schema.toString() writes them, which Confluent's registry stores, and normalised."""
+"""Print Avro types as text: as Java's Schema.toString() does, which Confluent's registry stores, and in normal form."""
 
 import math
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from schema_registry.formats.avro_defaults import Defaults
-from schema_registry.formats.avro_json import as_single, quoted, written
+from schema_registry.formats.avro_json import quote, to_single, write
 from schema_registry.formats.avro_types import (
     TYPE_NAMES,
     Array,
@@ -43,12 +43,13 @@ _KINDS_OF_LOGICAL_TYPES: Final = {
 
 
 def canonical(type_: Type, known: Iterable[str] = ()) -> str:
-    """The text that is stored: compact, keys in Java's order; types whose full names are known are only mentioned."""
+    """The text that is stored: compact, with keys in Java's order; known types are used by name only."""
     return _Printer(set(known)).text_of(type_, None)
 
 
-def normalized(type_: Type, known: Iterable[str] = ()) -> str:
-    """The text in normal form: besides, properties and aliases are sorted, and defaults written as their type has them.
+def normalize(type_: Type, known: Iterable[str] = ()) -> str:
+    """The text in normal form: as the stored text, but properties and aliases are sorted, and defaults converted to
+    the type of their field.
 
     Confluent's normal form is the stored text of its own normalised text, so the layout is the same.
     """
@@ -56,9 +57,9 @@ def normalized(type_: Type, known: Iterable[str] = ()) -> str:
 
 
 def same_definition(one: Named, other: Named) -> bool:
-    """Whether two definitions of a name say the same, documentation and aliases aside.
+    """Whether two definitions of a name are equal, documentation and aliases aside.
 
-    Types within them are compared by name alone: where they are defined again, that definition is compared itself.
+    Types inside them are compared by name only: if they are defined again as well, that definition is compared itself.
     """
     return _essence(one) == _essence(other)
 
@@ -71,14 +72,14 @@ def _essence(type_: Named) -> str:
 
 
 class _AllNames(set[str]):
-    """The names that are known when nothing but the definition at hand is to be written."""
+    """A set of all names, so that only the definition at hand is printed and every other type by name."""
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str)
 
 
 class _Printer:
-    """Writes types; a named type is written out where it comes first, and mentioned after that."""
+    """Prints types; a named type is defined where it comes first, and used by name after that."""
 
     def __init__(self, known: set[str], *, normal: bool = False) -> None:
         self._known = known
@@ -100,10 +101,10 @@ class _Printer:
                 return f'{{"type":"map","values":{inner}{self._properties(type_.properties, type_)}}}'
             case _:
                 if type_.name.full in self._known:
-                    return quoted(self._mention(type_.name, namespace))
+                    return quote(self._short_name(type_.name, namespace))
                 return self.definition_of(type_, namespace)
 
-    def _mention(self, name: Name, namespace: str | None) -> str:
+    def _short_name(self, name: Name, namespace: str | None) -> str:
         if name.namespace == namespace and name.simple not in TYPE_NAMES:
             return name.simple
         if name.namespace is None and f"{namespace}.{name.simple}" in self._known:
@@ -113,10 +114,10 @@ class _Printer:
     def definition_of(self, type_: Named, namespace: str | None) -> str:
         self._known.add(type_.name.full)
         kind = "error" if isinstance(type_, Record) and type_.is_error else type_.kind
-        # An empty documentation has no meaning; Confluent drops it for types, yet not for fields.
+        # An empty documentation means nothing; Confluent drops it for types, but not for fields.
         has_doc = bool(type_.doc) if self._normal else type_.doc is not None
         return (
-            f'{{"type":"{kind}","name":{quoted(type_.name.simple)}{_namespace(type_.name, namespace)}'
+            f'{{"type":"{kind}","name":{quote(type_.name.simple)}{_namespace(type_.name, namespace)}'
             f"{_doc(type_.doc) if has_doc else ''}{self._content(type_)}{self._properties(type_.properties, type_)}"
             f"{self._aliases(type_)}}}"
         )
@@ -127,42 +128,38 @@ class _Printer:
                 namespace = type_.name.namespace
                 return f',"fields":[{",".join([self._field(field, namespace) for field in type_.fields])}]'
             case Enum():
-                default = "" if type_.default is None else f',"default":{quoted(type_.default)}'
-                return f',"symbols":{written(type_.symbols)}{default}'
+                default = "" if type_.default is None else f',"default":{quote(type_.default)}'
+                return f',"symbols":{write(type_.symbols)}{default}'
             case Fixed():
                 return f',"size":{type_.size}'
 
     def _field(self, field: Field, namespace: str | None) -> str:
-        parts = [f'{{"name":{quoted(field.name)},"type":{self.text_of(field.type, namespace)}{_doc(field.doc)}']
+        parts = [f'{{"name":{quote(field.name)},"type":{self.text_of(field.type, namespace)}{_doc(field.doc)}']
         if field.has_default:
-            parts.append(f',"default":{self._default(field)}')
+            default = self._convert(field.type, field.default) if self._normal else field.default
+            parts.append(f',"default":{write(default, sort_keys=self._normal)}')
         if field.order != "ascending":
             parts.append(f',"order":"{field.order}"')
         if field.aliases:
-            parts.append(f',"aliases":{written(sorted(field.aliases) if self._normal else field.aliases)}')
+            parts.append(f',"aliases":{write(sorted(field.aliases) if self._normal else field.aliases)}')
         parts.append(self._properties(field.properties))
         parts.append("}")
         return "".join(parts)
 
-    def _default(self, field: Field) -> str:
-        if self._normal:
-            return written(self._converted(field.type, field.default), sort_keys=True)
-        return written(field.default)
-
-    def _converted(self, type_: Type, value: JsonValue) -> JsonValue:
-        """A default as a value of its type: whole numbers of floating-point fields get a fraction."""
+    def _convert(self, type_: Type, value: JsonValue) -> JsonValue:
+        """Convert a default to a value of its type: whole numbers of floating-point fields get a fraction."""
         match type_:
             case Primitive(kind="float" | "double") if type(value) in (int, float):
-                return _floating(type_.kind, value)
+                return _to_float(type_.kind, value)
             case Union() if branch := self._defaults.branch(type_, value):
-                return self._converted(branch, value)
+                return self._convert(branch, value)
             case Array() if isinstance(value, list):
-                return [self._converted(type_.items, item) for item in value]
+                return [self._convert(type_.items, item) for item in value]
             case Map() if isinstance(value, dict):
-                return {key: self._converted(type_.values, item) for key, item in value.items()}
+                return {key: self._convert(type_.values, item) for key, item in value.items()}
             case Record() if isinstance(value, dict):
                 types = {field.name: field.type for field in type_.fields}
-                return {key: self._converted(types[key], item) if key in types else item for key, item in value.items()}
+                return {key: self._convert(types[key], item) if key in types else item for key, item in value.items()}
             case _:
                 return value
 
@@ -170,7 +167,7 @@ class _Printer:
         if not type_.aliases:
             return ""
         aliases = sorted(type_.aliases, key=attrgetter("full")) if self._normal else type_.aliases
-        return f',"aliases":{written([_alias(alias, type_.name.namespace) for alias in aliases])}'
+        return f',"aliases":{write([_alias(alias, type_.name.namespace) for alias in aliases])}'
 
     def _properties(self, properties: Properties, owner: Type | None = None) -> str:
         if not properties:
@@ -179,35 +176,35 @@ class _Printer:
         if self._normal:
             first = _leading_properties(properties, owner)
             keys = [*first, *sorted(properties.keys() - set(first))]
-        return "".join([f",{quoted(key)}:{written(properties[key], sort_keys=self._normal)}" for key in keys])
+        return "".join([f",{quote(key)}:{write(properties[key], sort_keys=self._normal)}" for key in keys])
 
 
 def _doc(doc: str | None) -> str:
-    return "" if doc is None else f',"doc":{quoted(doc)}'
+    return "" if doc is None else f',"doc":{quote(doc)}'
 
 
 def _namespace(name: Name, surrounding: str | None) -> str:
     if name.namespace == surrounding:
         return ""
-    return f',"namespace":{quoted(name.namespace or "")}'
+    return f',"namespace":{quote(name.namespace or "")}'
 
 
 def _alias(alias: Name, namespace: str | None) -> str:
-    """An alias as short as it may be; without a dot it would be taken for one of the type's own namespace."""
+    """An alias in its shortest form; without a dot it would belong to the type's own namespace."""
     if alias.namespace == namespace and alias.simple not in TYPE_NAMES:
         return alias.simple
     return f".{alias.simple}" if alias.namespace is None and namespace else alias.full
 
 
-def _floating(kind: str, value: float) -> float:
+def _to_float(kind: str, value: float) -> float:
     try:
-        return as_single(float(value)) if kind == "float" else float(value)
+        return to_single(float(value)) if kind == "float" else float(value)
     except OverflowError:
         return value
 
 
 def _leading_properties(properties: Properties, owner: Type | None) -> list[str]:
-    """The properties of a valid logical type come first in Confluent's normal form; others are like any property."""
+    """The properties of a valid logical type, which come first in Confluent's normal form."""
     logical = properties.get("logicalType")
     if not isinstance(owner, Primitive | Fixed) or owner.kind not in _KINDS_OF_LOGICAL_TYPES.get(str(logical), ()):
         return []

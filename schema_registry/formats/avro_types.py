@@ -6,28 +6,28 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 JsonValue: TypeAlias = Any
-"""What JSON can say: None, bool, int, float, str, and lists and dicts of these."""
+"""A JSON value: None, bool, int, float, str, or a list or dict of these."""
 Properties: TypeAlias = Mapping[str, JsonValue]
-"""What a schema says beyond what Avro defines, logical types included, in the order given."""
+"""The attributes of a schema beyond those that Avro defines, including logical types, in their order."""
 
 PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 TYPE_NAMES: Final = PRIMITIVES | {"record", "error", "enum", "array", "map", "union", "fixed"}
 
 
 class Name(msgspec.Struct, frozen=True):
-    """A full name in its two parts."""
+    """A full name: a simple name and a namespace."""
 
     simple: str
     namespace: str | None = None
 
     @property
     def full(self) -> str:
-        """Both parts with a dot between them."""
+        """Both parts, separated by a dot."""
         return f"{self.namespace}.{self.simple}" if self.namespace else self.simple
 
 
 class Primitive(msgspec.Struct, eq=False):
-    """A type without parts."""
+    """A primitive type."""
 
     kind: str
     properties: Properties = {}
@@ -57,7 +57,7 @@ class Union(msgspec.Struct, eq=False):
 
 
 class Fixed(msgspec.Struct, eq=False, kw_only=True):
-    """So many bytes."""
+    """A fixed number of bytes."""
 
     name: Name
     size: int
@@ -85,7 +85,7 @@ class Field(msgspec.Struct, eq=False, kw_only=True):
     name: str
     type: "Type"
     default: JsonValue | msgspec.UnsetType = msgspec.UNSET
-    """The value for readers when writers had no such field; `UNSET` when there is none (null is a value)."""
+    """The value for readers if the writer had no such field; `UNSET` if there is none, since null is a value."""
     doc: str | None = None
     order: str = "ascending"
     aliases: Sequence[str] = ()
@@ -93,12 +93,12 @@ class Field(msgspec.Struct, eq=False, kw_only=True):
 
     @property
     def has_default(self) -> bool:
-        """Whether readers can do without the field."""
+        """Whether the field has a default."""
         return self.default is not msgspec.UNSET
 
 
 class Record(msgspec.Struct, eq=False, kw_only=True):
-    """Named fields in order; they are filled in once the record's name is known, because they may mention it."""
+    """Named fields in order; they are added after the record's name is known, because their types may use it."""
 
     name: Name
     fields: list[Field] = []
@@ -114,5 +114,5 @@ Type: TypeAlias = Primitive | Array | Map | Union | Named
 
 
 def label(type_: Type) -> str:
-    """What tells the branches of a union apart: the full name of a named type, otherwise the kind."""
+    """The name that distinguishes a branch of a union: the full name of a named type, otherwise the kind."""
     return type_.name.full if isinstance(type_, Record | Enum | Fixed) else type_.kind

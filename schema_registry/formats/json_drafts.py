@@ -1,4 +1,4 @@
-"""The drafts of JSON Schema, and which one a document speaks."""
+"""The drafts of JSON Schema, and which one a document uses."""
 
 from collections.abc import Iterable, Iterator
 from enum import Enum
@@ -13,7 +13,7 @@ Dialect = Specification[JsonObject | bool]
 
 
 class Draft(Enum):
-    """A draft, by the URI that `$schema` gives; in order of their dates."""
+    """A draft by its `$schema` URI; oldest first."""
 
     DRAFT_4 = "http://json-schema.org/draft-04/schema"
     DRAFT_6 = "http://json-schema.org/draft-06/schema"
@@ -23,7 +23,7 @@ class Draft(Enum):
 
     @property
     def dialect(self) -> Dialect:
-        """How `referencing` finds ids, anchors and subschemas in it."""
+        """The specification by which `referencing` finds ids, anchors and subschemas."""
         return _DIALECTS[self]
 
     @property
@@ -38,7 +38,7 @@ class Draft(Enum):
 
 
 def draft_of(document: JsonValue, default: Draft = Draft.DRAFT_7) -> Draft:
-    """The draft that `$schema` names; unknown and absent ones are read as the default, as Confluent does."""
+    """The draft that `$schema` names; the default if it is unknown or missing, as in Confluent's registry."""
     uri = document.get("$schema") if isinstance(document, dict) else None
     if not isinstance(uri, str):
         return default
@@ -49,8 +49,8 @@ def _address(uri: str) -> str:
     return uri.removesuffix("#").removeprefix("https://").removeprefix("http://")
 
 
-def _corrected(dialect: Dialect) -> Dialect:
-    """The dialect, which takes all `dependencies` for schemas where the first one is: some may be lists of names."""
+def _fix_dependencies(dialect: Dialect) -> Dialect:
+    """Work around `referencing`, which takes all `dependencies` for schemas if the first is: some may be name lists."""
 
     def subresources_of(schema: JsonObject | bool) -> Iterator[JsonObject | bool]:
         parts = cast("Iterable[JsonValue]", dialect.subresources_of(schema))
@@ -66,9 +66,9 @@ def _corrected(dialect: Dialect) -> Dialect:
 
 
 _DIALECTS: dict[Draft, Dialect] = {
-    Draft.DRAFT_4: _corrected(DRAFT4),
-    Draft.DRAFT_6: _corrected(DRAFT6),
-    Draft.DRAFT_7: _corrected(DRAFT7),
+    Draft.DRAFT_4: _fix_dependencies(DRAFT4),
+    Draft.DRAFT_6: _fix_dependencies(DRAFT6),
+    Draft.DRAFT_7: _fix_dependencies(DRAFT7),
     Draft.DRAFT_2019_09: DRAFT201909,
     Draft.DRAFT_2020_12: DRAFT202012,
 }

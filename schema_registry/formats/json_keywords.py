@@ -1,7 +1,7 @@
-"""What each keyword of JSON Schema may hold, per draft: the metaschemas as a table.
+"""The values that each keyword of JSON Schema may have, per draft: the metaschemas as a table.
 
-The table gives the verdicts of the published metaschemas (the tests compare them) in one pass over the document,
-whose time is bounded by its size; validating against the metaschemas takes seconds for a hostile one.
+The table has the same verdicts as the published metaschemas (the tests compare them), but needs one pass whose time is
+bounded by the size of the document. Validating a hostile document against the metaschemas takes seconds.
 """
 
 import re
@@ -31,7 +31,7 @@ class Holds(Enum):
 
 
 class Keyword(NamedTuple):
-    """One keyword: what it takes, in words and as a check, and where its subschemas are."""
+    """One keyword: the values that it takes, as a description and as a check, and where its subschemas are."""
 
     expected: str
     accepts: Callable[[JsonValue], bool]
@@ -39,7 +39,7 @@ class Keyword(NamedTuple):
 
 
 def keyword_faults(schema: JsonObject, draft: Draft, patterns: SchemaPatterns) -> Iterator[tuple[tuple[Key, ...], str]]:
-    """The keywords of one schema object with values that they may not have, and what was expected."""
+    """The keywords of one schema object with invalid values, and what was expected."""
     keywords = _KEYWORDS[draft]
     for name, value in schema.items():
         keyword = keywords.get(name)
@@ -49,11 +49,11 @@ def keyword_faults(schema: JsonObject, draft: Draft, patterns: SchemaPatterns) -
     if draft is Draft.DRAFT_4:
         for limit in ("maximum", "minimum"):
             if f"exclusive{limit.capitalize()}" in schema and limit not in schema:
-                yield (f"exclusive{limit.capitalize()}",), f"needs {limit} beside it"
+                yield (f"exclusive{limit.capitalize()}",), f"requires {limit}"
 
 
 def subschemas(schema: JsonObject, draft: Draft) -> Iterator[Child]:
-    """The schemas directly inside one, each with the keys that lead to it; the keywords must have no faults."""
+    """The schemas directly inside one, each with the keys that lead to it; the keywords must be valid."""
     keywords = _KEYWORDS[draft]
     for name, value in schema.items():
         keyword = keywords.get(name)
@@ -71,19 +71,19 @@ def subschemas(schema: JsonObject, draft: Draft) -> Iterator[Child]:
 
 
 def is_schema(value: JsonValue, draft: Draft) -> bool:
-    """Whether a value can stand where a schema is expected: true and false can, since draft 6."""
+    """Whether a value can be a schema: since draft 6, true and false can."""
     return isinstance(value, dict) or (isinstance(value, bool) and draft is not Draft.DRAFT_4)
 
 
 def _pattern_faults(schema: JsonObject, patterns: SchemaPatterns) -> Iterator[tuple[tuple[Key, ...], str]]:
     pattern = schema.get("pattern")
     if isinstance(pattern, str) and (fault := patterns.fault(pattern)):
-        yield ("pattern",), f"no regular expression: {fault}"
+        yield ("pattern",), f"not a valid regular expression: {fault}"
     named = schema.get("patternProperties")
     if isinstance(named, dict):
         for name in named:
             if fault := patterns.fault(name):
-                yield ("patternProperties", name), f"no regular expression: {fault}"
+                yield ("patternProperties", name), f"not a valid regular expression: {fault}"
 
 
 def _is_number(value: JsonValue) -> bool:
@@ -101,7 +101,7 @@ def _is_count(value: JsonValue) -> bool:
 
 
 def _is_plain_count(value: JsonValue) -> bool:
-    """Draft 4 takes 1.0 for no integer."""
+    """As `_is_count` in draft 4, where 1.0 is not an integer."""
     return isinstance(value, int) and _is_count(value)
 
 
@@ -154,7 +154,7 @@ _NAMES = Keyword("an array of distinct strings", _are_names)
 
 
 def _schema_keywords(draft: Draft) -> dict[str, Keyword]:
-    """The keywords that hold schemas."""
+    """The keywords with schemas inside."""
 
     def is_schema_here(value: JsonValue) -> bool:
         return is_schema(value, draft)
@@ -196,7 +196,7 @@ def _schema_keywords(draft: Draft) -> dict[str, Keyword]:
 
 
 def _plain_keywords(draft: Draft) -> dict[str, Keyword]:
-    """The keywords that hold no schemas."""
+    """The keywords without schemas inside."""
     texts = ("$schema", "title", "description", "pattern", "format", "$ref", draft.id_keyword)
     keywords = dict.fromkeys(texts, _STRING)
     keywords |= dict.fromkeys(("maximum", "minimum"), _NUMBER)

@@ -1,4 +1,6 @@
-"""Where `$ref` and its kin lead: into the document, its registered references, a metaschema; never to a network."""
+"""Resolve `$ref` and similar keywords inside the document, its registered references and the metaschemas, and never
+over the network.
+"""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -20,13 +22,13 @@ if TYPE_CHECKING:
 
 Node = bool | JsonObject
 Targets = Mapping[tuple[int, str], Node]
-"""Where each reference of a schema object leads, by the object's identity and the keyword."""
+"""The target of each reference, by the identity of the schema object and the keyword."""
 
 REFERENCE_KEYWORDS = ("$ref", "$dynamicRef", "$recursiveRef")
 SAME_PLACE_KEYWORDS = frozenset(
     {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
 )
-"""Keywords whose subschemas look at the very value that their parent looks at."""
+"""Keywords whose subschemas apply to the same value as their parent."""
 
 _MAX_KEY_CHARS = 200
 
@@ -42,9 +44,9 @@ class _Reference(NamedTuple):
 
 
 class SchemaGraph:
-    """A document and all that it refers to, checked: its schemas are well-formed, its references lead to schemas.
+    """A document and all its references, checked: all schemas are well-formed, and all references resolve to schemas.
 
-    `named` are the referenced documents by the names under which the schema mentions them.
+    `named` has the referenced documents by the names that the schema uses for them.
     """
 
     def __init__(self, document: Node, draft: Draft, named: Mapping[str, Node]) -> None:
@@ -60,8 +62,9 @@ class SchemaGraph:
 
     @cached_property
     def registry(self) -> "Registry[Node]":
-        """The documents as `jsonschema` wants them; nothing else is ever retrieved."""
-        base = self._base_uri
+        """The documents for the library `jsonschema`; nothing else is ever retrieved."""
+        uri = self._document.get(self._draft.id_keyword, "") if isinstance(self._document, dict) else ""
+        base = str(uri)
         resources = {"": self._draft.dialect.create_resource(self._document)}
         for name, document in self._named.items():
             resource = draft_of(document, self._draft).dialect.create_resource(document)
@@ -69,24 +72,21 @@ class SchemaGraph:
         registry: Registry[Node] = jsonschema_specifications.REGISTRY
         return registry.with_resources((resources | self._aliases).items()).crawl()
 
-    @property
-    def _base_uri(self) -> str:
-        uri = self._document.get(self._draft.id_keyword, "") if isinstance(self._document, dict) else ""
-        return str(uri)
-
     def _check(self) -> None:
-        nowhere: Registry[Node] = Registry()
-        self._walk(self._document, None, nowhere.resolver(), self._draft)
+        # First without any references, which is all that most schemas need.
+        empty: Registry[Node] = Registry()
+        self._walk(self._document, None, empty.resolver(), self._draft)
         if not self._pending:
             return
         for name, document in self._named.items():
-            self._check_named(name, document, nowhere.resolver())
+            self._check_named(name, document, empty.resolver())
+        # The documents are well-formed, so that the real registry can be built, and the walk repeated with it.
         self._pending.clear()
         self._seen.clear()
         try:
             self._walk(self._document, None, self.registry.resolver(), self._draft)
         except ValueError as error:
-            raise InvalidSchema(f"an id or the name of a reference is no URI: {error}") from None
+            raise InvalidSchema(f"an id or the name of a reference is not a valid URI: {error}") from None
         while self._pending:
             self._follow(self._pending.pop())
         self._refuse_loops()
@@ -94,14 +94,14 @@ class SchemaGraph:
     def _check_named(self, name: str, document: Node, resolver: "Resolver[Node]") -> None:
         draft = draft_of(document, self._draft)
         if not is_schema(document, draft):
-            raise InvalidSchema(f"the reference {name!r} is no schema")
+            raise InvalidSchema(f"the reference {name!r} is not a schema")
         try:
             self._walk(document, None, resolver, draft)
         except InvalidSchema as error:
             raise InvalidSchema(f"the reference {name!r}: {error}") from None
 
     def _walk(self, document: Node, path: Path, resolver: "Resolver[Node]", draft: Draft) -> None:
-        """Check all schemas inside one and note their references."""
+        """Check all schemas inside a schema, and collect their references."""
         stack: list[tuple[JsonValue, Path, Resolver[Node]]] = [(document, path, resolver)]
         while stack:
             node, path, resolver = stack.pop()
@@ -111,18 +111,18 @@ class SchemaGraph:
             for keys, fault in keyword_faults(node, draft, self._patterns):
                 raise InvalidSchema(f"{_pointer((path, keys))}: {fault}")
             if draft.id_keyword in node:
-                resolver = self._inside(node, path, resolver, draft)
+                resolver = self._enter(node, path, resolver, draft)
             for keyword in REFERENCE_KEYWORDS:
                 if isinstance(node.get(keyword), str):
                     self._pending.append(_Reference(node, keyword, path, resolver, draft))
             stack.extend((child, (path, keys), resolver) for keys, child in subschemas(node, draft))
 
     @staticmethod
-    def _inside(node: JsonObject, path: Path, resolver: "Resolver[Node]", draft: Draft) -> "Resolver[Node]":
+    def _enter(node: JsonObject, path: Path, resolver: "Resolver[Node]", draft: Draft) -> "Resolver[Node]":
         try:
             return resolver.in_subresource(draft.dialect.create_resource(node))
         except ValueError as error:
-            raise InvalidSchema(f"{_pointer((path, (draft.id_keyword,)))}: no URI: {error}") from None
+            raise InvalidSchema(f"{_pointer((path, (draft.id_keyword,)))}: not a valid URI: {error}") from None
 
     def _follow(self, reference: _Reference) -> None:
         node, keyword, path, resolver, draft = reference
@@ -130,9 +130,9 @@ class SchemaGraph:
         try:
             target, inner = self._look_up(node[keyword], resolver)
         except (Unresolvable, LookupError, TypeError, ValueError, AttributeError):
-            raise InvalidSchema(f"{where}: {_shortened(node[keyword])} leads nowhere") from None
+            raise InvalidSchema(f"{where}: {_shorten(node[keyword])} cannot be resolved") from None
         if not is_schema(target, draft):
-            raise InvalidSchema(f"{where}: {_shortened(node[keyword])} leads to something that is no schema")
+            raise InvalidSchema(f"{where}: {_shorten(node[keyword])} does not resolve to a schema")
         self.targets[id(node), keyword] = target
         self._walk(target, (path, (keyword,)), inner, draft_of(target, draft))
 
@@ -140,7 +140,7 @@ class SchemaGraph:
         try:
             found = resolver.lookup(uri)
         except Unresolvable:
-            # A reference of a reference: its document has a base of its own, the names are still those of the registry.
+            # A reference inside a reference: its document has its own base, but the names are those of the registry.
             name, fragment = urldefrag(uri)
             name = name if name in self._named else name.removeprefix("./")
             if name not in self._named:
@@ -150,14 +150,14 @@ class SchemaGraph:
         return found.contents, found.resolver
 
     def _remember_alias(self, uri: str, name: str, resolver: "Resolver[Node]") -> None:
-        """Let `jsonschema` find the document where this reference looks for it."""
-        address, _ = urldefrag(urljoin(resolver._base_uri, uri))  # noqa: SLF001 - the library does not tell it otherwise
+        """Let `jsonschema` find the document at the address that this reference resolves to."""
+        address, _ = urldefrag(urljoin(resolver._base_uri, uri))  # noqa: SLF001 - there is no public way to get it
         document = self._named[name]
         self._aliases[address] = draft_of(document, self._draft).dialect.create_resource(document)
         self.__dict__.pop("registry", None)
 
     def _refuse_loops(self) -> None:
-        """Refuse references that lead back to themselves without looking any deeper into a value: they mean nothing."""
+        """Refuse references that lead back to themselves at the same place in the value: they mean nothing."""
         open_nodes: set[int] = set()
         closed: set[int] = set()
         for start in list(self.targets.values()):
@@ -168,7 +168,7 @@ class SchemaGraph:
                     open_nodes.discard(id(node))
                     closed.add(id(node))
                 elif id(node) in open_nodes:
-                    raise InvalidSchema("references lead back to themselves without looking at a part of the value")
+                    raise InvalidSchema("references form a loop that never descends into the value")
                 elif isinstance(node, dict) and id(node) not in closed:
                     open_nodes.add(id(node))
                     stack.append((node, True))
@@ -186,13 +186,13 @@ class SchemaGraph:
 
 
 def _pointer(path: Path) -> str:
-    """A JSON pointer for people: keys of hostile length are cut."""
+    """A JSON pointer for messages; very long keys are cut."""
     keys: list[str] = []
     while path is not None:
         path, last = path
-        keys.extend(_shortened(str(key)) for key in reversed(last))
+        keys.extend(_shorten(str(key)) for key in reversed(last))
     return "/".join(["#", *reversed(keys)])
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _MAX_KEY_CHARS else f"{text[:_MAX_KEY_CHARS]}…"

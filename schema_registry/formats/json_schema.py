@@ -1,7 +1,7 @@
-"""JSON Schema: texts of drafts 4, 6, 7, 2019-09 and 2020-12 as checked documents.
+"""JSON Schema: parse and check texts of drafts 4, 6, 7, 2019-09 and 2020-12.
 
-Where Confluent's registry is laxer (duplicate keys, NaN, text after the document, numbers beyond a double, half
-surrogates, references that lead nowhere), ours refuses: no client could use what was registered.
+Ours is stricter than Confluent's registry: it refuses duplicate keys, NaN, text after the document, numbers beyond a
+double, unpaired surrogates and references that cannot be resolved, since no client could use such a schema.
 """
 
 from functools import cached_property
@@ -19,18 +19,18 @@ RESERVED_PREFIX = "$$"
 def parse(
     text: str, references: References = (), *, limits: Limits = DEFAULT_LIMITS, strict: bool = True
 ) -> "JsonSchema":
-    """Parse and check one schema; `strict` also refuses what only new schemas must not have.
+    """Parse and check a schema; `strict` adds the checks for new schemas.
 
-    That is an object with a key twice, and properties whose names begin with `$$`.
+    Those refuse duplicate keys and properties whose names begin with `$$`.
     """
-    document = _node(read(text, limits=limits, strict=strict))
+    document = _to_node(read(text, limits=limits, strict=strict))
     draft = draft_of(document)
-    named = {reference.name: _referenced(reference.name, reference.text, limits) for reference in references}
+    named = {reference.name: _read_reference(reference.name, reference.text, limits) for reference in references}
     schema = JsonSchema(document, draft, graph=SchemaGraph(document, draft, named))
     try:
         schema.canonical.encode()
     except UnicodeEncodeError:
-        raise InvalidSchema("half of a surrogate pair, which UTF-8 cannot hold") from None
+        raise InvalidSchema("the text contains an unpaired surrogate") from None
     if strict:
         _refuse_reserved_names(document)
     return schema
@@ -51,7 +51,7 @@ class JsonSchema:
 
     @cached_property
     def canonical(self) -> str:
-        """The document written compactly, keys in the order given, numbers as they were spelt."""
+        """The compact text, with keys in their order and numbers as they were spelled."""
         return write(self.document)
 
     @cached_property
@@ -61,7 +61,7 @@ class JsonSchema:
 
     @property
     def meaning(self) -> str:
-        """The text in normal form; what it refers to stays elsewhere."""
+        """The text in normal form; references are not inline."""
         return self.normalized
 
     @property
@@ -72,34 +72,34 @@ class JsonSchema:
 
     @property
     def field_names(self) -> tuple[str, ...]:
-        """The properties at the top level; none unless it says some."""
+        """The properties at the top level."""
         properties = self.document.get("properties") if isinstance(self.document, dict) else None
         return tuple(properties) if isinstance(properties, dict) else ()
 
-    def formatted(self, style: str) -> str:  # noqa: ARG002 - JSON Schema has one style
+    def format(self, style: str) -> str:  # noqa: ARG002 - JSON Schema has one style
         """The canonical text: JSON Schema has no other style."""
         return self.canonical
 
     @property
     def targets(self) -> Targets:
-        """Where every reference leads; the drafts' rules of `$id` and anchors are applied already."""
+        """The target of every reference, after the draft's rules for `$id` and anchors."""
         return self._graph.targets
 
     @property
     def registry(self) -> "Registry[Node]":
-        """The document and all that it refers to, as `referencing` looks for them."""
+        """The document and all its references, for the library `referencing`."""
         return self._graph.registry
 
 
-def _node(value: JsonValue) -> Node:
+def _to_node(value: JsonValue) -> Node:
     if isinstance(value, bool | dict):
         return value
     raise InvalidSchema("a JSON Schema is an object, true or false")
 
 
-def _referenced(name: str, text: str, limits: Limits) -> Node:
+def _read_reference(name: str, text: str, limits: Limits) -> Node:
     try:
-        return _node(read(text, limits=limits, strict=False))
+        return _to_node(read(text, limits=limits, strict=False))
     except InvalidSchema as error:
         raise InvalidSchema(f"the reference {name!r}: {error}") from None
 

@@ -1,4 +1,4 @@
-"""JSON texts as values that can be written back: key order and the spelling of numbers survive."""
+"""Read and write JSON so that the order of keys and the spelling of numbers are kept."""
 
 import json
 import math
@@ -17,13 +17,13 @@ _ESCAPED = re.compile(r"\\(u[0-9a-f]{4}|.)")
 
 
 class SpelledNumber(float):
-    """A number with a fraction or an exponent, which remembers how it was written: 1.50 is not 1.5 to a reader."""
+    """A number with a fraction or an exponent that keeps its spelling, so that 1.50 is not written back as 1.5."""
 
     __slots__ = ("spelling",)
     spelling: str
 
     def __new__(cls, text: str) -> Self:
-        """Read a number; one that no double can hold is refused, because no client could use it."""
+        """Parse a number; raises ValueError if it does not fit a double, because no client could use it."""
         number = super().__new__(cls, text)
         exact = Decimal(text)
         if math.isinf(number) or (not number and exact):
@@ -33,7 +33,7 @@ class SpelledNumber(float):
 
 
 def read(text: str, *, limits: Limits, strict: bool = True) -> JsonValue:
-    """Parse one JSON text; `strict` refuses an object that names a key twice, otherwise the last one counts."""
+    """Parse a JSON text; `strict` refuses duplicate keys, otherwise the last one counts."""
     decoder = _STRICT_DECODER if strict else _LENIENT_DECODER
     try:
         value: JsonValue = decoder.decode(text)
@@ -57,11 +57,11 @@ def write(value: JsonValue, *, sort_keys: bool = False) -> str:
 
 def _write(value: JsonValue, parts: list[str], sort_keys: bool) -> None:
     if isinstance(value, str):
-        parts.append(_quoted(value))
+        parts.append(_quote(value))
     elif isinstance(value, dict):
         separator = "{"
         for key in sorted(value, key=_java_order) if sort_keys else value:
-            parts.append(f"{separator}{_quoted(key)}:")
+            parts.append(f"{separator}{_quote(key)}:")
             _write(value[key], parts, sort_keys)
             separator = ","
         parts.append("}" if value else "{}")
@@ -77,7 +77,7 @@ def _write(value: JsonValue, parts: list[str], sort_keys: bool) -> None:
 
 
 def _java_order(key: str) -> bytes:
-    """Java compares texts by their UTF-16 units, so that emoji come before some letters."""
+    """A sort key in Java's order: by UTF-16 units, in which emoji come before some letters."""
     return key.encode("utf-16-be", "surrogatepass")
 
 
@@ -89,9 +89,9 @@ def _literal(value: float | bool | None) -> str:
     return value.spelling if isinstance(value, SpelledNumber) else repr(value)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     quoted = encode_basestring(text)
-    # Java writes the digits of an escape in capitals; ids of equal schemas should not depend on who wrote them.
+    # Java writes the digits of escapes in upper case; the ids of equal schemas must not depend on the writer.
     return _ESCAPED.sub(_capital_escape, quoted) if "\\u" in quoted else quoted
 
 
@@ -101,7 +101,7 @@ def _capital_escape(match: re.Match[str]) -> str:
 
 
 def _check_size(value: JsonValue, limits: Limits) -> None:
-    """Count values level by level, so that no text can exhaust the stack of whoever reads it next."""
+    """Count values level by level, so that no text can exhaust the stack of recursive code that follows."""
     elements = 1
     level: list[Any] = [value]
     for _ in range(limits.max_depth):
@@ -125,12 +125,12 @@ def _distinct_keys(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
     members = dict(pairs)
     if len(members) != len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {twice[:100]!r} is there twice in one object")
+        raise ValueError(f"the key {twice[:100]!r} appears twice in one object")
     return members
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 _STRICT_DECODER = json.JSONDecoder(

@@ -1,4 +1,4 @@
-"""Protobuf schemas: .proto text, or the base64 of a FileDescriptorProto, that protoc accepts."""
+"""Protobuf schemas: .proto text, or a FileDescriptorProto in base64, compiled by protoc."""
 
 import base64
 import binascii
@@ -15,12 +15,12 @@ from google.protobuf.message_factory import GetMessageClass
 
 from schema_registry.formats import protobuf_limits, protobuf_unknown
 from schema_registry.formats.protobuf_builtin import is_builtin
-from schema_registry.formats.protobuf_compiler import Refused, compile_text
+from schema_registry.formats.protobuf_compiler import CompileError, compile_text
 from schema_registry.formats.protobuf_fields import default_json_name
-from schema_registry.formats.protobuf_option_text import NotUnderstood, lay_out
-from schema_registry.formats.protobuf_options import Change, quoted
+from schema_registry.formats.protobuf_option_text import UnknownSyntax, lay_out
+from schema_registry.formats.protobuf_options import Change, quote
 from schema_registry.formats.protobuf_text import print_file
-from schema_registry.formats.protobuf_unknown import Place
+from schema_registry.formats.protobuf_unknown import Span
 from schema_registry.formats.protobuf_written import Path, Written, offsets_of, positions_of
 from schema_registry.formats.schema import (
     DEFAULT_LIMITS,
@@ -32,19 +32,19 @@ from schema_registry.formats.schema import (
 )
 
 FILE_NAME = "default"
-"""What the file of a schema is called, where Confluent's clients look for it."""
+"""The file name of a schema that Confluent's clients expect."""
 _CACHED_SCHEMAS = 512
 _CACHED_CHARACTERS = 32_768
 """Longer texts, references included, have a small cache of their own."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*", re.ASCII)
 _EXPLICIT_MAP_ENTRY = re.compile(r"\boption\s+map_entry\s*=\s*true\s*;", re.ASCII)
-_PATIENCE_SECONDS = 1.0
-"""How long protoc is asked again while it finds more options that it does not know."""
+_RETRY_SECONDS = 1.0
+"""How long to call protoc again while it reports more undefined options."""
 _MAP_ENTRY_ERROR = "map_entry should not be set explicitly"
 
 
 class ProtobufSchema:
-    """One compiled .proto file with all that it imports."""
+    """One compiled .proto file with everything that it imports."""
 
     schema_type = SchemaType.PROTOBUF
 
@@ -57,22 +57,22 @@ class ProtobufSchema:
         written: Written | None = None,
     ) -> None:
         self.descriptor = file
-        """The file, named as Confluent's clients expect, without positions and comments."""
+        """The file, with the name that Confluent's clients expect, without positions and comments."""
         self.dependencies = tuple(dependencies)
-        """Everything that is imported, bundled files included, each before whatever imports it."""
+        """All imported files, including bundled ones, each before the files that import it."""
         self.references = tuple(references)
-        self._unknown = _laid_out(written) if written is not None else {}
+        self._unknown = _lay_out_unknown(written) if written is not None else {}
         self.canonical = print_file(file, self.pool, written=written, unknown=self._unknown)
-        """The text in Confluent's layout: names and order as written, comments dropped."""
+        """The text in Confluent's layout: names and order as the client wrote them, without comments."""
 
     @cached_property
     def normalized(self) -> str:
-        """The text with full names and everything sorted but messages, whose order records depend on."""
+        """The text with full names and everything sorted, except messages: records depend on their order."""
         return print_file(self.descriptor, self.pool, unknown=self._unknown, normalized=True)
 
     @property
     def meaning(self) -> str:
-        """The text in normal form; what it imports stays elsewhere."""
+        """The text in normal form; imports are not inline."""
         return self.normalized
 
     @property
@@ -86,7 +86,7 @@ class ProtobufSchema:
         messages = self.descriptor.message_type
         return tuple(field.name for field in messages[0].field) if messages else ()
 
-    def formatted(self, style: str) -> str:
+    def format(self, style: str) -> str:
         """`serialized`: base64 of the FileDescriptorProto; `ignore_extensions`: without custom options."""
         if style == "serialized":
             return base64.b64encode(self.descriptor.SerializeToString(deterministic=True)).decode()
@@ -101,21 +101,21 @@ class ProtobufSchema:
 
     @cached_property
     def pool(self) -> DescriptorPool:
-        """A pool of this schema's own, so that two versions of a message can live in one process."""
-        return _pool([*self.dependencies, self.descriptor])
+        """The schema's own pool, so that a process can have several versions of a message."""
+        return _make_pool([*self.dependencies, self.descriptor])
 
     def message_class(self, full_name: str) -> type[Message]:
-        """The class of a message, the same one at every call."""
+        """The class of a message; every call returns the same one."""
         try:
             return GetMessageClass(self.pool.FindMessageTypeByName(full_name))
         except KeyError:
             raise InvalidSchema(f"the schema has no message {full_name}") from None
 
     def message_at(self, indexes: Sequence[int]) -> Descriptor:
-        """The message that a record's indexes point at; no indexes mean the first message.
+        """The message at a record's message indexes; no indexes mean the first message.
 
-        Most clients count the entry types of maps, Java's leaves them out of schemas that it got as text. No record
-        is ever an entry, so indexes that lead to one, or to nothing, are read the second way.
+        Most clients count the entry types of maps; Java's client does not for schemas that it got as text. No record
+        is ever a map entry, so indexes that lead to one, or to nothing, are read the second way.
         """
         path = list(indexes) or [0]
         name = self._name_at(path, counts_entries=True) or self._name_at(path, counts_entries=False)
@@ -125,7 +125,7 @@ class ProtobufSchema:
         return descriptor
 
     def indexes_of(self, full_name: str) -> tuple[int, ...]:
-        """Where a message of this file is: its index in the file, then in each message around it."""
+        """The message indexes of a message in this file, from the outermost message inwards."""
         package = f"{self.descriptor.package}." if self.descriptor.package else ""
         messages: Sequence[DescriptorProto] = self.descriptor.message_type
         indexes = []
@@ -157,7 +157,7 @@ def parse(
 ) -> ProtobufSchema:
     """Compile a schema; raises InvalidSchema with protoc's errors.
 
-    Results are shared between callers. `strict` changes nothing here: protoc knows no leniency.
+    Results are shared between callers. `strict` changes nothing: protoc has no lenient mode.
     """
     del strict
     size = len(text) + sum(len(reference.text) for reference in references)
@@ -166,15 +166,15 @@ def parse(
 
 
 def is_serialized(text: str) -> bool:
-    """Whether a schema is a descriptor in base64, as Confluent's clients send it, and no text."""
-    return _serialized_file(text) is not None
+    """Whether a schema is a descriptor in base64, as Confluent's clients send it, instead of text."""
+    return _parse_serialized(text) is not None
 
 
 def with_options(schema: ProtobufSchema, changes: Mapping[Path, Change]) -> str:
-    """The text of a schema with other options, which are found by the paths of their lists."""
-    known = _compiled_references(schema.references, DEFAULT_LIMITS)
-    compiled = _compiled(schema.canonical, known=known, limits=DEFAULT_LIMITS)
-    unknown = _laid_out(compiled.written)
+    """The text of a schema with changed options, by the paths of the option lists."""
+    known = _compile_references(schema.references, DEFAULT_LIMITS)
+    compiled = _compile_any(schema.canonical, known=known, limits=DEFAULT_LIMITS)
+    unknown = _lay_out_unknown(compiled.written)
     return print_file(compiled.file, schema.pool, written=compiled.written, unknown=unknown, changes=changes)
 
 
@@ -184,7 +184,7 @@ def _parse(text: str, references: tuple[ResolvedReference, ...], limits: Limits)
     if len(references) > protobuf_limits.MAX_REFERENCES:
         raise InvalidSchema(f"the schema has more than {protobuf_limits.MAX_REFERENCES} references")
     protobuf_limits.check_length(sum(len(reference.text) for reference in references), limits)
-    compiled = _compiled(text, known=_compiled_references(references, limits), limits=limits)
+    compiled = _compile_any(text, known=_compile_references(references, limits), limits=limits)
     return ProtobufSchema(
         compiled.file, dependencies=compiled.dependencies, references=references, written=compiled.written
     )
@@ -194,14 +194,14 @@ _parse_short = lru_cache(maxsize=_CACHED_SCHEMAS)(_parse)
 _parse_long = lru_cache(maxsize=8)(_parse)
 
 
-def _laid_out(written: Written) -> dict[Path, list[str]]:
+def _lay_out_unknown(written: Written) -> dict[Path, list[str]]:
     return {path: [lay_out(text) for text in texts] for path, texts in written.unknown_options.items()}
 
 
 class _Compiled:
-    """What protoc made of one text."""
+    """The result of compiling one text."""
 
-    def __init__(self, text: str, files: FileDescriptorSet, unknown: Sequence[Place] = ()) -> None:
+    def __init__(self, text: str, files: FileDescriptorSet, unknown: Sequence[Span] = ()) -> None:
         *self.dependencies, self.file = files.file
         self.written = Written(text, self.file.source_code_info, unknown)
         self.file.ClearField("source_code_info")
@@ -214,7 +214,7 @@ class _Compiled:
 
 
 class _Known:
-    """References that are compiled already. Equal if the references are, so that results can be cached by it."""
+    """Compiled references. Equal if the references are equal, so that it can be a key of caches."""
 
     def __init__(self, references: tuple[ResolvedReference, ...], files: Sequence[FileDescriptorProto]) -> None:
         self.references = references
@@ -231,109 +231,106 @@ class _Known:
         return isinstance(other, _Known) and self.references == other.references
 
 
-def _compiled_references(references: Sequence[ResolvedReference], limits: Limits) -> _Known:
+def _compile_references(references: Sequence[ResolvedReference], limits: Limits) -> _Known:
     files: dict[str, FileDescriptorProto] = {}
     for index, reference in enumerate(references):
         if reference.name not in files and not is_builtin(reference.name):
             known = _Known(tuple(references[:index]), list(files.values()))
-            files[reference.name] = _compiled_reference(reference, known, limits)
+            files[reference.name] = _compile_reference(reference, known, limits)
     return _Known(tuple(references), list(files.values()))
 
 
 @lru_cache(maxsize=_CACHED_SCHEMAS)
-def _compiled_reference(reference: ResolvedReference, known: _Known, limits: Limits) -> FileDescriptorProto:
+def _compile_reference(reference: ResolvedReference, known: _Known, limits: Limits) -> FileDescriptorProto:
     try:
-        file = _compiled(reference.text, known=known, limits=limits).file
+        file = _compile_any(reference.text, known=known, limits=limits).file
     except InvalidSchema as error:
         raise InvalidSchema(f"{reference.name}: {error}") from None
     file.name = reference.name
     return file
 
 
-def _compiled(text: str, *, known: _Known, limits: Limits) -> _Compiled:
-    serialized = _serialized_file(text)
+def _compile_any(text: str, *, known: _Known, limits: Limits) -> _Compiled:
+    """Compile .proto text or a serialized descriptor."""
+    serialized = _parse_serialized(text)
     if serialized is not None:
-        text = _text_of(serialized, known=known, limits=limits)
+        text = _print_serialized(serialized, known=known, limits=limits)
     return _compile(text, known=known, limits=limits)
 
 
 def _compile(text: str, *, known: _Known, limits: Limits) -> _Compiled:
     protobuf_limits.check_text(text, limits)
     try:
-        files, unknown = _files_of(text, known=known)
+        files, unknown = _run_protoc(text, known=known)
     except InvalidSchema as error:
         if _MAP_ENTRY_ERROR not in str(error):
             raise
-        return _compile(_with_maps(text, known=known), known=known, limits=limits)
+        return _compile(_restore_maps(text, known=known), known=known, limits=limits)
     protobuf_limits.check_file(files.file[-1], limits)
     return _Compiled(text, _with_option_imports(files, known), unknown)
 
 
-def _files_of(text: str, *, known: _Known) -> tuple[FileDescriptorSet, list[Place]]:
-    """What protoc makes of a text, and where options are that nothing defines: protoc does not see them."""
+def _run_protoc(text: str, *, known: _Known) -> tuple[FileDescriptorSet, list[Span]]:
+    """The descriptors of a text, and the undefined options in it, which were hidden from protoc."""
     seen = text
-    unknown: list[Place] = []
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    unknown: list[Span] = []
+    deadline = time.monotonic() + _RETRY_SECONDS
     while time.monotonic() < deadline:
         try:
             return compile_text(seen, name=known.own_name, dependencies=known.files), unknown
-        except Refused as refused:
-            # Of each element, protoc tells one option that it does not know.
-            more = _unknown_options(text, refused)
+        except CompileError as error:
+            # protoc reports only one undefined option of each element, so several runs may be needed.
+            more = _find_unknown_options(text, error)
             if set(more) <= set(unknown):
                 raise
             unknown = sorted({*unknown, *more})
-            seen = protobuf_unknown.without(text, unknown)
-    raise InvalidSchema("the schema has too many options that nothing defines")
+            seen = protobuf_unknown.blank_out(text, unknown)
+    raise InvalidSchema("the schema has too many undefined options")
 
 
-def _unknown_options(text: str, refused: Refused) -> list[Place]:
-    found = protobuf_unknown.places(text, offsets_of(text, protobuf_unknown.positions_in(refused.errors)))
+def _find_unknown_options(text: str, error: CompileError) -> list[Span]:
+    found = protobuf_unknown.find_spans(text, offsets_of(text, protobuf_unknown.positions_in(error.errors)))
     try:
         for begin, end in found:
             lay_out(text[begin:end])
-    except NotUnderstood:
-        raise refused from None
+    except UnknownSyntax:
+        raise error from None
     return found
 
 
 def _with_option_imports(files: FileDescriptorSet, known: _Known) -> FileDescriptorSet:
-    """Add what is imported only for its options (edition 2024), which protoc leaves out."""
+    """Add the files that are imported only for their options (edition 2024), which protoc leaves out."""
     *dependencies, file = files.file
     if not file.option_dependency:
         return files
     present = {dependency.name for dependency in dependencies}
-    imported = _imported(file.option_dependency, known)
+    imported = _compile_imports(file.option_dependency, known)
     missing = [dependency for dependency in imported if dependency.name not in present]
     return FileDescriptorSet(file=[*dependencies, *missing, file])
 
 
-def _imported(names: Sequence[str], known: _Known) -> list[FileDescriptorProto]:
-    """These files and all that they import."""
-    imports = "".join(f"import {quoted(name)};" for name in names)
+def _compile_imports(names: Sequence[str], known: _Known) -> list[FileDescriptorProto]:
+    """These files and everything that they import."""
+    imports = "".join(f"import {quote(name)};" for name in names)
     files = compile_text(f'syntax = "proto3";{imports}', name=known.own_name, dependencies=known.files)
     return list(files.file[:-1])
 
 
-def _with_maps(text: str, *, known: _Known) -> str:
-    """A text that spells out the entry types of maps, as Java's client prints it, with maps in their place."""
+def _restore_maps(text: str, *, known: _Known) -> str:
+    """Put maps back into a text in which their entry types are explicit, as Java's client prints it."""
     positions = positions_of(text, [match.start() for match in _EXPLICIT_MAP_ENTRY.finditer(text)])
     plain = _EXPLICIT_MAP_ENTRY.sub(lambda match: re.sub(r"\S", " ", match[0]), text)
     compiled = _Compiled(plain, compile_text(plain, name=known.own_name, dependencies=known.files))
     for path in compiled.written.messages_at(positions):
-        _message_of(compiled.file, path).options.map_entry = True
-    return print_file(compiled.file, _pool([*compiled.dependencies, compiled.file]))
+        message = compiled.file.message_type[path[1]]
+        for index in path[3::2]:
+            message = message.nested_type[index]
+        message.options.map_entry = True
+    return print_file(compiled.file, _make_pool([*compiled.dependencies, compiled.file]))
 
 
-def _message_of(file: FileDescriptorProto, path: Path) -> DescriptorProto:
-    message = file.message_type[path[1]]
-    for index in path[3::2]:
-        message = message.nested_type[index]
-    return message
-
-
-def _serialized_file(text: str) -> FileDescriptorProto | None:
-    """The descriptor, if the text is the base64 of one."""
+def _parse_serialized(text: str) -> FileDescriptorProto | None:
+    """The descriptor, if the text is one in base64."""
     if not _BASE64.fullmatch(text):
         return None
     try:
@@ -343,30 +340,30 @@ def _serialized_file(text: str) -> FileDescriptorProto | None:
     return file if file.ByteSize() else None
 
 
-def _text_of(file: FileDescriptorProto, *, known: _Known, limits: Limits) -> str:
-    """The text of a descriptor that a client sent, which protoc then judges like any other text."""
+def _print_serialized(file: FileDescriptorProto, *, known: _Known, limits: Limits) -> str:
+    """The text of a descriptor that a client sent; protoc then checks it like any other text."""
     protobuf_limits.check_file(file, limits)
-    dependencies = _imported([*file.dependency, *file.option_dependency], known)
+    dependencies = _compile_imports([*file.dependency, *file.option_dependency], known)
     file.name = known.own_name
     file.ClearField("source_code_info")
     try:
-        return print_file(file, _pool([*dependencies, file]))
+        return print_file(file, _make_pool([*dependencies, file]))
     except (KeyError, StopIteration) as error:
-        raise InvalidSchema(f"no valid file descriptor: {error}") from None
+        raise InvalidSchema(f"not a valid file descriptor: {error}") from None
 
 
-def _pool(files: Sequence[FileDescriptorProto]) -> DescriptorPool:
+def _make_pool(files: Sequence[FileDescriptorProto]) -> DescriptorPool:
     pool = DescriptorPool()
     try:
         for file in files:
             pool.AddSerializedFile(file.SerializeToString())
     except TypeError as error:
-        raise InvalidSchema(f"no valid file descriptor: {error}") from None
+        raise InvalidSchema(f"not a valid file descriptor: {error}") from None
     return pool
 
 
 def _drop_json_names(message: DescriptorProto) -> None:
-    """Keep only the names in JSON that differ from what everyone would derive."""
+    """Remove the JSON names that are the default ones."""
     for field in message.field:
         if field.json_name == default_json_name(field.name):
             field.ClearField("json_name")

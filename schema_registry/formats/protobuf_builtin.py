@@ -1,6 +1,6 @@
 """The .proto files that every schema may import without a reference."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +13,7 @@ def is_builtin(name: str) -> bool:
 
 @cache
 def folders() -> Mapping[str, Path]:
-    """Where the bundled files lie, by the import path of their folder."""
+    """The folders of the bundled files, by their import paths."""
     return {
         "google/protobuf": _package_folder("grpc_tools") / "_proto" / "google" / "protobuf",
         "google/type": _package_folder("google.type"),
@@ -24,13 +24,11 @@ def folders() -> Mapping[str, Path]:
 @cache
 def names() -> frozenset[str]:
     """The import paths of all bundled files."""
-    return frozenset(_found())
-
-
-def _found() -> Iterator[str]:
-    for prefix, folder in folders().items():
-        for path in folder.rglob("*.proto"):
-            yield f"{prefix}/{path.relative_to(folder).as_posix()}"
+    return frozenset(
+        f"{prefix}/{path.relative_to(folder).as_posix()}"
+        for prefix, folder in folders().items()
+        for path in folder.rglob("*.proto")
+    )
 
 
 def _package_folder(package: str) -> Path:

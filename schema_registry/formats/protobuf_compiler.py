@@ -1,4 +1,4 @@
-"""protoc as a function: text in, descriptors out, at arm's length in a process of its own."""
+"""protoc as a function: text in, descriptors out. It runs in a separate process."""
 
 import atexit
 import os
@@ -17,25 +17,27 @@ from schema_registry.formats.protobuf_worker import LENGTH, CompileReply, Compil
 from schema_registry.formats.schema import InvalidSchema
 
 REPLY_TIMEOUT_SECONDS = 5.0
-"""How long an answer is waited for; the process limits itself to less, unless it is stopped or starved."""
-MAX_ERRORS_TOLD = 10
+"""Time-out for a reply; the process itself stops earlier, unless it is suspended or gets no processor time."""
+MAX_ERRORS_SHOWN = 10
 MAX_ERROR_CHARACTERS = 2000
 _GAVE_UP = "the Protobuf compiler gave up on this schema"
 _CRASHES = frozenset({-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS})
-"""Ends that the schema brought about; it would do so again."""
+"""Exit codes that the schema caused, and would cause again."""
 _WARNING = re.compile(r"(\S+:)?\d+:\d+: warning: |WARNING: |W\d{4} ")
 
 
-class Refused(InvalidSchema):
-    """protoc found errors; all of them are here, the message tells the first ones."""
+class CompileError(InvalidSchema):
+    """protoc found errors; `errors` has all of them, the message the first ones."""
 
     def __init__(self, errors: str) -> None:
-        super().__init__(_told(errors))
+        lines = [line for line in errors.splitlines() if line and not _WARNING.match(line)]
+        message = "; ".join(lines[:MAX_ERRORS_SHOWN])[:MAX_ERROR_CHARACTERS]
+        super().__init__(message or "the Protobuf compiler refused this schema")
         self.errors = errors
 
 
 class Compiler:
-    """One protoc process, started on first need, replaced when it dies. Safe to share between threads and to fork."""
+    """One protoc process, started when it is first needed and replaced when it dies. Thread-safe and fork-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,11 +45,11 @@ class Compiler:
 
     @property
     def process_id(self) -> int | None:
-        """Which process compiles at present."""
+        """The id of the current process."""
         return self._process.pid if self._process else None
 
     def compile(self, text: str, *, name: str, dependencies: FileDescriptorSet) -> FileDescriptorSet:
-        """The file's descriptor after those of everything it imports; raises InvalidSchema with protoc's errors."""
+        """The file's descriptor after those of all its imports; raises InvalidSchema with protoc's errors."""
         request = msgspec.msgpack.encode(
             CompileRequest(name, text.encode(errors="replace"), dependencies.SerializeToString())
         )
@@ -56,56 +58,56 @@ class Compiler:
         if reply is None:
             raise InvalidSchema(_GAVE_UP)
         if reply.errors or not reply.descriptor_set:
-            raise Refused(reply.errors)
+            raise CompileError(reply.errors)
         return FileDescriptorSet.FromString(reply.descriptor_set)
 
     def close(self) -> None:
-        """End the process; the next call starts another."""
+        """Stop the process; the next call starts another one."""
         with self._lock:
-            self._end()
+            self._stop()
 
-    def forget(self) -> None:
-        """In a forked child: the process belongs to the parent."""
+    def detach(self) -> None:
+        """Let go of the process in a forked child: it belongs to the parent."""
         self._lock = threading.Lock()
         process, self._process = self._process, None
         if process is None:
             return
         for pipe in (process.stdin, process.stdout):
             if pipe:
-                # Held open here, it would keep the process alive after the parent's end.
+                # Left open in the child, it would keep the process alive after the parent has ended.
                 pipe.close()
         process.returncode = 0
 
     def _ask(self, request: bytes) -> CompileReply | None:
-        """One exchange; None if the process died of something that is worth a second try."""
+        """Send a request and wait for the reply; None if the process died, but not because of the schema."""
         process = self._process = self._process or _start()
         try:
             return _exchange(process, request)
         except TimeoutError:
-            self._end()
+            self._stop()
             raise InvalidSchema("the schema takes too long to compile") from None
         except (OSError, EOFError):
-            self._end()
+            self._stop()
             if process.returncode == -signal.SIGPROF:
                 raise InvalidSchema("the schema takes too long to compile") from None
             if process.returncode in _CRASHES:
                 raise InvalidSchema(_GAVE_UP) from None
             if process.returncode >= 0:
-                raise RuntimeError("the Protobuf compiler does not run") from None
+                raise RuntimeError("the Protobuf compiler cannot be started") from None
             return None
 
-    def _end(self) -> None:
+    def _stop(self) -> None:
         process, self._process = self._process, None
         if process is None:
             return
-        # What has ended by itself keeps its own exit status: the kill then does nothing.
+        # If the process has ended by itself the kill does nothing, and its exit status is kept.
         process.kill()
         with process:
             pass
 
 
 def _start() -> subprocess.Popen[bytes]:
-    # The same modules must be found whatever way they were found here: installed, by path, or shipped by Spark.
+    # The child must find the same modules as we do, whether they are installed, on the path or shipped by Spark.
     path = os.pathsep.join(entry or str(os.curdir) for entry in sys.path)
     return subprocess.Popen(
         [sys.executable, "-m", "schema_registry.formats.protobuf_worker"],
@@ -114,7 +116,7 @@ def _start() -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         bufsize=0,
         env={**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"},
-        # A terminal's Ctrl-C is for the service, which closes its end of the pipe when it stops.
+        # Ctrl-C in a terminal must only reach the service, which closes its end of the pipe when it stops.
         start_new_session=True,
     )
 
@@ -129,7 +131,7 @@ def _exchange(process: subprocess.Popen[bytes], request: bytes) -> CompileReply:
 
 
 def _write(descriptor: int, content: bytes, deadline: float) -> None:
-    # A process that is stopped does not empty the pipe, so a plain write could wait for ever.
+    # A suspended process does not read from the pipe, so a blocking write could wait forever.
     os.set_blocking(descriptor, False)
     view = memoryview(content)
     while view:
@@ -156,16 +158,11 @@ def _is_ready(descriptor: int, event: int, deadline: float) -> bool:
     return bool(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
 
 
-def _told(errors: str) -> str:
-    lines = [line for line in errors.splitlines() if line and not _WARNING.match(line)]
-    return "; ".join(lines[:MAX_ERRORS_TOLD])[:MAX_ERROR_CHARACTERS] or "the Protobuf compiler refused this schema"
-
-
 _shared = Compiler()
-os.register_at_fork(after_in_child=_shared.forget)
+os.register_at_fork(after_in_child=_shared.detach)
 atexit.register(_shared.close)
 
 
 def compile_text(text: str, *, name: str, dependencies: FileDescriptorSet) -> FileDescriptorSet:
-    """Compile with the one compiler of this process."""
+    """Compile with the shared compiler of this process."""
     return _shared.compile(text, name=name, dependencies=dependencies)

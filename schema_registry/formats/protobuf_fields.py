@@ -1,11 +1,11 @@
-"""Fields as .proto text: label, type, name, number, options."""
+"""Print fields as .proto text: label, type, name, number, options."""
 
 from collections.abc import Iterator, Sequence
 
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
 
-from schema_registry.formats.protobuf_layout import bracketed
-from schema_registry.formats.protobuf_options import OptionPrinter, quoted
+from schema_registry.formats.protobuf_layout import option_brackets
+from schema_registry.formats.protobuf_options import OptionPrinter, quote
 from schema_registry.formats.protobuf_written import Path, Written
 
 Numbered = tuple[int, FieldDescriptorProto]
@@ -32,25 +32,25 @@ class FieldPrinter:
         """The field without its semicolon."""
         entry = self._map_entries.get(field.type_name)
         kind = self._map_type(entry, path) if entry else self._label(field) + self._type(field, path)
-        return f"{kind} {field.name} = {field.number}{bracketed(self._field_options(field, path))}"
+        return f"{kind} {field.name} = {field.number}{option_brackets(self._field_options(field, path))}"
 
     def group_declaration(self, field: FieldDescriptorProto, path: Path) -> str:
         """A group without its body."""
-        options = bracketed(self._field_options(field, path))
+        options = option_brackets(self._field_options(field, path))
         return f"{self._label(field)}group {local_name(field)} = {field.number}{options}"
 
     def is_group(self, field: FieldDescriptorProto) -> bool:
-        """Whether the field declares its message along with itself."""
+        """Whether the field is a group, which declares its own message."""
         return field.type == FieldDescriptorProto.TYPE_GROUP and self._syntax != "editions"
 
-    def named(self, full_name: str, path: Path) -> str:
-        """The type's name as written, or the full one."""
+    def type_name(self, full_name: str, path: Path) -> str:
+        """The type's name as the client wrote it, or else the full name."""
         as_written = self._written.type_name(path) if self._written else None
         return as_written if as_written and is_name_of(as_written, full_name) else full_name
 
     def _type(self, field: FieldDescriptorProto, path: Path) -> str:
         if field.type_name:
-            return self.named(field.type_name, (*path, 6))
+            return self.type_name(field.type_name, (*path, 6))
         return _TYPE_NAMES[field.type]
 
     def _map_type(self, entry: DescriptorProto, path: Path) -> str:
@@ -69,12 +69,14 @@ class FieldPrinter:
         if field.HasField("default_value"):
             options.append(f"default = {_default(field)}")
         if field.HasField("json_name") and field.json_name != default_json_name(field.name):
-            options.append(f"json_name = {quoted(field.json_name)}")
-        return sorted(options, key=_option_name) if self._normalized else options
+            options.append(f"json_name = {quote(field.json_name)}")
+        if self._normalized:
+            options.sort(key=lambda option: option.partition(" = ")[0].strip("()"))
+        return options
 
 
 def explicit_label(field: FieldDescriptorProto, syntax: str) -> str | None:
-    """The label as it stands in a text: proto2 asks for one, others have it only where it says something."""
+    """The label of a field in the text: required in proto2, otherwise only where it has a meaning."""
     if field.label == FieldDescriptorProto.LABEL_REPEATED:
         return "repeated"
     if field.proto3_optional:
@@ -85,13 +87,13 @@ def explicit_label(field: FieldDescriptorProto, syntax: str) -> str | None:
 
 
 def default_json_name(name: str) -> str:
-    """The name in JSON of a field that does not give one."""
+    """The JSON name of a field that has none of its own."""
     first, *rest = name.split("_")
     return first + "".join(word[:1].upper() + word[1:] for word in rest)
 
 
 def is_plain(message: DescriptorProto, field: FieldDescriptorProto) -> bool:
-    """Whether the field is no member of a oneof that stands in the text."""
+    """Whether the field is outside every oneof of the text."""
     return not field.HasField("oneof_index") or field.proto3_optional or field.oneof_index >= len(message.oneof_decl)
 
 
@@ -105,7 +107,7 @@ def oneof_members(message: DescriptorProto) -> dict[int, list[Numbered]]:
 
 
 def is_name_of(name: str, full_name: str) -> bool:
-    """Whether this may be short for the full name."""
+    """Whether a name can be short for the full name."""
     return f".{full_name}".endswith(f".{name.removeprefix('.')}")
 
 
@@ -115,7 +117,7 @@ def local_name(field: FieldDescriptorProto) -> str:
 
 
 def map_entries(messages: Sequence[DescriptorProto], prefix: str) -> Iterator[tuple[str, DescriptorProto]]:
-    """The messages that stand for map fields, by full name with a leading dot."""
+    """The entry types of map fields, by full name with a leading dot."""
     for message in messages:
         name = f"{prefix}.{message.name}"
         if message.options.map_entry:
@@ -125,10 +127,6 @@ def map_entries(messages: Sequence[DescriptorProto], prefix: str) -> Iterator[tu
 
 def _default(field: FieldDescriptorProto) -> str:
     if field.type == FieldDescriptorProto.TYPE_STRING:
-        return quoted(field.default_value)
-    # protoc hands out bytes in escaped form already.
+        return quote(field.default_value)
+    # protoc returns bytes already escaped.
     return f'"{field.default_value}"' if field.type == FieldDescriptorProto.TYPE_BYTES else field.default_value
-
-
-def _option_name(option: str) -> str:
-    return option.partition(" = ")[0].strip("()")

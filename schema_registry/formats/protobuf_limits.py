@@ -1,4 +1,4 @@
-"""How much of a .proto file is read before it is refused."""
+"""Limits on the size of .proto files."""
 
 import re
 
@@ -11,7 +11,7 @@ _CHARACTERS_PER_ELEMENT = 100
 _SEMICOLONS_PER_ELEMENT = 1.2
 _SEMICOLONS_BESIDES = 200
 _MARKS_PER_ELEMENT = 3
-"""Commas and colons, which part the elements of options and of reserved ranges."""
+"""Commas and colons, which separate the elements of options and of reserved ranges."""
 _NO_CODE = re.compile(
     r"""//[^\n]*|/\*(?s:.*?)(?:\*/|\Z)|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"?|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'?"""
 )
@@ -19,12 +19,12 @@ _NO_BRACE = re.compile(r"[^{}<>]+")
 
 
 def check_text(text: str, limits: Limits) -> None:
-    """Refuse, before protoc reads it, what is plainly too large or too deep."""
+    """Refuse a text that is obviously too large or nested too deeply, before protoc reads it."""
     if "\0" in text:
-        raise InvalidSchema("the schema holds a NUL character")
+        raise InvalidSchema("the schema contains a NUL character")
     check_length(len(text), limits)
     code = _NO_CODE.sub(" ", text)
-    # Every field and every value ends in a semicolon, and so do some statements that are no elements.
+    # Every field and every value ends with a semicolon, but so do some statements that do not count as elements.
     if code.count(";") > _SEMICOLONS_PER_ELEMENT * limits.max_elements + _SEMICOLONS_BESIDES:
         raise _too_many(limits)
     if code.count(",") + code.count(":") > _MARKS_PER_ELEMENT * limits.max_elements + _SEMICOLONS_BESIDES:
@@ -37,7 +37,7 @@ def check_text(text: str, limits: Limits) -> None:
 
 
 def check_length(characters: int, limits: Limits) -> None:
-    """Refuse texts that are longer than their number of elements could be."""
+    """Refuse texts that are longer than the maximum number of elements could need."""
     allowed = limits.max_elements * _CHARACTERS_PER_ELEMENT
     if characters > allowed:
         raise InvalidSchema(f"the schema is longer than {allowed} characters")

@@ -1,12 +1,12 @@
-"""One option as somebody wrote it, in the layout that Confluent's registry prints.
+"""Lay out the text of an option as Confluent's registry prints it.
 
-A descriptor knows what an option means, but not that it was written `(a).b = 1` or in which order; the text does.
+A descriptor has the meaning of an option, but only the text shows its order, and that it was written as `(a).b = 1`.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 
-from schema_registry.formats.protobuf_layout import listed
+from schema_registry.formats.protobuf_layout import join_lines
 
 TOKEN = re.compile(
     r"""\s+|//[^\n]*|/\*(?s:.*?)\*/
@@ -21,12 +21,12 @@ _CLOSING = {"{": "}", "<": ">"}
 _UNESCAPED = re.compile(r"""\\.|["']""")
 
 
-class NotUnderstood(ValueError):
-    """The text is no option that this module can lay out."""
+class UnknownSyntax(ValueError):
+    """The text is not an option that this module can lay out."""
 
 
 def lay_out(text: str) -> str:
-    """`name = value`, given the text of an option with or without the word and the semicolon around it."""
+    """`name = value`, from the text of an option with or without the keyword and the semicolon around it."""
     tokens = _Tokens(text)
     if tokens.next_is("option"):
         tokens.take()
@@ -35,32 +35,32 @@ def lay_out(text: str) -> str:
     if tokens.next_is(";"):
         tokens.take()
     if not tokens.are_used_up or not name:
-        raise NotUnderstood(text)
+        raise UnknownSyntax(text)
     return f"{name} = {value}"
 
 
 def list_in(text: str, key: str) -> list[str]:
-    """The elements of a list in the message that an option is set to, as they are written."""
-    tokens = _after_name(text)
-    return _fields(tokens)[0].get(key, []) if tokens.next_is(*_CLOSING) else []
+    """The elements of a list in an option whose value is a message, as they are written."""
+    tokens = _skip_name(text)
+    return _parse_fields(tokens)[0].get(key, []) if tokens.next_is(*_CLOSING) else []
 
 
 def with_list(text: str, key: str, elements: Sequence[str]) -> str:
-    """The option with another list in its message; nothing if that leaves the message empty."""
+    """The option with another list in its message; empty if that leaves the message empty."""
     name = lay_out(text).partition(" = ")[0]
-    fields, lists = _fields(_after_name(text))
+    fields, lists = _parse_fields(_skip_name(text))
     fields[key] = list(elements)
     if not elements:
         del fields[key]
-    return f"{name} = {_printed(fields, lists | {key})}" if fields else ""
+    return f"{name} = {_print_message(fields, lists | {key})}" if fields else ""
 
 
-def unquoted(literal: str) -> str:
-    """What a string literal says; escapes for odd characters stay."""
+def unquote(literal: str) -> str:
+    """The text of a string literal; only quotes and backslashes are unescaped."""
     return re.sub(r"""\\(["'\\])""", r"\1", literal[1:-1])
 
 
-def _after_name(text: str) -> "_Tokens":
+def _skip_name(text: str) -> "_Tokens":
     tokens = _Tokens(text)
     for _ in _until(tokens, "="):
         pass
@@ -70,32 +70,32 @@ def _after_name(text: str) -> "_Tokens":
 class _Tokens:
     def __init__(self, text: str) -> None:
         self._tokens = list(_split(text))
-        self._place = 0
+        self._index = 0
 
     @property
     def are_used_up(self) -> bool:
-        return self._place == len(self._tokens)
+        return self._index == len(self._tokens)
 
     def next_is(self, *tokens: str) -> bool:
-        return not self.are_used_up and self._tokens[self._place] in tokens
+        return not self.are_used_up and self._tokens[self._index] in tokens
 
     def next_is_string(self) -> bool:
-        return not self.are_used_up and self._tokens[self._place][0] in "\"'"
+        return not self.are_used_up and self._tokens[self._index][0] in "\"'"
 
     def take(self) -> str:
         if self.are_used_up:
-            raise NotUnderstood("the option ends too soon")
-        self._place += 1
-        return self._tokens[self._place - 1]
+            raise UnknownSyntax("the option ends too soon")
+        self._index += 1
+        return self._tokens[self._index - 1]
 
 
 def _split(text: str) -> Iterator[str]:
-    place = 0
-    while place < len(text):
-        match = TOKEN.match(text, place)
+    position = 0
+    while position < len(text):
+        match = TOKEN.match(text, position)
         if match is None:
-            raise NotUnderstood(text[place:])
-        place = match.end()
+            raise UnknownSyntax(text[position:])
+        position = match.end()
         if match.lastgroup:
             yield match[0]
 
@@ -107,29 +107,25 @@ def _until(tokens: _Tokens, end: str) -> Iterator[str]:
 
 def _value(tokens: _Tokens) -> str:
     if tokens.next_is(*_CLOSING):
-        return _message(tokens)
+        return _print_message(*_parse_fields(tokens))
     if tokens.next_is_string():
         parts = []
         while tokens.next_is_string():
-            parts.append(_UNESCAPED.sub(_escaped, tokens.take()[1:-1]))
+            parts.append(_UNESCAPED.sub(_escape, tokens.take()[1:-1]))
         return f'"{"".join(parts)}"'
     sign = tokens.take() if tokens.next_is("-") else ""
     word = tokens.take()
     if not (word[0].isalnum() or word[0] in "_."):
-        raise NotUnderstood(word)
+        raise UnknownSyntax(word)
     return sign + word
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     return match[0] if match[0].startswith("\\") else f"\\{match[0]}"
 
 
-def _message(tokens: _Tokens) -> str:
-    return _printed(*_fields(tokens))
-
-
-def _fields(tokens: _Tokens) -> tuple[dict[str, list[str]], set[str]]:
-    """The fields of a message, and which of them are lists."""
+def _parse_fields(tokens: _Tokens) -> tuple[dict[str, list[str]], set[str]]:
+    """The fields of a message, and the names of those that are lists."""
     closing = _CLOSING[tokens.take()]
     fields: dict[str, list[str]] = {}
     lists: set[str] = set()
@@ -150,12 +146,12 @@ def _fields(tokens: _Tokens) -> tuple[dict[str, list[str]], set[str]]:
     return fields, lists
 
 
-def _printed(fields: dict[str, list[str]], lists: set[str]) -> str:
+def _print_message(fields: dict[str, list[str]], lists: set[str]) -> str:
     entries = [
-        f"{key}: " + ("[\n" + listed(values) + "]" if key in lists or len(values) > 1 else values[0])
+        f"{key}: " + ("[\n" + join_lines(values) + "]" if key in lists or len(values) > 1 else values[0])
         for key, values in fields.items()
     ]
-    return "{\n" + listed(entries) + "}"
+    return "{\n" + join_lines(entries) + "}"
 
 
 def _elements(tokens: _Tokens) -> Iterator[str]:

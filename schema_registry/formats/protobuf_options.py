@@ -1,4 +1,4 @@
-"""Options of .proto elements as text, custom ones included."""
+"""Print the options of .proto elements, including custom ones."""
 
 import math
 import struct
@@ -11,8 +11,8 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from schema_registry.formats.protobuf_layout import listed
-from schema_registry.formats.protobuf_option_text import NotUnderstood, lay_out
+from schema_registry.formats.protobuf_layout import join_lines
+from schema_registry.formats.protobuf_option_text import UnknownSyntax, lay_out
 from schema_registry.formats.protobuf_written import Path, Written
 
 _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
@@ -23,13 +23,13 @@ _BYTES_ESCAPES = str.maketrans(_ESCAPES | {chr(code): f"\\{code:03o}" for code i
 _SYNTHETIC = frozenset({"map_entry", "uninterpreted_option"})
 NO_OPTIONS: Mapping[Path, Sequence[str]] = MappingProxyType({})
 Change = Callable[[list[str]], list[str]]
-"""Makes other options of those that an element has."""
+"""Returns the new options of an element, given its present ones."""
 NO_CHANGES: Mapping[Path, Change] = MappingProxyType({})
 _FLOATS = frozenset({FieldDescriptor.TYPE_FLOAT, FieldDescriptor.TYPE_DOUBLE})
 
 
 class OptionPrinter:
-    """Prints the options of one file: what its imports define is known by name, all else is left out."""
+    """Prints the options of one file; options that its imports do not define are left out."""
 
     def __init__(
         self,
@@ -49,23 +49,23 @@ class OptionPrinter:
         self._ignore_extensions = ignore_extensions
 
     def options(self, options: Message, path: Path) -> list[str]:
-        """Each option that is set as `name = value`; values of messages span lines."""
+        """Each option that is set, as `name = value`; message values span several lines."""
         texts: list[str] = []
         if options.ByteSize() or path in self._unknown:
-            texts = self._as_written(path) or self._as_known(options, path)
+            texts = self._from_text(path) or self._from_descriptor(options, path)
         change = self._changes.get(path)
         return change(texts) if change is not None else texts
 
-    def _as_written(self, path: Path) -> list[str]:
+    def _from_text(self, path: Path) -> list[str]:
         try:
             return [lay_out(text) for text in self._written.options(path)] if self._written else []
-        except NotUnderstood:
+        except UnknownSyntax:
             return []
 
-    def _as_known(self, options: Message, path: Path) -> list[str]:
+    def _from_descriptor(self, options: Message, path: Path) -> list[str]:
         named = [
-            (_plain_name(field), text)
-            for field, value in self._known(options).ListFields()
+            (field.full_name if field.is_extension else field.name, text)
+            for field, value in self._with_extensions(options).ListFields()
             if field.name not in _SYNTHETIC and not self._is_left_out(field)
             for text in self._assignments(field, value)
         ]
@@ -78,8 +78,8 @@ class OptionPrinter:
             named.sort(key=lambda pair: pair[0])
         return [text for _, text in named]
 
-    def _known(self, options: Message) -> Message:
-        """The same options in the words of the file's own pool, which knows the extensions that it imports."""
+    def _with_extensions(self, options: Message) -> Message:
+        """The same options as a message of the file's own pool, which has the extensions that it imports."""
         try:
             descriptor = self._pool.FindMessageTypeByName(options.DESCRIPTOR.full_name)
         except KeyError:
@@ -119,7 +119,7 @@ class OptionPrinter:
         fields = message.ListFields()
         if self._normalized:
             fields = sorted(fields, key=lambda pair: _key(pair[0]))
-        return listed([f"{_key(field)}: {self._field_value(field, value)}" for field, value in fields])
+        return join_lines([f"{_key(field)}: {self._field_value(field, value)}" for field, value in fields])
 
     def _field_value(self, field: FieldDescriptor, value: Any) -> str:
         if not field.is_repeated:
@@ -127,27 +127,29 @@ class OptionPrinter:
         elements = self._elements(field, value)
         if self._normalized and len(elements) == 1:
             return elements[0]
-        return "[\n" + listed(elements) + "]"
+        return "[\n" + join_lines(elements) + "]"
 
     def _elements(self, field: FieldDescriptor, values: Any) -> list[str]:
         entry = field.message_type
         if entry is None or not entry.GetOptions().map_entry:
             return [self._value(field, value) for value in values]
-        # The order of a map's entries means nothing and is not kept by the library.
+        # The order of a map's entries means nothing, and the library does not keep it.
         pairs: Mapping[Any, Any] = values
         key_field, value_field = entry.fields_by_name["key"], entry.fields_by_name["value"]
         return [
-            "{\n" + listed([f"key: {scalar(key_field, key)}", f"value: {self._value(value_field, pairs[key])}"]) + "}"
+            "{\n"
+            + join_lines([f"key: {scalar(key_field, key)}", f"value: {self._value(value_field, pairs[key])}"])
+            + "}"
             for key in sorted(pairs)
         ]
 
 
 def scalar(field: FieldDescriptor, value: Any) -> str:
-    """A value of a field that is no message and no enum."""
+    """A scalar value, which is neither a message nor an enum value."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return quoted(value)
+        return quote(value)
     if isinstance(value, bytes):
         return f'"{value.decode("latin-1").translate(_BYTES_ESCAPES)}"'
     if field.type in _FLOATS:
@@ -155,13 +157,9 @@ def scalar(field: FieldDescriptor, value: Any) -> str:
     return str(value)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """The text as a string literal."""
     return f'"{text.translate(_STRING_ESCAPES)}"'
-
-
-def _plain_name(field: FieldDescriptor) -> str:
-    return field.full_name if field.is_extension else field.name
 
 
 def _key(field: FieldDescriptor) -> str:

@@ -1,11 +1,11 @@
-"""Reserved numbers and names, and ranges for extensions, as .proto text."""
+"""Print reserved numbers and names, and extension ranges, as .proto text."""
 
 from collections.abc import Sequence
 
 from google.protobuf.descriptor_pb2 import DescriptorProto, EnumDescriptorProto
 
-from schema_registry.formats.protobuf_layout import bracketed
-from schema_registry.formats.protobuf_options import OptionPrinter, quoted
+from schema_registry.formats.protobuf_layout import option_brackets
+from schema_registry.formats.protobuf_options import OptionPrinter, quote
 from schema_registry.formats.protobuf_written import Path, Position, Written
 
 _MAX_FIELD_NUMBER = (1 << 29) - 1
@@ -20,7 +20,7 @@ class RangePrinter:
 
     def __init__(self, syntax: str, options: OptionPrinter, written: Written | None, *, normalized: bool) -> None:
         # Editions write reserved names without quotes.
-        self._name_text = str if syntax == "editions" else quoted
+        self._name_text = str if syntax == "editions" else quote
         self._options = options
         self._written = written
         self._normalized = normalized
@@ -28,7 +28,7 @@ class RangePrinter:
     def reserved(
         self, owner: DescriptorProto | EnumDescriptorProto, *, path: Path, numbers: int, names: int
     ) -> list[str]:
-        """The `reserved` statements of a message or an enum, grouped as they were written."""
+        """The `reserved` statements of a message or an enum, grouped as the client wrote them."""
         ranges, largest = _reserved_ranges(owner)
         words = [self._name_text(name) for name in owner.reserved_name]
         if self._normalized:
@@ -39,7 +39,7 @@ class RangePrinter:
             for index, ends in enumerate(ranges)
         ]
         placed += [(self._statement((*path, names), index), word) for index, word in enumerate(words)]
-        return [f"reserved {', '.join(texts)};\n" for texts in _grouped(placed)]
+        return [f"reserved {', '.join(texts)};\n" for texts in _group_by_statement(placed)]
 
     def extensions(self, message: DescriptorProto, path: Path) -> list[str]:
         """The `extensions` statements of a message."""
@@ -47,13 +47,13 @@ class RangePrinter:
         for index, extent in enumerate(message.extension_range):
             ends = (extent.start, extent.end - 1)
             text = self._range((*path, _EXTENSION_RANGE, index), ends, _MAX_FIELD_NUMBER)
-            options = bracketed(self._options.options(extent.options, (*path, _EXTENSION_RANGE, index, 3)))
+            options = option_brackets(self._options.options(extent.options, (*path, _EXTENSION_RANGE, index, 3)))
             placed.append((self._statement((*path, _EXTENSION_RANGE), index), text, options))
         if self._normalized:
             order = sorted(range(len(placed)), key=lambda index: message.extension_range[index].start)
             return [f"extensions {placed[index][1]}{placed[index][2]};\n" for index in order]
         lines = []
-        for texts in _grouped([(position, text) for position, text, _ in placed]):
+        for texts in _group_by_statement([(position, text) for position, text, _ in placed]):
             options = next(options for _, text, options in placed if text == texts[0])
             lines.append(f"extensions {', '.join(texts)}{options};\n")
         return lines
@@ -80,13 +80,13 @@ def _range_text(first: int, last: int, largest: int) -> str:
     return f"{first} to {'max' if last >= largest else last}"
 
 
-def _grouped(placed: Sequence[tuple[Position | None, str]]) -> list[list[str]]:
-    """Texts of one statement together, statements in their order; what has no position stands alone."""
+def _group_by_statement(placed: Sequence[tuple[Position | None, str]]) -> list[list[str]]:
+    """Group texts by their statements, in order; a text without a position gets a statement of its own."""
     statements: dict[Position | int, list[str]] = {}
     for index, (position, text) in enumerate(placed):
         statements.setdefault(index if position is None else position, []).append(text)
 
-    def place(statement: Position | int) -> Position:
+    def sort_key(statement: Position | int) -> Position:
         return statement if isinstance(statement, tuple) else (-1, statement)
 
-    return [statements[statement] for statement in sorted(statements, key=place)]
+    return [statements[statement] for statement in sorted(statements, key=sort_key)]

@@ -1,4 +1,4 @@
-"""A descriptor as .proto text, in the one layout that Confluent's registry prints."""
+"""Print a descriptor as .proto text, in the layout of Confluent's registry."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
@@ -17,7 +17,7 @@ from google.protobuf.descriptor_pb2 import (
 from google.protobuf.descriptor_pool import DescriptorPool
 
 from schema_registry.formats.protobuf_fields import FieldPrinter, Numbered, is_plain, local_name, oneof_members
-from schema_registry.formats.protobuf_layout import block, bracketed, indented
+from schema_registry.formats.protobuf_layout import block, indent, option_brackets
 from schema_registry.formats.protobuf_options import NO_CHANGES, NO_OPTIONS, Change, OptionPrinter
 from schema_registry.formats.protobuf_ranges import RangePrinter
 from schema_registry.formats.protobuf_written import Path, Written
@@ -33,10 +33,10 @@ def print_file(
     normalized: bool = False,
     ignore_extensions: bool = False,
 ) -> str:
-    """The file's text. With `written`, names and options stand as they did there; else names are full ones.
+    """The text of a file. With `written`, names and options are as in that text; otherwise names are full names.
 
-    Options that nothing defines are not in the descriptor: they are given by the paths of the options they belong to.
-    So are changes of options.
+    Undefined options are not in the descriptor: `unknown` has them by the paths of the option lists that they belong
+    to. `changes` is keyed in the same way.
     """
     options = OptionPrinter(
         pool,
@@ -76,25 +76,22 @@ class _FilePrinter:
             [] if self._ignore_extensions else self._extends(file.extension, (7,), _Siblings(file.message_type)),
             [self._service(service, (6, index)) for index, service in enumerate(file.service)],
         ]
-        # The empty line comes before each section, even if there is no head.
-        return "".join(self._head()) + "".join("\n" + "".join(section) for section in sections if section)
-
-    def _head(self) -> list[str]:
-        lines = [f"{self._syntax()};\n"] if self._syntax() else []
-        if self._file.package:
-            lines.append(f"package {self._file.package};\n")
-        return lines
+        syntax = self._syntax()
+        head = f"{syntax};\n" if syntax else ""
+        if file.package:
+            head += f"package {file.package};\n"
+        # An empty line comes before each section, even if there is no head.
+        return head + "".join("\n" + "".join(section) for section in sections if section)
 
     def _syntax(self) -> str:
         syntax = self._file.syntax or "proto2"
         if syntax == "editions":
             return f'edition = "{Edition.Name(self._file.edition).removeprefix("EDITION_")}"'
-        if syntax == "proto2" and (self._normalized or not self._tells_proto2()):
+        # proto2 is the default, which a text may leave out.
+        has_syntax = self._written.has_syntax if self._written else self._file.HasField("syntax")
+        if syntax == "proto2" and (self._normalized or not has_syntax):
             return ""
         return f'syntax = "{syntax}"'
-
-    def _tells_proto2(self) -> bool:
-        return self._written.has_syntax if self._written else self._file.HasField("syntax")
 
     def _imports(self) -> list[str]:
         public, weak = set(self._file.public_dependency), set(self._file.weak_dependency)
@@ -135,7 +132,7 @@ class _FilePrinter:
         ]
 
     def _plain_fields(self, message: DescriptorProto, path: Path, nested: "_NestedTypes") -> Iterator[str]:
-        for index, field in self._ordered(enumerate(message.field)):
+        for index, field in self._sort(enumerate(message.field)):
             if is_plain(message, field):
                 yield from self._member(message, (index, field), path=path, nested=nested)
 
@@ -143,8 +140,8 @@ class _FilePrinter:
         self, message: DescriptorProto, numbered: Numbered, *, path: Path, nested: "_NestedTypes"
     ) -> Iterator[str]:
         index, field = numbered
-        if nested.is_synthetic(field):
-            for earlier in nested.due():
+        if nested.declares_type(field):
+            for earlier in nested.take_due():
                 yield self._message(message.nested_type[earlier], (*path, 3, earlier))
         yield self._field(field, (*path, 2, index), nested.siblings)
 
@@ -159,7 +156,7 @@ class _FilePrinter:
     def _oneofs(self, message: DescriptorProto, path: Path, nested: "_NestedTypes") -> list[str]:
         members = oneof_members(message)
         real = [
-            (index, oneof, self._ordered(iter(members[index])))
+            (index, oneof, self._sort(iter(members[index])))
             for index, oneof in enumerate(message.oneof_decl)
             if index in members
         ]
@@ -178,19 +175,19 @@ class _FilePrinter:
         options = self._statements(self._options.options(oneof.options, (*path, 2)))
         return block(f"oneof {oneof.name}", [options, members])
 
-    def _ordered(self, fields: "Iterator[Numbered] | enumerate[FieldDescriptorProto]") -> list[Numbered]:
+    def _sort(self, fields: "Iterator[Numbered] | enumerate[FieldDescriptorProto]") -> list[Numbered]:
         return sorted(fields, key=lambda pair: pair[1].number) if self._normalized else list(fields)
 
     def _extends(self, extensions: Sequence[FieldDescriptorProto], path: Path, siblings: "_Siblings") -> list[str]:
         groups: dict[Hashable, tuple[str, list[Numbered]]] = {}
         for index, field in enumerate(extensions):
-            extendee = self._fields.named(field.extendee, (*path, index, 2))
+            extendee = self._fields.type_name(field.extendee, (*path, index, 2))
             statement = self._written.statement(path, index) if self._written else None
             groups.setdefault(statement or extendee, (extendee, []))[1].append((index, field))
         return [
             block(
                 f"extend {extendee}",
-                [[self._field(field, (*path, index), siblings) for index, field in self._ordered(iter(fields))]],
+                [[self._field(field, (*path, index), siblings) for index, field in self._sort(iter(fields))]],
             )
             for extendee, fields in groups.values()
         ]
@@ -208,7 +205,7 @@ class _FilePrinter:
         return block(f"{_visibility(enum)}enum {enum.name}", [body])
 
     def _enum_value(self, value: EnumValueDescriptorProto, path: Path) -> str:
-        return f"{value.name} = {value.number}{bracketed(self._options.options(value.options, (*path, 3)))};\n"
+        return f"{value.name} = {value.number}{option_brackets(self._options.options(value.options, (*path, 3)))};\n"
 
     def _service(self, service: ServiceDescriptorProto, path: Path) -> str:
         options = self._statements(self._options.options(service.options, (*path, 3)))
@@ -216,15 +213,15 @@ class _FilePrinter:
         return block(f"service {service.name}", [options, methods])
 
     def _method(self, method: MethodDescriptorProto, path: Path) -> str:
-        request = ("stream " if method.client_streaming else "") + self._fields.named(method.input_type, (*path, 2))
-        reply = ("stream " if method.server_streaming else "") + self._fields.named(method.output_type, (*path, 3))
+        request = ("stream " if method.client_streaming else "") + self._fields.type_name(method.input_type, (*path, 2))
+        reply = ("stream " if method.server_streaming else "") + self._fields.type_name(method.output_type, (*path, 3))
         options = self._statements(self._options.options(method.options, (*path, 4)))
-        body = " {\n" + indented("".join(options)) + "}" if options else ""
+        body = " {\n" + indent("".join(options)) + "}" if options else ""
         return f"rpc {method.name} ({request}) returns ({reply}){body};\n"
 
 
 class _Siblings:
-    """Messages that are declared in one place, also by name."""
+    """Messages with the same parent, also by name."""
 
     def __init__(self, messages: Sequence[DescriptorProto]) -> None:
         self.messages = messages
@@ -232,32 +229,32 @@ class _Siblings:
 
 
 class _NestedTypes:
-    """Where nested messages are printed so that their indexes, which serialized records carry, stay the same.
+    """Decides where nested messages are printed, so that their indexes, which records contain, stay the same.
 
-    They follow the fields. But fields bring types of their own along (a map's entry, a group), which count too: a
-    message that comes before such a type must be printed before the field.
+    They are printed after the fields. But some fields declare a type themselves (a map its entry, a group its message),
+    and these types count as well: a message that comes before such a type must be printed before the field.
     """
 
     def __init__(self, message: DescriptorProto, groups: set[str]) -> None:
         self.siblings = _Siblings(message.nested_type)
         entries = {nested.name for nested in message.nested_type if nested.options.map_entry}
-        self._brought = {local_name(field) for field in message.field} & (groups | entries)
+        self._declared = {local_name(field) for field in message.field} & (groups | entries)
         self._early: list[list[int]] = []
         self._late: list[int] = []
         for index, nested in enumerate(message.nested_type):
-            if nested.name in self._brought:
+            if nested.name in self._declared:
                 self._early.append(self._late)
                 self._late = []
             elif nested.name not in entries:
                 self._late.append(index)
         self._early.reverse()
 
-    def is_synthetic(self, field: FieldDescriptorProto) -> bool:
-        """Whether the field brings a type along."""
-        return bool(field.type_name) and local_name(field) in self._brought
+    def declares_type(self, field: FieldDescriptorProto) -> bool:
+        """Whether the field itself declares a type."""
+        return bool(field.type_name) and local_name(field) in self._declared
 
-    def due(self) -> list[int]:
-        """The messages to print before the next field that brings a type."""
+    def take_due(self) -> list[int]:
+        """The messages to print before the next field that declares a type."""
         return self._early.pop() if self._early else []
 
     def rest(self) -> list[int]:
@@ -269,5 +266,5 @@ _VISIBILITY_WORDS = {SymbolVisibility.VISIBILITY_LOCAL: "local ", SymbolVisibili
 
 
 def _visibility(owner: DescriptorProto | EnumDescriptorProto) -> str:
-    """Who may use a type: a word that edition 2024 brought."""
+    """The visibility keyword of a type, since edition 2024."""
     return _VISIBILITY_WORDS.get(owner.visibility, "")

@@ -1,12 +1,12 @@
-"""Custom options that nothing defines: Confluent's registry keeps them as they are written, protoc knows none of them.
+"""Undefined custom options: Confluent's registry keeps them as they are written, but protoc rejects them.
 
-They are blanked out for protoc and remembered by their places in the text.
+They are blanked out for protoc, and kept by their positions in the text.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 
-from schema_registry.formats.protobuf_option_text import TOKEN, NotUnderstood
+from schema_registry.formats.protobuf_option_text import TOKEN, UnknownSyntax
 from schema_registry.formats.schema import InvalidSchema
 
 MAX_UNKNOWN = 10_000
@@ -24,29 +24,29 @@ _STRING_OR_COMMENT = re.compile(
 _OPENING = frozenset("{<[(")
 _CLOSING = frozenset("}>])")
 
-Place = tuple[int, int]
-"""Where in the text an option begins and ends."""
+Span = tuple[int, int]
+"""Start and end of an option in the text."""
 
 
-def positions_in(errors: str) -> list[Place]:
-    """Lines and columns, from zero, of the options that protoc does not know."""
+def positions_in(errors: str) -> list[tuple[int, int]]:
+    """Zero-based lines and columns of the undefined options in protoc's errors."""
     return [(int(match[1]) - 1, int(match[2]) - 1) for match in _ERROR.finditer(errors)]
 
 
-def places(text: str, offsets: Sequence[int]) -> list[Place]:
-    """The options whose names begin at these offsets, from `option` to `;` or within their brackets."""
+def find_spans(text: str, offsets: Sequence[int]) -> list[Span]:
+    """The spans of the options whose names begin at these offsets, from `option` to `;` or inside their brackets."""
     if len(offsets) > MAX_UNKNOWN:
-        raise InvalidSchema(f"the schema has more than {MAX_UNKNOWN} options that nothing defines")
+        raise InvalidSchema(f"the schema has more than {MAX_UNKNOWN} undefined options")
     found = []
     for offset in offsets:
-        # What stands before is looked at no further back than one would write it.
+        # The word `option` is searched for only a short way back, so that a long text is not scanned for each offset.
         statement = _STATEMENT.search(text, max(0, offset - 1000), offset)
         found.append((statement.start() if statement else offset, _end(text, offset, is_statement=bool(statement))))
     return found
 
 
-def without(text: str, options: Sequence[Place]) -> str:
-    """The text with blanks in the place of options and comments, all else where it was."""
+def blank_out(text: str, options: Sequence[Span]) -> str:
+    """The text with options and comments replaced by blanks; everything else stays in its place."""
     letters = list(text)
     for match in _STRING_OR_COMMENT.finditer(text):
         if match[0].startswith("/"):
@@ -61,13 +61,13 @@ def without(text: str, options: Sequence[Place]) -> str:
 def _blank(letters: list[str], start: int, end: int) -> None:
     for index in range(start, end):
         if letters[index] not in "\n\t":
-            # As many blanks as bytes: protoc counts those.
+            # As many blanks as bytes, because protoc counts columns in bytes.
             letters[index] = " " * len(letters[index].encode(errors="replace"))
 
 
 def _close_gap(letters: list[str], start: int, end: int) -> None:
-    """Take a comma away with an option in brackets, or the brackets if nothing is left in them."""
-    before, after = _other(letters, start - 1, step=-1), _other(letters, end, step=1)
+    """Remove a comma beside an option in brackets, or the brackets if nothing is left in them."""
+    before, after = _skip_blanks(letters, start - 1, step=-1), _skip_blanks(letters, end, step=1)
     if letters[after] == ",":
         letters[after] = " "
     elif letters[before] == ",":
@@ -76,7 +76,7 @@ def _close_gap(letters: list[str], start: int, end: int) -> None:
         letters[before] = letters[after] = " "
 
 
-def _other(letters: list[str], index: int, *, step: int) -> int:
+def _skip_blanks(letters: list[str], index: int, *, step: int) -> int:
     while 0 < index < len(letters) - 1 and not letters[index].strip():
         index += step
     return index
@@ -92,14 +92,14 @@ def _end(text: str, start: int, *, is_statement: bool) -> int:
             return end
         depth += (token in _OPENING) - (token in _CLOSING)
         end = place + len(token)
-    raise NotUnderstood(text[start : start + 100])
+    raise UnknownSyntax(text[start : start + 100])
 
 
 def _tokens(text: str, start: int) -> Iterator[tuple[int, str]]:
     while start < len(text):
         match = TOKEN.match(text, start)
         if match is None:
-            raise NotUnderstood(text[start : start + 100])
+            raise UnknownSyntax(text[start : start + 100])
         if match.lastgroup:
             yield match.start(), match[0]
         start = match.end()

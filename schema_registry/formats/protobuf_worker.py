@@ -1,8 +1,8 @@
 """The process that runs protoc: `python -m schema_registry.formats.protobuf_worker`.
 
-protoc is C++ that reads what strangers wrote and tells its errors on file descriptor 2; so it gets a process of its
-own, which may crash, and whose time and memory are bounded. Requests and answers are length-prefixed on stdin and
-stdout. The process ends with its parent: the end of stdin is the end of its life.
+protoc is C++ that reads untrusted input and writes its errors to file descriptor 2, so it gets a process of its own,
+which may crash, and whose time and memory are limited. Requests and replies are length-prefixed on stdin and stdout.
+The process ends with its parent, when stdin is closed.
 """
 
 import os
@@ -17,13 +17,13 @@ from schema_registry.formats import protobuf_builtin
 
 LENGTH = struct.Struct(">I")
 CPU_SECONDS = 0.7
-"""How long one schema may be compiled; ordinary ones take less than a millisecond."""
+"""Processor time for one schema; ordinary ones take less than a millisecond."""
 MEMORY_BYTES = 1 << 30
 MAX_ERROR_BYTES = 1 << 18
 
 
 class CompileRequest(msgspec.Struct, frozen=True, array_like=True):
-    """One .proto text with everything that it may import besides the bundled files."""
+    """One .proto text with the files that it may import besides the bundled ones."""
 
     name: str
     text: bytes
@@ -32,26 +32,26 @@ class CompileRequest(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CompileReply(msgspec.Struct, frozen=True, array_like=True):
-    """The compiled file after its dependencies, or what protoc complained of."""
+    """The compiled file after its dependencies, or protoc's errors."""
 
     descriptor_set: bytes
     errors: str
 
 
 def main() -> None:
-    """Answer requests until stdin ends."""
+    """Serve requests until stdin is closed."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
     compiler = _Protoc()
     while (request := _read_request(requests)) is not None:
-        # The default action of SIGPROF ends the process: protoc cannot be interrupted in any other way.
+        # The default action of SIGPROF ends the process; protoc cannot be interrupted in any other way.
         signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
         try:
             reply = msgspec.msgpack.encode(compiler.compile(request))
         except MemoryError:
-            # As C++ does when it runs out of memory: the parent then knows that it was the schema.
+            # C++ aborts as well when it runs out of memory; the parent then knows that the schema caused it.
             os.abort()
         signal.setitimer(signal.ITIMER_PROF, 0)
         replies.write(LENGTH.pack(len(reply)) + reply)
@@ -59,10 +59,10 @@ def main() -> None:
 
 
 class _Protoc:
-    """protoc with files in memory: nothing is left behind, however the process ends."""
+    """protoc with all files in memory, so that nothing is left behind however the process ends."""
 
     def __init__(self) -> None:
-        # Not at the top: the parent imports this module for the shapes of requests, and needs no compiler.
+        # Not imported at the top, because the parent imports this module for its messages and needs no compiler.
         from grpc_tools import protoc
 
         self._run = protoc.main
@@ -77,7 +77,7 @@ class _Protoc:
     def compile(self, request: CompileRequest) -> CompileReply:
         known = [self._dependencies] if request.dependencies else []
         if b"import" in request.text:
-            known.append(self._bundled())
+            known.append(self._compile_bundled())
         _refill(self._text, request.text)
         _refill(self._dependencies, request.dependencies)
         _refill(self._output, b"")
@@ -93,12 +93,12 @@ class _Protoc:
             _path(self._text),
         ]
         if self._run(arguments) == 0:
-            return CompileReply(_contents(self._output), "")
+            return CompileReply(os.pread(self._output, os.fstat(self._output).st_size, 0), "")
         errors = os.pread(self._errors, MAX_ERROR_BYTES, 0).decode(errors="replace")
         return CompileReply(b"", errors.replace(f"{_path(self._text)}:", ""))
 
-    def _bundled(self) -> int:
-        """The bundled files, compiled once: read as text, descriptor.proto alone would take longer than all else."""
+    def _compile_bundled(self) -> int:
+        """The bundled files, compiled once: parsing descriptor.proto each time would take longer than all the rest."""
         if self._builtins < 0:
             self._builtins = os.memfd_create("builtins")
             folders = [f"-I{prefix}={folder}" for prefix, folder in protobuf_builtin.folders().items()]
@@ -118,10 +118,6 @@ def _refill(descriptor: int, content: bytes) -> None:
     while view:
         view = view[os.write(descriptor, view) :]
     os.lseek(descriptor, 0, os.SEEK_SET)
-
-
-def _contents(descriptor: int) -> bytes:
-    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
 
 
 def _read_request(stream: BinaryIO) -> CompileRequest | None:

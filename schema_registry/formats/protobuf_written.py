@@ -1,4 +1,4 @@
-"""What a descriptor forgets of the text it was compiled from: names as written, order of options, grouping."""
+"""The details of a text that its descriptor does not have: names as written, the order of options, grouping."""
 
 import re
 from bisect import bisect_right
@@ -9,14 +9,14 @@ from itertools import accumulate
 from google.protobuf.descriptor_pb2 import SourceCodeInfo
 
 Path = tuple[int, ...]
-"""Where an element is in its file: field numbers and indexes of descriptor.proto, in turns."""
+"""The path of an element in its file: field numbers of descriptor.proto and indexes, alternating."""
 Position = tuple[int, int]
 
 SYNTAX: Path = (12,)
 _TYPE_NAME = re.compile(r"\.?[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 _MAP_VALUE = re.compile(r"map\s*<\s*\w+\s*,\s*([\w.]+)\s*>", re.ASCII)
 _ONE_LINE = 3
-"""Numbers in the span of an element that ends on the line where it begins: the line is not told twice."""
+"""Length of the span of an element that ends on the line where it begins: protoc leaves out the second line."""
 _TAB = 8
 _RANGE = re.compile(r"\S+\s+to\s+\S+")
 _PARTS: Mapping[str, Mapping[int, str]] = {
@@ -30,26 +30,26 @@ _PARTS: Mapping[str, Mapping[int, str]] = {
     "service": {2: "method", 3: "options"},
     "method": {4: "options"},
 }
-"""What each field number of descriptor.proto leads to, where there are options below."""
+"""The kind of element at each field number of descriptor.proto, if it can have options inside."""
 _BLOCKS = frozenset({"message", "enum", "service", "method"})
 _LINES = frozenset({"field", "value", "range"})
-"""What has its options in brackets."""
+"""Elements with their options in brackets."""
 
 
 class Written:
-    """One text, asked by the paths of its elements."""
+    """A text that was compiled, by the paths of its elements."""
 
     def __init__(self, text: str, info: SourceCodeInfo, unknown: Sequence[tuple[int, int]] = ()) -> None:
         self._text = text
         self._spans: dict[Path, list[list[int]]] = {}
-        """Where elements begin and end, in protoc's columns: bytes, with tabs widened to eight."""
+        """The spans of elements in protoc's columns: bytes, with tab stops every eight columns."""
         self._tabs: dict[int, list[Position]] = {}
         for location in info.location:
             self._spans.setdefault(tuple(location.path), []).append(location.span[:])
         self._unknown: dict[Path, list[list[int]]] = {}
-        """Where options are that nothing defines, by the path of the options they belong to."""
+        """The spans of undefined options, by the path of the option list that they belong to."""
         if unknown:
-            self._place(unknown)
+            self._assign_unknown(unknown)
 
     @cached_property
     def _lines(self) -> list[bytes]:
@@ -57,7 +57,7 @@ class Written:
 
     @cached_property
     def _options(self) -> dict[Path, list[list[int]]]:
-        """Where each option of an element is, by the path of its options."""
+        """The spans of the options of each element, by the path of its option list."""
         options: dict[Path, list[list[int]]] = {}
         for path, spans in self._spans.items():
             length = _options_length(path)
@@ -67,61 +67,61 @@ class Written:
 
     @property
     def has_syntax(self) -> bool:
-        """Whether there is a `syntax` statement, which proto2 files may leave out."""
+        """Whether there is a `syntax` statement, which is optional in proto2."""
         return SYNTAX in self._spans
 
     def type_name(self, path: Path) -> str | None:
-        """How the text names the type at this path, if in one word."""
+        """The name of the type at this path as the client wrote it, if it is on one line."""
         word = self._word(path)
         return word if word and _TYPE_NAME.fullmatch(word) else None
 
     def map_value(self, path: Path) -> str | None:
-        """How the text names the type of the values of the map field whose type is at this path."""
+        """The name of the value type, as the client wrote it, of the map whose type is at this path."""
         match = _MAP_VALUE.fullmatch(self._word(path) or "")
         return match[1] if match and _TYPE_NAME.fullmatch(match[1]) else None
 
     def is_range(self, path: Path) -> bool:
-        """Whether the text has `x to y` there, perhaps with two equal numbers."""
+        """Whether the text has `x to y` at this path, even if the two numbers are equal."""
         return bool(_RANGE.fullmatch(self._word(path) or ""))
 
     def options(self, path: Path) -> list[str]:
-        """The texts of the options whose list has this path, in their order."""
+        """The texts of the options in the list at this path, in their order."""
         spans = [*self._options.get(path, ()), *self._unknown.get(path, ())]
         return [self._slice(span) for span in sorted(spans, key=_start)]
 
     @property
     def unknown_options(self) -> dict[Path, list[str]]:
-        """The texts of options that nothing defines, by the path of the options they belong to."""
+        """The texts of undefined options, by the path of the option list that they belong to."""
         return {path: [self._slice(span) for span in spans] for path, spans in self._unknown.items()}
 
     def statement(self, path: Path, index: int) -> Position | None:
-        """Where the statement begins that holds element `index` of the list at this path."""
+        """The start of the statement with element `index` of the list at this path."""
         spans = self._spans.get((*path, index))
         if not spans:
             return None
-        # Statements follow each other, so it is the last one that begins before.
+        # Statements do not overlap, so it is the last one that begins before the element.
         start = _start(spans[0])
         statements = self._spans.get(path, [])
-        place = bisect_right(statements, start, key=_start)
-        return _start(statements[place - 1]) if place else None
+        count = bisect_right(statements, start, key=_start)
+        return _start(statements[count - 1]) if count else None
 
     def messages_at(self, positions: Sequence[Position]) -> Iterator[Path]:
         """The innermost message around each position."""
         messages = {path: spans[0] for path, spans in self._spans.items() if _is_message(path)}
         begun = sorted(messages, key=lambda path: _start(messages[path]))
         for position in positions:
-            place = bisect_right(begun, position, key=lambda path: _start(messages[path]))
+            count = bisect_right(begun, position, key=lambda path: _start(messages[path]))
             # The message that began last, or one around it.
-            path = begun[place - 1] if place else ()
+            path = begun[count - 1] if count else ()
             while path and not _covers(messages[path], position):
                 path = path[:-2]
             if path:
                 yield path
 
-    def _place(self, unknown: Sequence[tuple[int, int]]) -> None:
+    def _assign_unknown(self, unknown: Sequence[tuple[int, int]]) -> None:
         owners = _Owners(self._spans)
-        ends = positions_of(self._text, sorted({offset for place in unknown for offset in place}))
-        positions = dict(zip(sorted({offset for place in unknown for offset in place}), ends, strict=True))
+        offsets = sorted({offset for span in unknown for offset in span})
+        positions = dict(zip(offsets, positions_of(self._text, offsets), strict=True))
         for begin, end in sorted(unknown):
             start = positions[begin]
             path = owners.options_at(start, is_statement=self._text[begin] != "(")
@@ -140,7 +140,7 @@ class Written:
         return b"\n".join([self._lines[first][start:], *inner, self._lines[last][:end]]).decode(errors="replace")
 
     def _offset(self, line: int, column: int) -> int:
-        """Where in a line a column is that was counted with wide tabs."""
+        """The byte offset in a line of one of protoc's columns."""
         tabs = self._tabs.get(line)
         if tabs is None:
             tabs = self._tabs[line] = _tab_stops(self._lines[line])
@@ -148,7 +148,7 @@ class Written:
 
 
 class _Owners:
-    """Finds what an option belongs to by where it stands: the innermost element around it that can have one there."""
+    """Finds the element that an option belongs to by its position: the innermost one around it that can have it."""
 
     def __init__(self, spans: Mapping[Path, list[list[int]]]) -> None:
         self._spans = spans
@@ -158,7 +158,7 @@ class _Owners:
         self._lines = self._sorted(path for path, kind in kinds.items() if kind in _LINES)
 
     def options_at(self, position: Position, *, is_statement: bool) -> Path:
-        """The path of the options that something at this position is one of."""
+        """The path of the option list for an option at this position."""
         if not is_statement:
             return self._options(self._last(self._lines, position))
         block = self._last(self._blocks, position)
@@ -176,8 +176,8 @@ class _Owners:
         return _start(self._spans[path][0])
 
     def _last(self, paths: list[Path], position: Position) -> Path:
-        place = bisect_right(paths, position, key=self._begin)
-        return paths[place - 1] if place else ()
+        count = bisect_right(paths, position, key=self._begin)
+        return paths[count - 1] if count else ()
 
     def _options(self, path: Path) -> Path:
         parts = _PARTS[_kind(path)]
@@ -185,7 +185,7 @@ class _Owners:
 
 
 def offsets_of(text: str, positions: Sequence[Position]) -> list[int]:
-    """The places in the text of some positions, as protoc counts; those outside of it are left out."""
+    """The offsets in the text of positions in protoc's columns; positions outside the text are left out."""
     lines = text.split("\n")
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     offsets = []
@@ -198,7 +198,7 @@ def offsets_of(text: str, positions: Sequence[Position]) -> list[int]:
 
 
 def positions_of(text: str, offsets: Sequence[int]) -> list[Position]:
-    """The positions, as protoc counts, of some characters of the text, given in their order."""
+    """The positions in protoc's columns of sorted offsets in the text."""
     positions = []
     line = column = before = 0
     for offset in offsets:
@@ -223,8 +223,8 @@ def _covers(span: Sequence[int], position: Position) -> bool:
 
 
 def _byte_offset(tabs: Sequence[Position], column: int) -> int:
-    place = bisect_right(tabs, column, key=lambda stop: stop[0])
-    after_column, after_offset = tabs[place - 1] if place else (0, 0)
+    count = bisect_right(tabs, column, key=lambda stop: stop[0])
+    after_column, after_offset = tabs[count - 1] if count else (0, 0)
     return after_offset + column - after_column
 
 
@@ -242,19 +242,19 @@ def _tab_stops(line: bytes) -> list[Position]:
 
 
 def _options_length(path: Path) -> int:
-    """How much of a path leads to the options of an element; zero if it leads elsewhere."""
+    """The length of the part of a path that leads to an option list; zero if there is none."""
     kind = "file"
-    for place in range(0, len(path) - 1, 2):
-        kind = _PARTS[kind].get(path[place], "")
+    for index in range(0, len(path) - 1, 2):
+        kind = _PARTS[kind].get(path[index], "")
         if kind == "options":
-            return place + 1
+            return index + 1
         if not kind:
             return 0
     return 0
 
 
 def _kind(path: Path) -> str:
-    """What kind of element a path leads to; nothing if it is none that can have options."""
+    """The kind of the element at a path; empty if it cannot have options."""
     kind = "file"
     for number in path[::2]:
         kind = _PARTS.get(kind, {}).get(number, "")

@@ -1,4 +1,4 @@
-"""What the three formats share: a parsed schema, its references, and how a text is refused."""
+"""What the three formats have in common: parsed schemas, references, limits and errors."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -16,25 +16,25 @@ class SchemaType(StrEnum):
 
 
 class InvalidSchema(ValueError):
-    """The text is no valid schema; the message tells where and why."""
+    """The text is not a valid schema; the message says where and why."""
 
 
 class ResolvedReference(msgspec.Struct, frozen=True, kw_only=True):
-    """Another schema that a schema mentions, with its text."""
+    """A reference to another schema, with its text."""
 
     name: str
-    """How the schema mentions it: Avro's full name, JSON Schema's `$ref`, Protobuf's import path."""
+    """The name that the schema uses for it: Avro's full name, JSON Schema's `$ref`, Protobuf's import path."""
     subject: str
     version: int
     text: str
 
 
 References = Sequence[ResolvedReference]
-"""All references of a schema, those of its references included, each before whatever mentions it."""
+"""All references of a schema, including those of its references, each before those that use it."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of a schema is read before it is refused."""
+    """The maximum size of a schema."""
 
     max_depth: int = 100
     """Levels of nesting in the text."""
@@ -55,22 +55,22 @@ class Schema(Protocol):
 
     @property
     def canonical(self) -> str:
-        """The text that is stored and returned: same meaning and order as given, one layout."""
+        """The text that is stored and returned: the client's names and order, in a uniform layout."""
         ...
 
     @property
     def normalized(self) -> str:
-        """The text in normal form: equal for schemas that differ only in what has no meaning."""
+        """The text in normal form: equal for schemas whose differences mean nothing."""
         ...
 
     @property
     def meaning(self) -> str:
-        """The normal form with references inline, if the format can do that."""
+        """The normal form with references inline, if the format allows it."""
         ...
 
     @property
     def name(self) -> str | None:
-        """What RecordNameStrategy calls it: Avro's full name, JSON Schema's title, Protobuf's first message."""
+        """The name for RecordNameStrategy: Avro's full name, JSON Schema's title, Protobuf's first message."""
         ...
 
     @property
@@ -78,6 +78,6 @@ class Schema(Protocol):
         """The fields at the top level: of the record, the object or the first message."""
         ...
 
-    def formatted(self, style: str) -> str:
-        """The text for `?format=`: Avro `resolved`, Protobuf `serialized`, …; unknown styles give `canonical`."""
+    def format(self, style: str) -> str:
+        """The text for `?format=`: Avro `resolved`, Protobuf `serialized`, …; `canonical` for unknown styles."""
         ...

@@ -1,4 +1,4 @@
-"""Batches: several resources in one request, each with an answer or an error of its own."""
+"""Batches: several resources in one request, each with its own result or error."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -15,16 +15,16 @@ from schema_registry.models_associations import (
     AssociationResults,
     ErrorMessage,
     Operation,
-    ResourceAnswer,
     ResourceChange,
     ResourceOperations,
+    ResourceResponse,
 )
 from schema_registry.registry.association_rules import (
     TOPIC,
     Resource,
     batch_too_large,
-    checked_association_type,
-    checked_resource,
+    check_association_type,
+    check_resource,
     invalid,
     wanted_by_create,
     wanted_by_upsert,
@@ -35,21 +35,21 @@ from schema_registry.store.associations import Filter
 R = TypeVar("R")
 
 MAX_ASSOCIATIONS = 1000
-"""How many associations a batch may name."""
+"""Maximum number of associations in a batch."""
 
 
 def mutate(
     associations: Associations, batch: AssociationBatch, *, context: str | None = None, dry_run: bool = False
 ) -> AssociationResults:
-    """Create, change and delete associations; what fails for one resource leaves the others alone."""
-    requests = _checked_size(batch.requests, [len(request.associations or ()) for request in batch.requests or ()])
+    """Create, change and delete associations; a failure for one resource does not affect the others."""
+    requests = _check_size(batch.requests, [len(request.associations or ()) for request in batch.requests or ()])
     results = []
     for request in requests:
         try:
-            answer = _mutate_one(associations, request, context=context, dry_run=dry_run)
-            results.append(AssociationResult(result=answer))
+            changed = _mutate_one(associations, request, context=context, dry_run=dry_run)
+            results.append(AssociationResult(result=changed))
         except RegistryError as error:
-            results.append(_failed(error))
+            results.append(_to_result(error))
     return AssociationResults(results=results)
 
 
@@ -57,43 +57,38 @@ def get(
     associations: Associations, queries: AssociationQueries, *, include_schemas: bool = False
 ) -> AssociationResults:
     """The associations of several resources."""
-    requests = _checked_size(queries.requests, [1 for _ in queries.requests or ()])
+    requests = _check_size(queries.requests, [1 for _ in queries.requests or ()])
     results = []
     for query in requests:
         try:
-            answer = _get_one(associations, query, include_schemas=include_schemas)
-            results.append(AssociationResult(result=answer))
+            found = _get_one(associations, query, include_schemas=include_schemas)
+            results.append(AssociationResult(result=found))
         except RegistryError as error:
-            results.append(_failed(error))
+            results.append(_to_result(error))
     return AssociationResults(results=results)
-
-
-# --- changing ---
 
 
 def _mutate_one(
     associations: Associations, request: ResourceOperations, *, context: str | None, dry_run: bool
-) -> ResourceAnswer:
-    resource = _checked(request, dry_run=dry_run)
+) -> ResourceResponse:
+    resource = _check_request(request, dry_run=dry_run)
     for operation in request.associations or ():
-        _carry_out(associations, resource, operation, context=context, dry_run=dry_run)
+        _apply(associations, resource, operation, context=context, dry_run=dry_run)
     found: list[Association] = []
     if not dry_run and resource.id is not None:
         found = associations.of_resource(resource.id, Filter(resource_type=resource.type))
-    return _answer(
-        ResourceAnswer(
-            resource_name=resource.name,
-            resource_namespace=resource.namespace,
-            resource_id=resource.id,
-            resource_type=resource.type,
-        ),
-        [_info(association) for association in found],
+    return ResourceResponse(
+        resource_name=resource.name,
+        resource_namespace=resource.namespace,
+        resource_id=resource.id,
+        resource_type=resource.type,
+        associations=[_to_info(association) for association in found] or None,
     )
 
 
-def _checked(request: ResourceOperations, *, dry_run: bool) -> Resource:
-    """Refuse what no state of the registry could make right, before any step is taken."""
-    resource = checked_resource(
+def _check_request(request: ResourceOperations, *, dry_run: bool) -> Resource:
+    """Refuse a request that is invalid in any state of the registry, before its first operation is applied."""
+    resource = check_resource(
         name=request.resource_name,
         namespace=request.resource_namespace,
         resource_id=request.resource_id,
@@ -105,24 +100,24 @@ def _checked(request: ResourceOperations, *, dry_run: bool) -> Resource:
     are_frozen = {
         is_frozen
         for operation in request.associations
-        if (is_frozen := _checked_operation(operation, resource)) is not None
+        if (is_frozen := _check_operation(operation, resource)) is not None
     }
     if len(are_frozen) > 1:
         raise invalid("frozen", "all associations for a resource must be consistently frozen or non-frozen")
     return resource
 
 
-def _checked_operation(operation: AssociationOperation, resource: Resource) -> bool | None:
-    """Whether the association will be frozen, as far as the operation tells."""
+def _check_operation(operation: AssociationOperation, resource: Resource) -> bool | None:
+    """Check an operation by itself; returns whether the association will be frozen, if the operation says so."""
     if operation.op_type is Operation.CREATE:
         return wanted_by_create(operation, resource).is_frozen
     if operation.op_type is Operation.UPSERT:
         return wanted_by_upsert(operation, resource, exists=True).is_frozen
-    checked_association_type(operation.association_type)
+    check_association_type(operation.association_type)
     return None
 
 
-def _carry_out(
+def _apply(
     associations: Associations,
     resource: Resource,
     operation: AssociationOperation,
@@ -140,12 +135,12 @@ def _carry_out(
         resource_type=resource.type,
         associations=[operation],
     )
-    carry_out = associations.create if operation.op_type is Operation.CREATE else associations.upsert
-    carry_out(change, context=context, dry_run=dry_run)
+    change_resource = associations.create if operation.op_type is Operation.CREATE else associations.upsert
+    change_resource(change, context=context, dry_run=dry_run)
 
 
 def _delete(associations: Associations, resource: Resource, operation: AssociationOperation, *, dry_run: bool) -> None:
-    kind = checked_association_type(operation.association_type)
+    kind = check_association_type(operation.association_type)
     wanted = Filter(resource_type=resource.type, association_types=[kind])
     if resource.id is None or not associations.of_resource(resource.id, wanted):
         return
@@ -158,10 +153,7 @@ def _delete(associations: Associations, resource: Resource, operation: Associati
     )
 
 
-# --- reading ---
-
-
-def _get_one(associations: Associations, query: AssociationQuery, *, include_schemas: bool) -> ResourceAnswer:
+def _get_one(associations: Associations, query: AssociationQuery, *, include_schemas: bool) -> ResourceResponse:
     wanted = Filter(
         resource_type=query.resource_type or TOPIC,
         association_types=query.association_types or (),
@@ -174,22 +166,19 @@ def _get_one(associations: Associations, query: AssociationQuery, *, include_sch
     if len({association.resource_id for association in found}) > 1:
         raise invalid("resourceName", "several resources have this name: give a resourceId or a resourceNamespace")
     first = found[0] if found else None
-    answer = ResourceAnswer(
+    infos = [_to_info(association) for association in found]
+    if include_schemas:
+        infos = [info.model_copy(update={"schema_": associations.latest_schema(info.subject)}) for info in infos]
+    return ResourceResponse(
         resource_name=first.resource_name if first else query.resource_name,
         resource_namespace=first.resource_namespace if first else query.resource_namespace,
         resource_id=first.resource_id if first else query.resource_id,
         resource_type=query.resource_type or TOPIC,
+        associations=infos or None,
     )
-    infos = [_info(association) for association in found]
-    if include_schemas:
-        infos = [info.model_copy(update={"schema_": associations.latest_schema(info.subject)}) for info in infos]
-    return _answer(answer, infos)
 
 
-# --- shared ---
-
-
-def _checked_size(requests: Sequence[R] | None, sizes: Sequence[int]) -> Sequence[R]:
+def _check_size(requests: Sequence[R] | None, sizes: Sequence[int]) -> Sequence[R]:
     if not requests:
         raise invalid("requests", "cannot be null or empty")
     if sum(sizes) > MAX_ASSOCIATIONS or len(requests) > MAX_ASSOCIATIONS:
@@ -197,18 +186,14 @@ def _checked_size(requests: Sequence[R] | None, sizes: Sequence[int]) -> Sequenc
     return requests
 
 
-def _failed(error: RegistryError) -> AssociationResult:
+def _to_result(error: RegistryError) -> AssociationResult:
     return AssociationResult(error=ErrorMessage(error_code=error.code, message=error.message))
 
 
-def _info(association: Association) -> AssociationInfo:
+def _to_info(association: Association) -> AssociationInfo:
     return AssociationInfo(
         subject=association.subject,
         association_type=association.association_type,
         lifecycle=association.lifecycle,
         frozen=association.frozen,
     )
-
-
-def _answer(answer: ResourceAnswer, infos: list[AssociationInfo]) -> ResourceAnswer:
-    return answer.model_copy(update={"associations": infos or None})

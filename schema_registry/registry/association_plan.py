@@ -1,4 +1,4 @@
-"""What a request for associations would do to those that are there: planned and checked before anything is written."""
+"""Plan the changes that a request makes to the existing associations, and check them before anything is written."""
 
 from collections.abc import Sequence
 
@@ -21,29 +21,29 @@ from schema_registry.registry.association_rules import (
     wanted_by_upsert,
     weak_is_frozen,
 )
-from schema_registry.registry.subject_names import SubjectName, checked, parse_beside
+from schema_registry.registry.subject_names import SubjectName, parse_beside, parse_for_write
 from schema_registry.store import associations as store
 from schema_registry.store import subjects
 from schema_registry.store.associations import Filter, StoredAssociation
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
-    """One association as it will be, and as it was."""
+    """An association as it will be, and as it was."""
 
     wanted: Wanted
     subject: SubjectName
     lifecycle: Lifecycle
     is_frozen: bool
     is_importing: bool
-    """Whether the subject takes schemas from elsewhere alone."""
+    """Whether the subject is in an import mode, in which its schema is not registered here."""
     old: StoredAssociation | None
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether it is there already just so."""
+        """Whether the association exists already, exactly like this."""
         return (
             self.old is not None
-            and self.subject == _subject_of(self.old)
+            and self.subject == subject_of(self.old)
             and self.lifecycle == self.old.lifecycle
             and self.is_frozen == self.old.is_frozen
         )
@@ -57,29 +57,32 @@ def plan(
     context: str,
     create_only: bool,
 ) -> list[Planned]:
-    """What is asked for, completed with what is there; refuses what the resource's own associations forbid."""
-    there = {} if resource.id is None else _of_resource(connection, resource.id, resource.type)
+    """Complete the requested associations from the existing ones; refuses what the resource's own ones forbid."""
+    existing = {}
+    if resource.id is not None:
+        found = store.of_resource(connection, resource.id, Filter(resource_type=resource.type))
+        existing = {association.association_type: association for association in found}
     planned = []
     for change in changes:
-        old = there.get(change.association_type or "value")
+        old = existing.get(change.association_type or "value")
         if create_only:
             wanted = wanted_by_create(change, resource)
         else:
             wanted = wanted_by_upsert(change, resource, exists=old is not None)
-        planned.append(_planned(connection, wanted, _subject(wanted, resource, old, context=context), old))
+        planned.append(_plan_one(connection, wanted, _subject(wanted, resource, old, context=context), old))
     check_types_differ([association.wanted for association in planned])
     for association in planned:
         if association.old is not None and not association.is_unchanged:
             _check_change(association, association.old, create_only=create_only)
     types = {association.wanted.association_type for association in planned}
-    others = [association.is_frozen for kind, association in there.items() if kind not in types]
+    others = [association.is_frozen for kind, association in existing.items() if kind not in types]
     if len({*others, *(association.is_frozen for association in planned)}) > 1:
         raise invalid("frozen", "all associations for a resource must be consistently frozen or non-frozen")
     return planned
 
 
 def check_subjects(connection: Connection, planned: Sequence[Planned], *, are_registered: bool) -> None:
-    """Refuse what the subjects forbid; `are_registered`: whether the schemas of the request are registered by now."""
+    """Refuse what the subjects forbid; `are_registered` says whether the request's schemas are registered by now."""
     for association in planned:
         has_versions = subjects.exists(connection, *association.subject.key, deleted=False)
         if association.wanted.schema is None and not has_versions:
@@ -87,34 +90,38 @@ def check_subjects(connection: Connection, planned: Sequence[Planned], *, are_re
         if association.old is None and association.is_frozen and has_versions and not are_registered:
             reason = "cannot create a frozen association when schemas already exist in the subject"
             raise invalid("frozen", reason)
-        _check_rivals(association, _rivals(connection, association, planned))
+        others = _other_lifecycles(connection, association, planned)
+        if association.lifecycle is Lifecycle.STRONG and others:
+            raise exists_for_subject(association.subject.qualified)
+        if Lifecycle.STRONG in others:
+            raise strong_exists(association.subject.qualified)
 
 
-def _planned(connection: Connection, wanted: Wanted, subject: SubjectName, old: StoredAssociation | None) -> Planned:
-    subject = scopes.alias_of(connection, subject) or subject
+def _plan_one(connection: Connection, wanted: Wanted, subject: SubjectName, old: StoredAssociation | None) -> Planned:
+    subject = scopes.follow_alias(connection, subject)
     scopes.refuse_read_only(connection, subject)
     return Planned(
         wanted=wanted,
         subject=subject,
         lifecycle=wanted.lifecycle or Lifecycle(old.lifecycle if old else Lifecycle.WEAK),
         is_frozen=bool(old and old.is_frozen) if wanted.is_frozen is None else wanted.is_frozen,
-        is_importing=scopes.mode_in_scope(connection, subject).is_import,
+        is_importing=scopes.effective_mode(connection, subject).is_import,
         old=old,
     )
 
 
 def _subject(wanted: Wanted, resource: Resource, old: StoredAssociation | None, *, context: str) -> SubjectName:
     if wanted.subject is not None:
-        return checked(parse_beside(SubjectName(context, ""), wanted.subject).qualified)
+        return parse_for_write(parse_beside(SubjectName(context, ""), wanted.subject).qualified)
     if old is not None:
-        return _subject_of(old)
-    return checked(resource.default_subject(wanted.association_type))
+        return subject_of(old)
+    return parse_for_write(resource.default_subject(wanted.association_type))
 
 
 def _check_change(new: Planned, old: StoredAssociation, *, create_only: bool) -> None:
     if create_only:
         raise exists_for_resource(old.association_type, old.resource_name)
-    if new.subject != _subject_of(old):
+    if new.subject != subject_of(old):
         raise invalid("subject", "subject of association cannot be changed")
     if new.is_frozen and new.lifecycle is Lifecycle.WEAK and not old.is_frozen:
         raise weak_is_frozen()
@@ -124,25 +131,14 @@ def _check_change(new: Planned, old: StoredAssociation, *, create_only: bool) ->
         raise frozen(old.association_type, new.subject.qualified)
 
 
-def _check_rivals(association: Planned, rivals: Sequence[str]) -> None:
-    if association.lifecycle is Lifecycle.STRONG and rivals:
-        raise exists_for_subject(association.subject.qualified)
-    if Lifecycle.STRONG in rivals:
-        raise strong_exists(association.subject.qualified)
-
-
-def _rivals(connection: Connection, association: Planned, planned: Sequence[Planned]) -> list[str]:
-    """How others, there or planned, are associated with the same subject."""
+def _other_lifecycles(connection: Connection, association: Planned, planned: Sequence[Planned]) -> list[str]:
+    """The lifecycles of the other associations, existing or planned, with the same subject."""
     replaced = {other.old.guid for other in planned if other.old is not None}
-    there = store.of_subject(connection, *association.subject.key)
+    existing = store.of_subject(connection, *association.subject.key)
     beside = [other for other in planned if other is not association and other.subject == association.subject]
-    return [other.lifecycle for other in there if other.guid not in replaced] + [other.lifecycle for other in beside]
+    return [other.lifecycle for other in existing if other.guid not in replaced] + [other.lifecycle for other in beside]
 
 
-def _of_resource(connection: Connection, resource_id: str, resource_type: str) -> dict[str, StoredAssociation]:
-    found = store.of_resource(connection, resource_id, Filter(resource_type=resource_type))
-    return {association.association_type: association for association in found}
-
-
-def _subject_of(association: StoredAssociation) -> SubjectName:
+def subject_of(association: StoredAssociation) -> SubjectName:
+    """The subject of an association."""
     return SubjectName(association.context, association.subject)

@@ -1,7 +1,7 @@
-"""What associations are accepted, and how the rest is refused.
+"""The rules of associations, and the errors of those that are refused.
 
-A subject is associated strongly with one resource alone, or weakly with any number. A frozen association keeps the
-schema that it was created with: it is strong, and its subject is named after the resource.
+A subject has either one strong association or any number of weak ones. A frozen association keeps the schema that it
+was created with: it is strong, and its subject is named after the resource.
 """
 
 import msgspec
@@ -16,7 +16,7 @@ _MAX_CHARACTERS = 256
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
-    """What is associated: a topic of a cluster."""
+    """A resource that can be associated with subjects: a topic of a cluster."""
 
     name: str
     namespace: str
@@ -25,12 +25,12 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     type: str
 
     def default_subject(self, association_type: str) -> str:
-        """The subject that is meant when none is given."""
+        """The subject of an association that names none."""
         return f":.{self.namespace}:{self.name}-{association_type}"
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """One association as it was asked for, with what is implied; None leaves the choice to what is there."""
+    """A requested association with its implied values; None keeps the value of the existing one."""
 
     subject: str | None
     association_type: str
@@ -40,16 +40,16 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     normalize: bool
 
 
-# --- what is accepted ---
+# --- rules ---
 
 
-def checked_resource(
+def check_resource(
     *, name: str | None, namespace: str | None, resource_id: str | None, resource_type: str | None, dry_run: bool
 ) -> Resource:
-    """A resource that can be associated."""
+    """The resource of a request, if its values are valid."""
     checked_type = resource_type or TOPIC
-    name = _checked_name("resourceName", name)
-    namespace = _checked_name("resourceNamespace", namespace)
+    name = _check_name("resourceName", name)
+    namespace = _check_name("resourceNamespace", namespace)
     if not resource_id and not dry_run:
         raise invalid("resourceId", "cannot be null or empty")
     if resource_id and (len(resource_id) > _MAX_CHARACTERS or not resource_id.isprintable()):
@@ -59,46 +59,48 @@ def checked_resource(
     return Resource(name=name, namespace=namespace, id=resource_id or None, type=checked_type)
 
 
-def checked_association_type(association_type: str | None) -> str:
-    """`key` or `value`, which it is unless given."""
+def check_association_type(association_type: str | None) -> str:
+    """`key` or `value`, which is the default."""
     if association_type and association_type not in TYPES:
         raise invalid("associationType", "must be either 'key' or 'value'")
     return association_type or "value"
 
 
 def wanted_by_create(change: AssociationChange, resource: Resource) -> Wanted:
-    """A new association: with a schema it is frozen, without one it is weak unless said otherwise."""
+    """A new association: frozen if it has a schema, otherwise weak by default."""
     if change.schema_ is not None:
         if change.lifecycle is Lifecycle.WEAK:
             raise invalid("lifecycle", "cannot be WEAK when schema is provided for create")
         if change.frozen is False:
             raise invalid("frozen", "cannot be false when schema is provided for create")
-        return _checked(_wanted(change, lifecycle=Lifecycle.STRONG, is_frozen=True), resource)
+        return _check_subject_rules(_to_wanted(change, lifecycle=Lifecycle.STRONG, is_frozen=True), resource)
     if change.frozen:
         if change.lifecycle is Lifecycle.WEAK:
             raise weak_is_frozen()
         raise invalid("schema", "schema must be provided when creating a frozen association")
-    return _checked(_wanted(change, lifecycle=change.lifecycle or Lifecycle.WEAK, is_frozen=False), resource)
+    wanted = _to_wanted(change, lifecycle=change.lifecycle or Lifecycle.WEAK, is_frozen=False)
+    return _check_subject_rules(wanted, resource)
 
 
 def wanted_by_upsert(change: AssociationChange, resource: Resource, *, exists: bool) -> Wanted:
-    """A new or changed association: a changed one keeps what is not given."""
+    """A new or changed association: a changed one keeps the values that are not given."""
     if change.lifecycle is Lifecycle.WEAK:
         if change.schema_ is not None:
             raise invalid("lifecycle", "cannot be WEAK when schema is provided")
         if change.frozen:
             raise weak_is_frozen()
     if exists:
-        return _checked(_wanted(change, lifecycle=change.lifecycle, is_frozen=change.frozen), resource, exists=True)
+        wanted = _to_wanted(change, lifecycle=change.lifecycle, is_frozen=change.frozen)
+        return _check_subject_rules(wanted, resource, exists=True)
     if change.frozen and change.schema_ is None:
         raise invalid("schema", "schema must be provided when creating a frozen association")
     implied = Lifecycle.STRONG if change.schema_ is not None else Lifecycle.WEAK
-    wanted = _wanted(change, lifecycle=change.lifecycle or implied, is_frozen=bool(change.frozen))
-    return _checked(wanted, resource)
+    wanted = _to_wanted(change, lifecycle=change.lifecycle or implied, is_frozen=bool(change.frozen))
+    return _check_subject_rules(wanted, resource)
 
 
 def check_types_differ(wanted: list[Wanted]) -> None:
-    """A resource has one association of each type."""
+    """Refuse two associations of the same type for one resource."""
     seen: set[str] = set()
     for association in wanted:
         if association.association_type in seen:
@@ -106,10 +108,13 @@ def check_types_differ(wanted: list[Wanted]) -> None:
         seen.add(association.association_type)
 
 
-def _wanted(change: AssociationChange, *, lifecycle: Lifecycle | None, is_frozen: bool | None) -> Wanted:
+def _to_wanted(change: AssociationChange, *, lifecycle: Lifecycle | None, is_frozen: bool | None) -> Wanted:
+    subject = change.subject
+    if subject is not None and (not subject or any(ord(character) < 32 for character in subject)):
+        raise invalid("subject", "must not be empty")
     return Wanted(
-        subject=_checked_subject(change.subject),
-        association_type=checked_association_type(change.association_type),
+        subject=subject,
+        association_type=check_association_type(change.association_type),
         lifecycle=lifecycle,
         is_frozen=is_frozen,
         schema=change.schema_,
@@ -117,7 +122,7 @@ def _wanted(change: AssociationChange, *, lifecycle: Lifecycle | None, is_frozen
     )
 
 
-def _checked(wanted: Wanted, resource: Resource, *, exists: bool = False) -> Wanted:
+def _check_subject_rules(wanted: Wanted, resource: Resource, *, exists: bool = False) -> Wanted:
     default = resource.default_subject(wanted.association_type)
     if wanted.is_frozen and wanted.subject not in (None, default):
         raise invalid("subject", f"frozen associations must use subject '{default}'")
@@ -127,25 +132,19 @@ def _checked(wanted: Wanted, resource: Resource, *, exists: bool = False) -> Wan
     return wanted
 
 
-def _checked_name(field: str, name: str | None) -> str:
+def _check_name(field: str, name: str | None) -> str:
     if not name:
         raise invalid(field, "cannot be null or empty")
     if len(name) > _MAX_CHARACTERS:
         raise invalid(field, f"exceeds max length of {_MAX_CHARACTERS}")
     for character in name:
-        # Kafka's topics may hold dots.
+        # Names of Kafka topics may contain dots.
         if not (character.isalnum() or character in "_-."):
             raise invalid(field, f"illegal character {character!r}")
     return name
 
 
-def _checked_subject(subject: str | None) -> str | None:
-    if subject is not None and (not subject or any(ord(character) < 32 for character in subject)):
-        raise invalid("subject", "must not be empty")
-    return subject
-
-
-# --- how the rest is refused ---
+# --- errors ---
 
 
 def not_found(resource: str) -> RegistryError:
@@ -154,7 +153,7 @@ def not_found(resource: str) -> RegistryError:
 
 
 def too_many(maximum: int) -> RegistryError:
-    """The registry is full."""
+    """The registry has as many associations as it may have."""
     return RegistryError(40902, f"A maximum of {maximum} associations already exist")
 
 
@@ -165,35 +164,35 @@ def exists_for_resource(association_type: str, resource: str) -> RegistryError:
 
 
 def exists_for_subject(subject: str) -> RegistryError:
-    """A subject that is to be associated strongly, or deleted, is associated with others."""
+    """A subject cannot be associated strongly, or deleted, because it has associations."""
     return RegistryError(40904, f"An association already exists for subject '{subject}'")
 
 
 def strong_exists(subject: str) -> RegistryError:
-    """The subject belongs to another resource alone."""
+    """The subject has a strong association with another resource."""
     return RegistryError(40905, f"A strong association already exists for subject '{subject}'")
 
 
 def no_active_version(subject: str) -> RegistryError:
-    """An associated subject has, or would have, no version that is not deleted."""
+    """An associated subject has no version that is not deleted, or would lose the last one."""
     return RegistryError(40907, f"No active (non-deleted) version exists for subject '{subject}'")
 
 
 def frozen(association_type: str, subject: str) -> RegistryError:
-    """The association stays as it is."""
+    """The association is frozen and must not change."""
     return RegistryError(40908, f"The association of type '{association_type}' is frozen for subject '{subject}'")
 
 
 def invalid(field: str, reason: str) -> RegistryError:
-    """A value cannot be used."""
+    """A property has an invalid value."""
     return RegistryError(42212, f"The association specified an invalid value for property: '{field}', reason: {reason}")
 
 
 def weak_is_frozen() -> RegistryError:
-    """A frozen association is a strong one."""
+    """Only strong associations can be frozen."""
     return invalid("frozen", "association with lifecycle of WEAK cannot be frozen")
 
 
 def batch_too_large(maximum: int) -> RegistryError:
-    """A batch asks for too much at once."""
+    """A batch has too many associations."""
     return RegistryError(42213, f"Associations batch request exceeds the limit of {maximum} associations")

@@ -1,37 +1,38 @@
-"""Associations: which subjects hold the schemas of a topic's keys and values.
+"""Associations: the subjects that have the schemas of a topic's keys and values.
 
 A strong association ties a subject to one topic: deleting it may delete the subject. Schemas are registered before the
-association is written, each in a transaction of its own; the checks are made before and, under lock, again after that.
+association is written, each in a transaction of its own; the checks run before that and, under lock, again after it.
 """
 
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
 from core_broker.service.clock import Clock
 from schema_registry.errors import RegistryError, incompatible
-from schema_registry.models import Compatibility, SchemaAnswer, SchemaBody
+from schema_registry.models import SchemaBody, SchemaResponse
 from schema_registry.models_associations import (
     Association,
     AssociationInfo,
     Lifecycle,
-    ResourceAnswer,
     ResourceChange,
+    ResourceResponse,
 )
 from schema_registry.registry import deletes, scopes
-from schema_registry.registry.association_plan import Planned, check_subjects, plan
+from schema_registry.registry.association_plan import Planned, check_subjects, plan, subject_of
 from schema_registry.registry.association_rules import (
     TOPIC,
     Resource,
-    checked_resource,
+    check_resource,
     exists_for_resource,
     frozen,
     invalid,
     not_found,
     too_many,
 )
+from schema_registry.registry.registry import Registry
 from schema_registry.registry.subject_names import SubjectName, context_name, parse
 from schema_registry.registry.texts import is_storable
 from schema_registry.store import associations as store
@@ -45,41 +46,19 @@ T = TypeVar("T")
 ANY_NAMESPACE = "-"
 
 
-class Schemas(Protocol):
-    """What associations need of the registry."""
-
-    def register(self, subject: str, body: SchemaBody, *, normalize: bool) -> SchemaAnswer:
-        """Register a schema."""
-        ...
-
-    def look_up(self, subject: str, body: SchemaBody, *, normalize: bool) -> SchemaAnswer:
-        """A schema under a subject; 40401 or 40403 when it is not there."""
-        ...
-
-    def check(
-        self, subject: str, version: str | None, body: SchemaBody, *, normalize: bool, verbose: bool
-    ) -> Compatibility:
-        """Whether a schema may follow those of a subject."""
-        ...
-
-    def version(self, subject: str, version: str) -> SchemaAnswer:
-        """One version of a subject."""
-        ...
-
-
 class Associations:
-    """All associations. All methods may be called from several threads at once."""
+    """All associations. Thread-safe."""
 
     def __init__(
         self,
         database: Database,
         clock: Clock,
         *,
-        schemas: Schemas,
+        schemas: Registry,
         max_associations: int = 100_000,
         on_subjects_removed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_subjects_removed` is called after subjects were deleted for good together with their associations."""
+        """`on_subjects_removed` is called after subjects were deleted permanently with their associations."""
         self._database = database
         self._clock = clock
         self._schemas = schemas
@@ -90,31 +69,29 @@ class Associations:
 
     def of_subject(self, subject: str, wanted: Filter) -> list[Association]:
         """The associations of a subject."""
-        return self._found(
-            lambda connection: store.of_subject(connection, *parse(subject).key, wanted), subject, wanted
-        )
+        return self._find(lambda connection: store.of_subject(connection, *parse(subject).key, wanted), subject, wanted)
 
     def of_resource(self, resource_id: str, wanted: Filter) -> list[Association]:
         """The associations of a resource by its id."""
-        return self._found(lambda connection: store.of_resource(connection, resource_id, wanted), resource_id, wanted)
+        return self._find(lambda connection: store.of_resource(connection, resource_id, wanted), resource_id, wanted)
 
     def of_name(self, name: str, namespace: str | None, wanted: Filter) -> list[Association]:
-        """The associations of resources by their name; `-` or None stands for every namespace."""
+        """The associations of resources by their name; `-` or None means every namespace."""
         one_namespace = None if namespace == ANY_NAMESPACE else namespace
         text = f"{namespace}/{name}"
-        return self._found(lambda connection: store.of_name(connection, name, one_namespace, wanted), text, wanted)
+        return self._find(lambda connection: store.of_name(connection, name, one_namespace, wanted), text, wanted)
 
-    def latest_schema(self, subject: str) -> SchemaAnswer | None:
-        """The schema that an associated subject stands for now."""
+    def latest_schema(self, subject: str) -> SchemaResponse | None:
+        """The latest schema of an associated subject."""
         return _or_none(lambda: self._schemas.version(subject, "latest"))
 
     # --- writing ---
 
-    def create(self, change: ResourceChange, *, context: str | None = None, dry_run: bool = False) -> ResourceAnswer:
-        """Associate a resource with subjects; again the same is fine, anything else is refused."""
+    def create(self, change: ResourceChange, *, context: str | None = None, dry_run: bool = False) -> ResourceResponse:
+        """Associate a resource with subjects; an existing association may be repeated, but not changed."""
         return self._change(change, context=context, dry_run=dry_run, create_only=True)
 
-    def upsert(self, change: ResourceChange, *, context: str | None = None, dry_run: bool = False) -> ResourceAnswer:
+    def upsert(self, change: ResourceChange, *, context: str | None = None, dry_run: bool = False) -> ResourceResponse:
         """Associate a resource with subjects, or change how it is associated."""
         return self._change(change, context=context, dry_run=dry_run, create_only=False)
 
@@ -127,7 +104,7 @@ class Associations:
         cascade: bool = False,
         dry_run: bool = False,
     ) -> None:
-        """Delete associations of a resource, with `cascade` the subjects that belong to it alone as well."""
+        """Delete associations of a resource, with `cascade` also the subjects that belong to it alone."""
         wanted = Filter(resource_type=resource_type or TOPIC, association_types=association_types)
         if not self.of_resource(resource_id, wanted):
             raise not_found(resource_id)
@@ -143,73 +120,86 @@ class Associations:
             if dry_run:
                 return False
             store.remove(connection, found)
-            strong = [subject_of(one) for one in found if one.lifecycle == Lifecycle.STRONG]
+            strong = [subject_of(association) for association in found if association.lifecycle == Lifecycle.STRONG]
             removed = [_delete_subject(connection, subject) for subject in sorted(strong)] if cascade else []
             return any(removed)
 
         if self._database.write(work):
             self._on_subjects_removed()
 
-    # --- what the methods above are made of ---
-
-    def _found(
+    def _find(
         self, find: Callable[[Connection], list[StoredAssociation]], text: str, wanted: Filter
     ) -> list[Association]:
-        """What a query finds; texts that no database keeps find nothing."""
+        """The result of a query; texts that no database can store match nothing."""
         if not all(map(is_storable, [text, wanted.resource_type or "", *wanted.association_types])):
             return []
         with self._database.read() as connection:
-            return [told(association) for association in find(connection)]
+            return [_to_model(association) for association in find(connection)]
 
     def _change(
         self, change: ResourceChange, *, context: str | None, dry_run: bool, create_only: bool
-    ) -> ResourceAnswer:
-        resource = _checked_resource(change, dry_run=dry_run)
+    ) -> ResourceResponse:
+        resource = check_resource(
+            name=change.resource_name,
+            namespace=change.resource_namespace,
+            resource_id=change.resource_id,
+            resource_type=change.resource_type,
+            dry_run=dry_run,
+        )
+        if not change.associations:
+            raise invalid("associations", "cannot be null or empty")
+        changes = change.associations
+        default_context = context_name(context) if context else DEFAULT
 
-        def planned_in(connection: Connection, *, are_registered: bool) -> list[Planned]:
-            found = plan(
-                connection, resource, change.associations or [], context=_context(context), create_only=create_only
-            )
+        def plan_changes(connection: Connection, *, are_registered: bool) -> list[Planned]:
+            found = plan(connection, resource, changes, context=default_context, create_only=create_only)
             check_subjects(connection, found, are_registered=are_registered)
             return found
 
         with self._database.read() as connection:
-            planned = planned_in(connection, are_registered=False)
+            planned = plan_changes(connection, are_registered=False)
         for association in planned:
             self._check_schema(association, create_only=create_only)
-        if dry_run:
-            return _answer(resource, [])
-        registered = self._register(planned)
+        registered: dict[str, SchemaResponse] = {}
+        written: list[StoredAssociation] = []
+        if not dry_run:
+            registered = self._register(planned)
 
-        def work(connection: Connection) -> list[StoredAssociation]:
-            for key in sorted({association.subject.key for association in planned}):
-                subjects.lock(connection, *key)
-            return self._put(connection, resource, planned_in(connection, are_registered=True))
+            def work(connection: Connection) -> list[StoredAssociation]:
+                for key in sorted({association.subject.key for association in planned}):
+                    subjects.lock(connection, *key)
+                return self._store(connection, resource, plan_changes(connection, are_registered=True))
 
-        written = self._database.write(work)
-        return _answer(resource, [info(one, registered.get(one.association_type)) for one in written])
+            written = self._database.write(work)
+        return ResourceResponse(
+            resource_name=resource.name,
+            resource_namespace=resource.namespace,
+            resource_id=resource.id,
+            resource_type=resource.type,
+            associations=[_to_info(stored, registered.get(stored.association_type)) for stored in written] or None,
+        )
 
-    def _put(self, connection: Connection, resource: Resource, planned: Sequence[Planned]) -> list[StoredAssociation]:
+    def _store(self, connection: Connection, resource: Resource, planned: Sequence[Planned]) -> list[StoredAssociation]:
         new = sum(association.old is None for association in planned)
         if new and store.count(connection) + new > self._max_associations:
             raise too_many(self._max_associations)
-        written = [_stored(association, resource, self._clock.now_ms()) for association in planned]
+        written = [_to_stored(association, resource, self._clock.now_ms()) for association in planned]
         for association, stored in zip(planned, written, strict=True):
             if not association.is_unchanged:
                 store.put(connection, stored)
         return written
 
-    def _register(self, planned: Sequence[Planned]) -> dict[str, SchemaAnswer]:
+    def _register(self, planned: Sequence[Planned]) -> dict[str, SchemaResponse]:
         registered = {}
         for association in planned:
             wanted, subject = association.wanted, association.subject
             if wanted.schema is not None and not association.is_importing:
-                answer = self._schemas.register(subject.qualified, wanted.schema, normalize=wanted.normalize)
-                registered[wanted.association_type] = answer
+                schema = self._schemas.register(subject.qualified, wanted.schema, normalize=wanted.normalize)
+                registered[wanted.association_type] = schema
         return registered
 
     def _check_schema(self, association: Planned, *, create_only: bool) -> None:
-        """Refuse a schema that may not be registered, before any is."""
+        """Refuse a schema that cannot be registered, before any schema of the request is."""
         subject, wanted = association.subject.qualified, association.wanted
         schema = wanted.schema
         if schema is None:
@@ -223,7 +213,7 @@ class Associations:
     def _check_registered(
         self, association: Planned, old: StoredAssociation, schema: SchemaBody, *, create_only: bool
     ) -> None:
-        """Refuse a schema that would change an association that may not change."""
+        """Refuse a new schema for an association that must not change."""
         subject, wanted = association.subject.qualified, association.wanted
         known = _or_none(lambda: self._schemas.look_up(subject, schema, normalize=wanted.normalize))
         if known is not None and known.subject == subject:
@@ -233,8 +223,7 @@ class Associations:
         raise frozen(wanted.association_type, subject)
 
 
-def told(association: StoredAssociation) -> Association:
-    """An association as clients read it."""
+def _to_model(association: StoredAssociation) -> Association:
     return Association(
         subject=subject_of(association).qualified,
         guid=association.guid,
@@ -250,8 +239,7 @@ def told(association: StoredAssociation) -> Association:
     )
 
 
-def info(association: StoredAssociation, schema: SchemaAnswer | None) -> AssociationInfo:
-    """An association among those of one resource."""
+def _to_info(association: StoredAssociation, schema: SchemaResponse | None) -> AssociationInfo:
     return AssociationInfo(
         subject=subject_of(association).qualified,
         association_type=association.association_type,
@@ -261,25 +249,7 @@ def info(association: StoredAssociation, schema: SchemaAnswer | None) -> Associa
     )
 
 
-def subject_of(association: StoredAssociation) -> SubjectName:
-    """The subject of an association."""
-    return SubjectName(association.context, association.subject)
-
-
-def _checked_resource(change: ResourceChange, *, dry_run: bool) -> Resource:
-    resource = checked_resource(
-        name=change.resource_name,
-        namespace=change.resource_namespace,
-        resource_id=change.resource_id,
-        resource_type=change.resource_type,
-        dry_run=dry_run,
-    )
-    if not change.associations:
-        raise invalid("associations", "cannot be null or empty")
-    return resource
-
-
-def _stored(association: Planned, resource: Resource, now_ms: int) -> StoredAssociation:
+def _to_stored(association: Planned, resource: Resource, now_ms: int) -> StoredAssociation:
     old = association.old
     return StoredAssociation(
         guid=old.guid if old else str(uuid.uuid4()),
@@ -297,19 +267,9 @@ def _stored(association: Planned, resource: Resource, now_ms: int) -> StoredAsso
     )
 
 
-def _answer(resource: Resource, associations: list[AssociationInfo]) -> ResourceAnswer:
-    return ResourceAnswer(
-        resource_name=resource.name,
-        resource_namespace=resource.namespace,
-        resource_id=resource.id,
-        resource_type=resource.type,
-        associations=associations or None,
-    )
-
-
 def _delete_subject(connection: Connection, subject: SubjectName) -> bool:
-    """Delete a subject for good; False where schemas are being imported, which leaves them alone."""
-    if scopes.mode_in_scope(connection, subject).is_import:
+    """Delete a subject permanently; subjects in an import mode are left alone, and the result is False."""
+    if scopes.effective_mode(connection, subject).is_import:
         return False
     if subjects.exists(connection, *subject.key, deleted=False):
         deletes.delete_subject(connection, subject, permanent=False)
@@ -318,12 +278,8 @@ def _delete_subject(connection: Connection, subject: SubjectName) -> bool:
     return True
 
 
-def _context(text: str | None) -> str:
-    return context_name(text) if text else DEFAULT
-
-
 def _or_none(ask: Callable[[], T]) -> T | None:
-    """What the registry answers, or None where it finds nothing (404)."""
+    """The result of a call to the registry, or None if it finds nothing (404)."""
     try:
         return ask()
     except RegistryError as error:

@@ -1,4 +1,4 @@
-"""What a client sends as a schema, read: text, references, metadata and rules in the forms that are stored."""
+"""Read the schemas that clients send: text, references, metadata and rules in the form in which they are stored."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,10 @@ from sqlalchemy import Connection
 
 from schema_registry.errors import invalid_schema, schema_too_large
 from schema_registry.formats.schema import InvalidSchema, Schema
-from schema_registry.models import Metadata, Reference, RuleSet, SchemaBody
+from schema_registry.models import Metadata, Reference, RuleSet, SchemaBody, SchemaTags
 from schema_registry.registry import data_contracts, references
 from schema_registry.registry.guid import Content
-from schema_registry.registry.parsing import Parser, schema_type_of
+from schema_registry.registry.parsing import Parser, parse_schema_type
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.store.schemas import StoredSchema
 
@@ -18,7 +18,7 @@ _INT_MAX = 2**31 - 1
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """A schema as it came, with what a registration fills in."""
+    """A schema as the client sent it, completed step by step by a registration."""
 
     text: str
     schema_type: str | None
@@ -26,25 +26,34 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     metadata: Metadata | None
     rule_set: RuleSet | None
     version: int
-    """Asked for: 0 for none, -1 for the next one, told in the metadata."""
+    """The version asked for: 0 for any, -1 for the next one, which the metadata then states."""
     id: int | None
-    """Asked for, by an import."""
+    """The id that an import asks for."""
+    tags_to_add: Sequence[SchemaTags] = ()
+    tags_to_remove: Sequence[SchemaTags] = ()
+    propagate_tags: bool = False
+    """Whether to keep the tags of the latest version."""
 
     @property
     def is_empty(self) -> bool:
         """Whether there is no text."""
         return not self.text.strip()
 
+    @property
+    def has_tag_changes(self) -> bool:
+        """Whether the request asks for tags to be written into the text."""
+        return bool(self.tags_to_add or self.tags_to_remove or self.propagate_tags)
+
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A schema that could be stored."""
+    """A parsed schema that could be stored."""
 
     content: Content
     schema: Schema
 
     @property
     def meaning_hash(self) -> str:
-        """The hash that equals that of schemas which say the same."""
+        """A hash that is equal for schemas with the same meaning."""
         try:
             return self.content.meaning_hash(self.schema.meaning)
         except InvalidSchema as error:
@@ -59,9 +68,16 @@ class CandidateReader:
         self._schema_bytes_max = schema_bytes_max
 
     def draft(self, body: SchemaBody) -> Draft:
-        """What a client sent, if it is within bounds."""
+        """The draft in a request, checked for size and characters."""
         text = body.schema_ or ""
-        self._check_text(text)
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError:
+            raise invalid_schema("Invalid schema, details: the text contains an unpaired surrogate") from None
+        if size > self._schema_bytes_max:
+            raise schema_too_large(size, self._schema_bytes_max)
+        if "\x00" in text:
+            raise invalid_schema("Invalid schema, details: the text contains a NUL character")
         schema_id = None if body.id is None or body.id < 0 else body.id
         version = body.version or 0
         if not -1 <= version <= _INT_MAX or (schema_id or 0) > _INT_MAX:
@@ -74,13 +90,16 @@ class CandidateReader:
             rule_set=data_contracts.tidy_rules(body.rule_set),
             version=version,
             id=schema_id,
+            tags_to_add=body.schema_tags_to_add or (),
+            tags_to_remove=body.schema_tags_to_remove or (),
+            propagate_tags=bool(body.propagate_schema_tags),
         )
 
     def read(
         self, connection: Connection, subject: SubjectName, draft: Draft, *, normalize: bool, is_new: bool, strict: bool
     ) -> Candidate:
-        """The schema of a draft; a new one may not refer to what is deleted."""
-        schema_type = schema_type_of(draft.schema_type)
+        """Parse a draft; a new schema must not reference deleted versions."""
+        schema_type = parse_schema_type(draft.schema_type)
         resolution = references.resolve(connection, subject, draft.references, allow_deleted=not is_new)
         schema = self._parser.parse(schema_type, draft.text, resolution.every, strict=strict)
         direct = resolution.direct
@@ -96,16 +115,6 @@ class CandidateReader:
         return Candidate(content=content, schema=schema)
 
     def read_stored(self, connection: Connection, stored: StoredSchema) -> Schema:
-        """A schema that was accepted before."""
+        """Parse a schema from the store; it was accepted before, so the lenient rules apply."""
         every = references.resolve_stored(connection, stored) if stored.references else ()
-        return self._parser.parse(schema_type_of(stored.schema_type), stored.text, every, strict=False)
-
-    def _check_text(self, text: str) -> None:
-        try:
-            size = len(text.encode())
-        except UnicodeEncodeError:
-            raise invalid_schema("Invalid schema, details: half of a surrogate pair, which is no text") from None
-        if size > self._schema_bytes_max:
-            raise schema_too_large(size, self._schema_bytes_max)
-        if "\x00" in text:
-            raise invalid_schema("Invalid schema, details: a NUL character")
+        return self._parser.parse(parse_schema_type(stored.schema_type), stored.text, every, strict=False)

@@ -1,4 +1,4 @@
-"""May a schema follow those of a subject? Which of them count, and what else the config asks."""
+"""Check a schema against the versions of a subject that its config names, and against reserved fields."""
 
 from collections.abc import Iterable
 
@@ -9,6 +9,7 @@ from schema_registry.compatibility.levels import Earlier
 from schema_registry.compatibility.policy import Level, Policy
 from schema_registry.models import Config, Metadata
 from schema_registry.registry import data_contracts
+from schema_registry.registry.answers import read_metadata
 from schema_registry.registry.candidates import Candidate, CandidateReader
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.store import schemas, versions
@@ -17,7 +18,7 @@ from schema_registry.store.versions import StoredVersion
 
 
 class CompatibilityCheck:
-    """One schema against others. Remembers its verdicts, so that a check can be repeated under a lock for little."""
+    """Checks one schema against others, and caches the verdicts, so that repeating a check under a lock is cheap."""
 
     def __init__(self, reader: CandidateReader) -> None:
         self._reader = reader
@@ -32,10 +33,10 @@ class CompatibilityCheck:
         config: Config,
         latest: StoredVersion | None,
     ) -> list[str]:
-        """Why the candidate may not be the next version of a subject."""
+        """The reasons why the candidate cannot be the next version of a subject."""
         level = _level(config)
         if latest is None:
-            return _told(self._reserved(candidate, None, config), [], config)
+            return _to_messages(self._check_reserved_fields(candidate, None, config), [], config)
         needs_all = level.is_transitive or config.compatibility_group is not None
         if level is Level.NONE:
             numbers: Iterable[tuple[int, int]] = ()
@@ -44,19 +45,19 @@ class CompatibilityCheck:
         else:
             numbers = [(latest.version, latest.schema.id)]
         known = {latest.schema.id: latest.schema}
-        reserved = self._reserved(candidate, _metadata(latest.schema), config)
-        messages = self._first_in_the_way(connection, subject, candidate, config, numbers, known)
-        return _told(reserved, messages, config)
+        reserved = self._check_reserved_fields(candidate, read_metadata(latest.schema), config)
+        messages = self._find_conflict(connection, subject, candidate, config, numbers, known)
+        return _to_messages(reserved, messages, config)
 
     def against_version(
         self, connection: Connection, candidate: Candidate, config: Config, *, version: int, stored: StoredSchema
     ) -> list[str]:
-        """Why the candidate may not follow one version, whatever else there is."""
-        reserved = self._reserved(candidate, _metadata(stored), config)
+        """The reasons why the candidate is not compatible with one version."""
+        reserved = self._check_reserved_fields(candidate, read_metadata(stored), config)
         _, messages = self._verdict(connection, candidate, config, version, stored)
-        return _told(reserved, messages, config)
+        return _to_messages(reserved, messages, config)
 
-    def _first_in_the_way(
+    def _find_conflict(
         self,
         connection: Connection,
         subject: SubjectName,
@@ -65,6 +66,7 @@ class CompatibilityCheck:
         numbers: Iterable[tuple[int, int]],
         known: dict[int, StoredSchema],
     ) -> list[str]:
+        """The differences from the first version that is in conflict with the candidate."""
         level = _level(config)
         for version, schema_id in numbers:
             key = (candidate.content.content_hash, schema_id, version, level)
@@ -83,11 +85,11 @@ class CompatibilityCheck:
     def _verdict(
         self, connection: Connection, candidate: Candidate, config: Config, version: int, stored: StoredSchema
     ) -> tuple[bool, list[str]]:
-        """Whether a version counts for the candidate at all, and what is wrong with it."""
+        """Whether a version is in the candidate's compatibility group, and the differences if it is."""
         group = config.compatibility_group
         if group is not None:
             ours = data_contracts.properties(candidate.content.metadata).get(group)
-            if ours != data_contracts.properties(_metadata(stored)).get(group):
+            if ours != data_contracts.properties(read_metadata(stored)).get(group):
                 return False, []
         earlier = Earlier(version, self._reader.read_stored(connection, stored))
         return True, levels.check(
@@ -98,8 +100,8 @@ class CompatibilityCheck:
             validate_fields=bool(config.validate_fields),
         )
 
-    def _reserved(self, candidate: Candidate, previous: Metadata | None, config: Config) -> list[str]:
-        """What is wrong about fields that were set aside."""
+    def _check_reserved_fields(self, candidate: Candidate, previous: Metadata | None, config: Config) -> list[str]:
+        """Messages about reserved fields that the candidate has, or that its metadata no longer reserves."""
         if not config.validate_fields:
             return []
         reserved = data_contracts.reserved_fields(candidate.content.metadata)
@@ -118,8 +120,8 @@ class CompatibilityCheck:
         ]
 
 
-def _told(reserved: list[str], messages: list[str], config: Config) -> list[str]:
-    """All that is wrong, with the settings that it is wrong by at the end."""
+def _to_messages(reserved: list[str], messages: list[str], config: Config) -> list[str]:
+    """All messages; those about reserved fields alone are followed by the config, which the others include."""
     if messages or not reserved:
         return [*reserved, *messages]
     flag = str(bool(config.validate_fields)).lower()
@@ -128,7 +130,3 @@ def _told(reserved: list[str], messages: list[str], config: Config) -> list[str]
 
 def _level(config: Config) -> Level:
     return Level(config.compatibility_level or Level.BACKWARD)
-
-
-def _metadata(stored: StoredSchema) -> Metadata | None:
-    return Metadata.model_validate_json(stored.metadata) if stored.metadata is not None else None

@@ -1,4 +1,6 @@
-"""The metadata and rules that a new version gets: its own or its predecessor's, between defaults and overrides."""
+"""The metadata and rules of a new version: its own or its predecessor's, merged with the config's defaults and
+overrides.
+"""
 
 from msgspec.structs import replace
 
@@ -9,7 +11,7 @@ from schema_registry.store.schemas import StoredSchema
 
 
 def has_defaults_or_overrides(config: Config) -> bool:
-    """Whether the config adds to what clients send."""
+    """Whether the config adds metadata or rules to those that clients send."""
     return any(
         part is not None
         for part in (
@@ -22,7 +24,7 @@ def has_defaults_or_overrides(config: Config) -> bool:
 
 
 def effective_contract(draft: Draft, previous: StoredSchema | None, config: Config, *, version: int | None) -> Draft:
-    """The draft with the metadata and rules that it gets as the given version; with None that is not told."""
+    """The draft with its effective metadata and rules; with a `version`, the metadata may state it."""
     metadata, rules = draft.metadata, draft.rule_set
     if previous is not None and metadata is None and previous.metadata is not None:
         metadata = Metadata.model_validate_json(previous.metadata)
@@ -32,7 +34,7 @@ def effective_contract(draft: Draft, previous: StoredSchema | None, config: Conf
     metadata = data_contracts.merge_metadata(metadata, config.override_metadata)
     rules = data_contracts.merge_rules(config.default_rule_set, rules)
     rules = data_contracts.merge_rules(rules, config.override_rule_set)
-    if version is not None and (draft.version != 0 or data_contracts.version_in(metadata) is not None):
+    if version is not None and (draft.version != 0 or data_contracts.stated_version(metadata) is not None):
         metadata = data_contracts.with_version(metadata, version)
     if metadata is None and rules is None:
         return draft

@@ -1,4 +1,4 @@
-"""Metadata and rules that come with schemas: checked, put into one form, merged."""
+"""Check, normalize and merge the metadata and rules of schemas."""
 
 from collections.abc import Iterable, Mapping
 
@@ -12,12 +12,12 @@ _KINDS = ("TRANSFORM", "CONDITION")
 _MIGRATION_MODES = ("UPGRADE", "DOWNGRADE", "UPDOWN")
 _DOMAIN_MODES = ("WRITE", "READ", "WRITEREAD")
 _MODES_OF_BOTH_DIRECTIONS = ("UPDOWN", "WRITEREAD")
-"""A rule of these has an action for each direction, divided by a comma; any other rule has one."""
+"""A rule in one of these modes may have an action for each direction, separated by a comma."""
 _NAME_CHARACTERS_MAX = 256
 
 
 def tidy_metadata(metadata: Metadata | None) -> Metadata | None:
-    """The same metadata in the one order that is stored."""
+    """The metadata in the order in which it is stored."""
     if metadata is None:
         return None
     return Metadata(
@@ -28,7 +28,7 @@ def tidy_metadata(metadata: Metadata | None) -> Metadata | None:
 
 
 def tidy_rules(rules: RuleSet | None) -> RuleSet | None:
-    """The same rules with their defaults and in the one order that is stored."""
+    """The rules with their defaults, in the order in which they are stored."""
     if rules is None:
         return None
     return RuleSet(
@@ -40,7 +40,7 @@ def tidy_rules(rules: RuleSet | None) -> RuleSet | None:
 
 
 def check_rules(rules: RuleSet | None) -> None:
-    """Refuse rules that no client could run (42210)."""
+    """Refuse rules that no client could run; raises 42210."""
     if rules is None:
         return
     names: set[str | None] = set()
@@ -53,7 +53,7 @@ def check_rules(rules: RuleSet | None) -> None:
 
 
 def merge_metadata(old: Metadata | None, new: Metadata | None) -> Metadata | None:
-    """Both; where both say something, the new one holds."""
+    """Merge two metadata; values of the new one win."""
     if old is None or new is None:
         return tidy_metadata(new or old)
     return tidy_metadata(
@@ -66,21 +66,21 @@ def merge_metadata(old: Metadata | None, new: Metadata | None) -> Metadata | Non
 
 
 def merge_rules(old: RuleSet | None, new: RuleSet | None) -> RuleSet | None:
-    """Both; a new rule replaces the old one of its name."""
+    """Merge two rule sets; a new rule replaces the old one of the same name."""
     if old is None or new is None:
         return tidy_rules(new or old)
     return tidy_rules(
         RuleSet(
-            migration_rules=_merged(old.migration_rules, new.migration_rules),
-            domain_rules=_merged(old.domain_rules, new.domain_rules),
-            encoding_rules=_merged(old.encoding_rules, new.encoding_rules),
+            migration_rules=_merge_by_name(old.migration_rules, new.migration_rules),
+            domain_rules=_merge_by_name(old.domain_rules, new.domain_rules),
+            encoding_rules=_merge_by_name(old.encoding_rules, new.encoding_rules),
             enable_at=new.enable_at or old.enable_at,
         )
     )
 
 
 def without_rules(rules: RuleSet | None, names: Iterable[str]) -> RuleSet | None:
-    """The rules but those of some names."""
+    """The rules without those of some names."""
     if rules is None:
         return None
     gone = set(names)
@@ -93,7 +93,7 @@ def without_rules(rules: RuleSet | None, names: Iterable[str]) -> RuleSet | None
 
 
 def has_rule_of_type(rules: RuleSet | None, rule_type: str) -> bool:
-    """Whether one of the rules is of a type."""
+    """Whether one of the rules has this type."""
     if rules is None:
         return False
     groups = (rules.migration_rules, rules.domain_rules, rules.encoding_rules)
@@ -101,29 +101,29 @@ def has_rule_of_type(rules: RuleSet | None, rule_type: str) -> bool:
 
 
 def properties(metadata: Metadata | None) -> Mapping[str, str]:
-    """The properties, if any."""
+    """The properties of the metadata; empty without metadata."""
     return (metadata.properties if metadata is not None else None) or {}
 
 
-def version_in(metadata: Metadata | None) -> str | None:
-    """The version that the metadata says it is of."""
+def stated_version(metadata: Metadata | None) -> str | None:
+    """The version that the metadata states."""
     return properties(metadata).get(VERSION_PROPERTY)
 
 
 def with_version(metadata: Metadata | None, version: int) -> Metadata | None:
-    """The metadata, saying that it is of a version."""
+    """The metadata, stating a version."""
     return merge_metadata(metadata, Metadata(properties={VERSION_PROPERTY: str(version)}))
 
 
 def without_version(metadata: Metadata | None) -> Metadata:
-    """The metadata, saying nothing about its version; no metadata is empty metadata then."""
+    """The metadata without a stated version; None becomes empty metadata."""
     kept = {key: value for key, value in properties(metadata).items() if key != VERSION_PROPERTY}
     tidy = tidy_metadata(metadata) or Metadata()
     return Metadata(tags=tidy.tags, properties=kept or None, sensitive=tidy.sensitive)
 
 
 def reserved_fields(metadata: Metadata | None) -> list[str]:
-    """Names of fields that the schema must not have."""
+    """The names of reserved fields, which the schema must not have."""
     names = (name.strip() for name in properties(metadata).get(RESERVED_PROPERTY, "").split(","))
     return sorted({name for name in names if name})
 
@@ -144,7 +144,7 @@ def _tidy_rule(rule: Rule) -> Rule:
     )
 
 
-def _merged(old: list[Rule] | None, new: list[Rule] | None) -> list[Rule]:
+def _merge_by_name(old: list[Rule] | None, new: list[Rule] | None) -> list[Rule]:
     replaced = {rule.name for rule in new or ()}
     return [*(rule for rule in old or () if rule.name not in replaced), *(new or ())]
 

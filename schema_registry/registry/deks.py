@@ -1,7 +1,7 @@
-"""The key registry: keys that encrypt records (DEKs), wrapped by keys of a key management service (KEKs).
+"""The key registry: data encryption keys (DEKs), wrapped by keys of a key management service (KEKs).
 
-A KEK that is shared may be used by the registry itself: it makes DEKs and tells their plain form. Deleting is in two
-steps, as with schemas: the first can be undone.
+The registry itself may use a shared KEK: it creates DEKs and returns their plain form. As with schemas, a soft delete,
+which can be undone, comes before a permanent one.
 """
 
 import base64
@@ -15,18 +15,18 @@ from schema_registry.errors import RegistryError
 from schema_registry.models_deks import Dek, DekAlgorithm, DekCreation
 from schema_registry.registry.dek_rules import (
     already_exists,
-    checked_algorithm,
-    checked_name,
-    checked_subject,
-    checked_text,
-    checked_version,
+    check_name,
+    check_subject,
+    check_text,
     invalid,
     not_found,
     not_soft_deleted,
+    parse_algorithm,
+    parse_version,
     soft_deleted,
     too_many,
 )
-from schema_registry.registry.keks import Keks, locked_kek
+from schema_registry.registry.keks import Keks, lock_kek
 from schema_registry.registry.key_wrapping import KeyWrapping
 from schema_registry.registry.kms import LOCAL, KmsDriver, LocalKms, new_key
 from schema_registry.registry.subject_names import parse, parse_beside
@@ -40,7 +40,7 @@ _ATTEMPTS = 10
 
 
 class Deks:
-    """The key registry. All methods may be called from several threads at once."""
+    """The key registry. Thread-safe."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Deks:
         max_keys: int = 10_000,
         is_importing: Callable[[str], bool] = lambda _subject: False,
     ) -> None:
-        """`drivers` by type of service; `is_importing` tells whether a subject is in mode IMPORT."""
+        """`drivers` are keyed by type of service; `is_importing` says whether a subject is in mode IMPORT."""
         self._database = database
         self._clock = clock
         self._wrapping = KeyWrapping({LOCAL: LocalKms()} if drivers is None else drivers)
@@ -60,7 +60,7 @@ class Deks:
         self.keks = Keks(database, clock, wrapping=self._wrapping, max_keys=max_keys)
 
     def subjects(self, kek_name: str, *, deleted: bool = False) -> list[str]:
-        """Subjects with a key that this one wraps, in order."""
+        """The sorted subjects whose DEKs this KEK wraps."""
         self.keks.find(kek_name, deleted=deleted)
         with self._database.read() as connection:
             return store.dek_subjects(connection, kek_name, with_deleted=deleted)
@@ -68,8 +68,8 @@ class Deks:
     def versions(
         self, kek_name: str, subject: str, *, algorithm: str | None = None, deleted: bool = False
     ) -> list[int]:
-        """Versions of a subject's key, in order."""
-        wanted = self._wanted(kek_name, subject, version=_LATEST, algorithm=algorithm)
+        """The versions of a subject's DEK, oldest first."""
+        wanted = self._parse_id(kek_name, subject, version=_LATEST, algorithm=algorithm)
         self.keks.find(kek_name, deleted=deleted)
         with self._database.read() as connection:
             found = store.deks_of_subject(
@@ -86,36 +86,36 @@ class Deks:
         algorithm: str | None = None,
         deleted: bool = False,
     ) -> Dek:
-        """One key, in plain form as well when its KEK is shared; `latest` and -1 stand for the highest version."""
-        wanted = self._wanted(kek_name, subject, version=version, algorithm=algorithm)
+        """A DEK, also in plain form if its KEK is shared; `latest` and -1 mean the highest version."""
+        wanted = self._parse_id(kek_name, subject, version=version, algorithm=algorithm)
         kek = self.keks.find(kek_name, deleted=deleted)
         with self._database.read() as connection:
             found = _find(connection, wanted, with_deleted=deleted)
-        return self._told(kek, found)
+        return self._to_model_with_key(kek, found)
 
-    def create(self, kek_name: str, asked: DekCreation, *, rewrap: bool = False) -> Dek:
-        """Add a key, bring back the same one that was deleted, or (`rewrap`) wrap an existing one anew.
+    def create(self, kek_name: str, body: DekCreation, *, rewrap: bool = False) -> Dek:
+        """Create a DEK, restore the same one if it is soft-deleted, or (`rewrap`) wrap an existing one again.
 
-        Without key material the registry makes a key itself, which needs a shared KEK.
+        If the client sends no key material the registry creates the key itself, which needs a shared KEK.
         """
-        dek_id = self._wanted(kek_name, asked.subject, version=asked.version, algorithm=asked.algorithm)
-        checked_text("encryptedKeyMaterial", asked.encrypted_key_material)
+        dek_id = self._parse_id(kek_name, body.subject, version=body.version, algorithm=body.algorithm)
+        check_text("encryptedKeyMaterial", body.encrypted_key_material)
         for _ in range(_ATTEMPTS):
             try:
-                kek, dek = self._create_once(dek_id, asked, rewrap=rewrap)
-            except _ChangedMeanwhileError:
+                kek, dek = self._create_once(dek_id, body, rewrap=rewrap)
+            except _ConcurrentChangeError:
                 continue
             if not self._is_importing(dek_id.subject):
-                return self._told(kek, dek)
-            return _plain(dek)
-        raise RegistryError(50002, f"Key '{dek_id.subject}' is being changed by others all the time")
+                return self._to_model_with_key(kek, dek)
+            return _to_model(dek)
+        raise RegistryError(50002, f"Key '{dek_id.subject}' is being changed by too many requests: try again later")
 
     def delete_all(self, kek_name: str, subject: str, *, algorithm: str | None = None, permanent: bool = False) -> None:
-        """Delete all versions of a subject's key: for now, or (after that) for good."""
-        wanted = self._wanted(kek_name, subject, version=_LATEST, algorithm=algorithm)
+        """Delete all versions of a subject's DEK: softly, or permanently if that was done before."""
+        wanted = self._parse_id(kek_name, subject, version=_LATEST, algorithm=algorithm)
 
         def work(connection: Connection) -> None:
-            locked_kek(connection, kek_name)
+            lock_kek(connection, kek_name)
             self._delete(connection, _all_versions(connection, wanted), permanent=permanent)
 
         self._database.write(work)
@@ -129,55 +129,58 @@ class Deks:
         algorithm: str | None = None,
         permanent: bool = False,
     ) -> None:
-        """Delete one version of a subject's key: for now, or (after that) for good."""
-        wanted = self._wanted(kek_name, subject, version=version, algorithm=algorithm)
+        """Delete one version of a subject's DEK: softly, or permanently if that was done before."""
+        wanted = self._parse_id(kek_name, subject, version=version, algorithm=algorithm)
 
         def work(connection: Connection) -> None:
-            locked_kek(connection, kek_name)
+            lock_kek(connection, kek_name)
             self._delete(connection, [_find(connection, wanted, with_deleted=True)], permanent=permanent)
 
         self._database.write(work)
 
     def undelete_all(self, kek_name: str, subject: str, *, algorithm: str | None = None) -> None:
-        """Bring all deleted versions of a subject's key back."""
-        wanted = self._wanted(kek_name, subject, version=_LATEST, algorithm=algorithm)
+        """Restore all soft-deleted versions of a subject's DEK."""
+        wanted = self._parse_id(kek_name, subject, version=_LATEST, algorithm=algorithm)
         self._undelete(wanted, lambda connection: _all_versions(connection, wanted))
 
     def undelete(self, kek_name: str, subject: str, *, version: str | int, algorithm: str | None = None) -> None:
-        """Bring one deleted version of a subject's key back."""
-        wanted = self._wanted(kek_name, subject, version=version, algorithm=algorithm)
+        """Restore one soft-deleted version of a subject's DEK."""
+        wanted = self._parse_id(kek_name, subject, version=version, algorithm=algorithm)
         self._undelete(wanted, lambda connection: [_find(connection, wanted, with_deleted=True)])
 
-    def _wanted(self, kek_name: str, subject: str | None, *, version: str | int | None, algorithm: str | None) -> DekId:
+    def _parse_id(
+        self, kek_name: str, subject: str | None, *, version: str | int | None, algorithm: str | None
+    ) -> DekId:
         return DekId(
-            kek_name=checked_name(kek_name),
-            subject=self._real(checked_subject(subject)),
-            algorithm=checked_algorithm(algorithm),
-            version=_FIRST if version is None else checked_version(version),
+            kek_name=check_name(kek_name),
+            subject=self._follow_alias(check_subject(subject)),
+            algorithm=parse_algorithm(algorithm),
+            version=_FIRST if version is None else parse_version(version),
         )
 
-    def _real(self, subject: str) -> str:
-        """The subject that another one stands for where keys are asked for, or itself."""
+    def _follow_alias(self, subject: str) -> str:
+        """The subject that this one is an alias of for keys, or itself."""
         name = parse(subject)
         with self._database.read() as connection:
             alias = store.find_alias(connection, *name.key)
         return parse_beside(name, alias).qualified if alias else name.qualified
 
-    def _create_once(self, dek_id: DekId, asked: DekCreation, *, rewrap: bool) -> tuple[StoredKek, StoredDek]:
-        """Wraps outside of the transaction, which must not wait for a service; checks inside that nothing changed."""
+    def _create_once(self, dek_id: DekId, body: DekCreation, *, rewrap: bool) -> tuple[StoredKek, StoredDek]:
+        # The key is wrapped before the transaction, which must not wait for a service; the transaction then checks
+        # that nothing has changed.
         with self._database.read() as connection:
-            kek, old = _creatable(connection, dek_id, asked, rewrap=rewrap)
+            kek, old = _check_creation(connection, dek_id, body, rewrap=rewrap)
         dek = StoredDek(
             id=dek_id,
-            encrypted_key_material=asked.encrypted_key_material or self._new_material(dek_id, kek, old),
-            is_deleted=bool(asked.deleted),
+            encrypted_key_material=body.encrypted_key_material or self._new_material(dek_id, kek, old),
+            is_deleted=bool(body.deleted),
             updated_ms=self._clock.now_ms(),
         )
 
         def work(connection: Connection) -> StoredDek:
-            locked_kek(connection, dek_id.kek_name)
-            if _creatable(connection, dek_id, asked, rewrap=rewrap) != (kek, old):
-                raise _ChangedMeanwhileError
+            lock_kek(connection, dek_id.kek_name)
+            if _check_creation(connection, dek_id, body, rewrap=rewrap) != (kek, old):
+                raise _ConcurrentChangeError
             if old is None and store.count_deks(connection) >= self._max_keys:
                 raise too_many(self._max_keys)
             store.put_dek(connection, dek)
@@ -202,7 +205,7 @@ class Deks:
 
     def _undelete(self, wanted: DekId, find: Callable[[Connection], Sequence[StoredDek]]) -> None:
         def work(connection: Connection) -> None:
-            kek = locked_kek(connection, wanted.kek_name)
+            kek = lock_kek(connection, wanted.kek_name)
             found = find(connection)
             if kek.is_deleted:
                 raise soft_deleted(kek.name)
@@ -216,15 +219,16 @@ class Deks:
             marked = msgspec.structs.replace(dek, is_deleted=is_deleted, updated_ms=self._clock.now_ms())
             store.put_dek(connection, marked)
 
-    def _told(self, kek: StoredKek, dek: StoredDek) -> Dek:
+    def _to_model_with_key(self, kek: StoredKek, dek: StoredDek) -> Dek:
+        """The DEK, with its plain form if the KEK is shared."""
         if not kek.is_shared:
-            return _plain(dek)
+            return _to_model(dek)
         key = base64.b64encode(self._wrapping.unwrap(kek, dek)).decode()
-        return _plain(dek).model_copy(update={"key_material": key})
+        return _to_model(dek).model_copy(update={"key_material": key})
 
 
-class _ChangedMeanwhileError(Exception):
-    """What was read before the transaction is not so any more."""
+class _ConcurrentChangeError(Exception):
+    """The keys have changed since they were read before the transaction."""
 
 
 def _all_versions(connection: Connection, wanted: DekId) -> list[StoredDek]:
@@ -249,25 +253,25 @@ def _find(connection: Connection, wanted: DekId, *, with_deleted: bool) -> Store
     return dek
 
 
-def _creatable(
-    connection: Connection, dek_id: DekId, asked: DekCreation, *, rewrap: bool
+def _check_creation(
+    connection: Connection, dek_id: DekId, body: DekCreation, *, rewrap: bool
 ) -> tuple[StoredKek, StoredDek | None]:
-    """The KEK and the key that is there already; raises when the key may not be created."""
+    """The KEK and the existing DEK, if any; raises if the DEK must not be created."""
     kek = store.find_kek(connection, dek_id.kek_name)
-    if kek is None or (kek.is_deleted and not asked.deleted):
+    if kek is None or (kek.is_deleted and not body.deleted):
         raise not_found(dek_id.kek_name)
     old = store.find_dek(connection, dek_id)
     if old is None:
         return kek, None
-    material = asked.encrypted_key_material
+    material = body.encrypted_key_material
     is_same = material is None or material == old.encrypted_key_material
-    may_replace = rewrap or (bool(asked.deleted) is not old.is_deleted and is_same)
+    may_replace = rewrap or (bool(body.deleted) is not old.is_deleted and is_same)
     if not may_replace or (kek.is_shared and material is not None):
         raise already_exists(dek_id.subject)
     return kek, old
 
 
-def _plain(dek: StoredDek) -> Dek:
+def _to_model(dek: StoredDek) -> Dek:
     return Dek(
         kek_name=dek.id.kek_name,
         subject=dek.id.subject,

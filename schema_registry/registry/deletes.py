@@ -1,4 +1,4 @@
-"""Deleting versions and subjects: softly at first, which hides them; then for good."""
+"""Delete versions and subjects: softly first, which hides them, then permanently."""
 
 from sqlalchemy import Connection
 
@@ -12,77 +12,77 @@ from schema_registry.errors import (
     version_not_soft_deleted,
     version_soft_deleted,
 )
-from schema_registry.registry import association_guards, lookups, scopes
+from schema_registry.registry import lookups, scopes
+from schema_registry.registry.association_rules import exists_for_subject, no_active_version
 from schema_registry.registry.scopes import TOP, Mode
 from schema_registry.registry.subject_names import SubjectName
-from schema_registry.store import references, subjects, versions
+from schema_registry.store import associations, references, subjects, versions
 from schema_registry.store import scopes as scope_rows
-from schema_registry.store.subjects import Kind
+from schema_registry.store.subjects import DeletionFilter
 
 
 def delete_version(connection: Connection, subject: SubjectName, number: int, *, permanent: bool) -> int:
-    """Hide a version, or forget one that is hidden; returns its number."""
+    """Hide a version, or remove a hidden one permanently; returns its number."""
     if not subjects.lock(connection, *subject.key):
         raise subject_not_found(subject.qualified)
-    found = lookups.version(connection, subject, number, deleted=True)
+    found = lookups.find_version(connection, subject, number, deleted=True)
     if found is None:
         raise version_not_found(number)
     version = found.version
     if found.is_deleted and not permanent:
         raise version_soft_deleted(subject.qualified, version)
     scopes.refuse_read_only(connection, subject)
-    _refuse_mentioned(connection, subject, version, permanent=permanent)
+    _refuse_referenced(connection, subject, version, permanent=permanent)
     if permanent:
         if not found.is_deleted:
             raise version_not_soft_deleted(subject.qualified, version)
         versions.remove(connection, *subject.key, version)
     else:
-        others = versions.numbers(connection, *subject.key, kind=Kind.ALIVE, limit=2)
-        association_guards.forbid_last_version_deletion(connection, subject, others_alive=len(others) > 1)
+        alive = versions.numbers(connection, *subject.key, which=DeletionFilter.ALIVE, limit=2)
+        # An associated subject must keep a version; the subject is locked, so no association can be added meanwhile.
+        if len(alive) == 1 and associations.has_any(connection, *subject.key):
+            raise no_active_version(subject.qualified)
         versions.mark_deleted(connection, *subject.key, version)
-    _tidy(connection, subject)
+    _refresh_subject(connection, subject)
     return version
 
 
 def delete_subject(connection: Connection, subject: SubjectName, *, permanent: bool) -> list[int]:
-    """Hide all versions of a subject, or forget them when all are hidden; returns their numbers."""
+    """Hide all versions of a subject, or remove them permanently if all are hidden; returns their numbers."""
     if not subjects.lock(connection, *subject.key):
         raise subject_not_found(subject.qualified)
-    kind = Kind.ALL if permanent else Kind.ALIVE
-    found = versions.numbers(connection, *subject.key, kind=kind)
+    which = DeletionFilter.ALL if permanent else DeletionFilter.ALIVE
+    found = versions.numbers(connection, *subject.key, which=which)
     if not found:
         raise subject_soft_deleted(subject.qualified)
     scopes.refuse_read_only(connection, subject)
-    association_guards.forbid_subject_deletion(connection, subject)
-    _refuse_mentioned(connection, subject, None, permanent=permanent)
+    if associations.has_any(connection, *subject.key):
+        raise exists_for_subject(subject.qualified)
+    _refuse_referenced(connection, subject, None, permanent=permanent)
     if permanent:
         if not all(is_deleted for _, is_deleted in found):
             raise subject_not_soft_deleted(subject.qualified)
         versions.remove(connection, *subject.key, None)
     else:
         versions.mark_deleted(connection, *subject.key, None)
-    _tidy(connection, subject)
+    _refresh_subject(connection, subject)
     return [number for number, _ in found]
 
 
 def set_mode(connection: Connection, subject: SubjectName | None, mode: Mode, *, force: bool) -> None:
-    """Change a mode. An import begins with an empty scope: what is hidden there goes, what is not stands in the way."""
+    """Change a mode. An import needs an empty scope: hidden versions are removed, others make it fail."""
     scope = subject or TOP
-    if mode is Mode.IMPORT and not force and not scopes.mode_in_scope(connection, scope).is_import:
-        _clear(connection, [SubjectName(*key) for key in _in_scope(connection, subject)])
+    if mode is Mode.IMPORT and not force and not scopes.effective_mode(connection, scope).is_import:
+        if subject is not None and subject.name:
+            keys = [subject.key]
+        else:
+            keys = subjects.all_in(connection, None if subject is None else subject.context)
+        _clear(connection, [SubjectName(*key) for key in keys])
     scope_rows.write_mode(connection, scope.key, mode)
 
 
-def _in_scope(connection: Connection, subject: SubjectName | None) -> list[tuple[str, str]]:
-    if subject is None:
-        return subjects.all_in(connection, None)
-    if not subject.name:
-        return [*subjects.all_in(connection, subject.context)]
-    return [subject.key]
-
-
 def _clear(connection: Connection, cleared: list[SubjectName]) -> None:
-    """Forget subjects whose versions are all hidden."""
+    """Remove subjects whose versions are all hidden."""
     for subject in cleared:
         if not subjects.lock(connection, *subject.key):
             continue
@@ -90,20 +90,23 @@ def _clear(connection: Connection, cleared: list[SubjectName]) -> None:
             raise not_permitted("Cannot import since found existing subjects")
         versions.remove(connection, *subject.key, None)
         subjects.refresh(connection, *subject.key)
-    # Only now: subjects that are cleared together may mention each other.
+    # Checked last, because subjects that are cleared together may reference each other.
     for subject in cleared:
-        _refuse_mentioned(connection, subject, None, permanent=True)
+        _refuse_referenced(connection, subject, None, permanent=True)
 
 
-def _refuse_mentioned(connection: Connection, subject: SubjectName, version: int | None, *, permanent: bool) -> None:
-    """42206 while others mention it: for good, also hidden ones, whose records could not be read any more."""
-    mentioned = references.first_referenced(connection, *subject.key, version=version, deleted=permanent)
-    if mentioned is not None:
-        raise reference_exists(subject.qualified, mentioned)
+def _refuse_referenced(connection: Connection, subject: SubjectName, version: int | None, *, permanent: bool) -> None:
+    """Raise 42206 if other schemas reference the version.
+
+    Hidden schemas count for a permanent delete: without what they reference, their records would be unreadable.
+    """
+    referenced = references.first_referenced(connection, *subject.key, version=version, deleted=permanent)
+    if referenced is not None:
+        raise reference_exists(subject.qualified, referenced)
 
 
-def _tidy(connection: Connection, subject: SubjectName) -> None:
-    """Keep the subject's row true. What was set for a subject outlives soft deletes, and goes with its last version."""
+def _refresh_subject(connection: Connection, subject: SubjectName) -> None:
+    """Update the subject's row. Its config and mode survive soft deletes, and go with its last version."""
     if not subjects.refresh(connection, *subject.key):
         scope_rows.remove_config(connection, subject.key)
         scope_rows.remove_mode(connection, subject.key)

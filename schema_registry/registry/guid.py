@@ -1,7 +1,8 @@
-"""What makes a schema that schema: its guid, which every registry computes alike, and our own hashes of it."""
+"""The identity of a schema: its guid, which is the same in every registry, and our own hashes."""
 
 import hashlib
 from collections.abc import Iterable
+from itertools import chain
 from uuid import UUID
 
 import msgspec
@@ -13,7 +14,7 @@ from schema_registry.store.schemas import StoredReference
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a schema says, in the forms that are stored."""
+    """The complete content of a schema, as it is stored."""
 
     schema_type: SchemaType
     text: str
@@ -34,25 +35,26 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
             digest.update("".join(_metadata_parts(self.metadata)).encode())
         if self.rule_set is not None:
             digest.update(b"\x01")
-            for rule in _rules(self.rule_set):
+            rules = self.rule_set
+            for rule in chain(rules.migration_rules or (), rules.domain_rules or (), rules.encoding_rules or ()):
                 digest.update("".join(_rule_parts(rule)).encode())
                 digest.update(b"\x01" if rule.disabled else b"")
         return str(UUID(bytes=digest.digest()))
 
     @property
     def content_hash(self) -> str:
-        """The identity inside of a context. Unlike the guid, nobody can make two contents with the same."""
+        """The identity inside a context; unlike the guid's MD5, this hash resists deliberate collisions."""
         references = [[item.name, item.subject, item.version] for item in self.references]
-        return _hash([self.schema_type, self.text, references, json_of(self.metadata), json_of(self.rule_set)])
+        return _hash([self.schema_type, self.text, references, to_json(self.metadata), to_json(self.rule_set)])
 
     def meaning_hash(self, resolved_text: str) -> str:
-        """What is the same for schemas that a look-up may take for each other; the text has its references inline."""
+        """A hash that is equal for schemas that a look-up may match; the text must have its references inline."""
         metadata = data_contracts.without_version(self.metadata)
-        return _hash([self.schema_type, resolved_text, json_of(metadata), json_of(self.rule_set)])
+        return _hash([self.schema_type, resolved_text, to_json(metadata), to_json(self.rule_set)])
 
 
-def json_of(part: Metadata | RuleSet | None) -> str | None:
-    """Metadata or rules as they are stored."""
+def to_json(part: Metadata | RuleSet | None) -> str | None:
+    """Metadata or rules in the form in which they are stored."""
     return None if part is None else part.model_dump_json(exclude_none=True)
 
 
@@ -68,12 +70,6 @@ def _metadata_parts(metadata: Metadata) -> Iterable[str]:
         yield key
         yield value
     yield from metadata.sensitive or ()
-
-
-def _rules(rules: RuleSet) -> Iterable[Rule]:
-    yield from rules.migration_rules or ()
-    yield from rules.domain_rules or ()
-    yield from rules.encoding_rules or ()
 
 
 def _rule_parts(rule: Rule) -> Iterable[str]:

@@ -1,8 +1,8 @@
-"""Key management services: what wraps and unwraps keys for a registry that may do so itself (shared keys).
+"""Key management services, which wrap and unwrap shared keys for the registry.
 
-Only `local-kms` is here, as Confluent's clients have it: a key that is derived from a secret. Its format is Tink's: a
-nonce of 12 bytes, the ciphertext and a tag of 16, without a prefix. What a service wraps is Tink's form of a key as
-well: a Protobuf message with the key's bytes in one field.
+Only `local-kms` is implemented, as in Confluent's clients: a key that is derived from a secret. Its format is Tink's: a
+nonce of 12 bytes, the ciphertext and a tag of 16 bytes, without a prefix. The wrapped key is in Tink's form as well: a
+Protobuf message with the key's bytes in one field.
 """
 
 import secrets
@@ -25,11 +25,11 @@ _AES_SIV_KEY_FIELD = b"\x12"
 
 
 class KmsError(Exception):
-    """The service could not wrap or unwrap a key; the message is for the client and holds no secret."""
+    """The service could not wrap or unwrap a key; the message is sent to the client and contains no secret."""
 
 
 class KmsAccessDenied(KmsError):
-    """The service knows the registry, but does not let it use the key."""
+    """The service does not let the registry use the key."""
 
 
 class Wrapper(Protocol):
@@ -45,24 +45,24 @@ class Wrapper(Protocol):
 
 
 class KmsDriver(Protocol):
-    """How the keys of one kind of service are reached."""
+    """Opens the keys of one type of service."""
 
     def __call__(self, key_id: str, properties: Mapping[str, str], /) -> Wrapper:
-        """The key that a service knows by this id; raises KmsError."""
+        """The service's key with this id; raises KmsError."""
         ...
 
 
 class LocalKms:
-    """Keys that are derived from a secret: the one of the key's own properties, or the registry's."""
+    """Keys derived from a secret: the one in the key's own properties, or the registry's."""
 
     def __init__(self, secret: str | None = None) -> None:
         self._secret = secret
 
     def __call__(self, _key_id: str, properties: Mapping[str, str]) -> Wrapper:
-        """The key for a secret; the id plays no part."""
+        """The key derived from the secret; the id is not used."""
         secret = properties.get("secret") or self._secret
         if not secret:
-            raise KmsError("cannot load secret: local-kms needs the property 'secret', or a secret of the registry")
+            raise KmsError("cannot load secret: local-kms needs the property 'secret', or the registry's own secret")
         return _DerivedKey(secret)
 
 
@@ -84,7 +84,7 @@ class _DerivedKey:
 
 
 def new_key(algorithm: DekAlgorithm) -> bytes:
-    """A random key for records, in the form that Tink reads: version 0 (left out), then the key's bytes."""
+    """A random data encryption key in Tink's form: version 0, which is left out, then the key's bytes."""
     key = secrets.token_bytes(_KEY_BYTES[algorithm])
     field = _AES_SIV_KEY_FIELD if algorithm is DekAlgorithm.AES256_SIV else _AES_GCM_KEY_FIELD
     return field + bytes([len(key)]) + key

@@ -1,4 +1,4 @@
-"""Lists: of subjects, versions, schemas and contexts, in pieces."""
+"""Lists of subjects, versions, schemas and contexts, page by page."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -7,46 +7,52 @@ from typing import TypeVar
 import msgspec
 from sqlalchemy import Connection
 
-from schema_registry.errors import schema_not_found, subject_not_found
-from schema_registry.models import SchemaAnswer, SubjectVersion
-from schema_registry.registry import answers, data_contracts, lookups, scopes, subject_names
+from schema_registry.errors import subject_not_found
+from schema_registry.models import SchemaResponse, SubjectVersion
+from schema_registry.registry import answers, data_contracts, lookups, subject_names
 from schema_registry.registry.subject_names import WILDCARD, SubjectName
 from schema_registry.store import associations, contexts, subjects, versions
 from schema_registry.store import scopes as scope_rows
 from schema_registry.store.associations import Filter
-from schema_registry.store.subjects import Kind
+from schema_registry.store.subjects import DeletionFilter
 from schema_registry.store.versions import StoredVersion
 
 T = TypeVar("T")
 
 
 class SchemaFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which schemas a search is for."""
+    """Selects schemas in a search."""
 
     deleted: bool = False
     latest_only: bool = False
     rule_type: str = ""
-    """Only those with a rule of this type, if it is not empty."""
+    """Only schemas with a rule of this type, unless it is empty."""
     associated: Filter | None = None
-    """Only those of subjects with such an association."""
+    """Only schemas of subjects with such an association."""
 
 
-def subject_list(connection: Connection, prefix: str, *, kind: Kind, offset: int, limit: int) -> list[str]:
-    """Subjects by the beginning of their names; `:*:` means all contexts, else it is one."""
+def subject_list(connection: Connection, prefix: str, *, which: DeletionFilter, offset: int, limit: int) -> list[str]:
+    """The subjects with a prefix, in the context that it names; `:*:` means all contexts."""
     wanted = subject_names.parse(prefix)
     found = subjects.names(
-        connection, _contexts(connection, wanted), wanted.name, kind=kind, offset=offset, limit=limit
+        connection, _contexts(connection, wanted), wanted.name, which=which, offset=offset, limit=limit
     )
     return [SubjectName(*name).qualified for name in found]
 
 
 def version_list(
-    connection: Connection, subject: SubjectName, *, kind: Kind, deleted_as_negative: bool, offset: int, limit: int
+    connection: Connection,
+    subject: SubjectName,
+    *,
+    which: DeletionFilter,
+    deleted_as_negative: bool,
+    offset: int,
+    limit: int,
 ) -> list[int]:
-    """Version numbers, oldest first; 40401 for no such subject. Deleted ones may be told as negative numbers."""
-    kind = Kind.ALL if deleted_as_negative else kind
-    found = versions.numbers(connection, *subject.key, kind=kind, offset=offset, limit=limit)
-    if not found and not subjects.exists(connection, *subject.key, deleted=kind is not Kind.ALIVE):
+    """The version numbers of a subject, oldest first; raises 40401. Deleted ones may be returned as negatives."""
+    which = DeletionFilter.ALL if deleted_as_negative else which
+    found = versions.numbers(connection, *subject.key, which=which, offset=offset, limit=limit)
+    if not found and not subjects.exists(connection, *subject.key, deleted=which is not DeletionFilter.ALIVE):
         raise subject_not_found(subject.qualified)
     return [-number if deleted_as_negative and is_deleted else number for number, is_deleted in found]
 
@@ -54,9 +60,9 @@ def version_list(
 def usages(
     connection: Connection, schema_id: int, subject: SubjectName | None, *, deleted: bool
 ) -> list[SubjectVersion]:
-    """Where a schema is used, by subject and version. 40403."""
-    schema, _ = lookups.by_id(connection, schema_id, subject)
-    found = versions.using(connection, schema.context, schema.id, kind=Kind.of(deleted=deleted))
+    """The versions that have a schema, sorted by subject and version. Raises 40403."""
+    schema, _ = lookups.find_by_id(connection, schema_id, subject)
+    found = versions.usages(connection, schema.context, schema.id, which=DeletionFilter.of(deleted=deleted))
     return [
         SubjectVersion(subject=SubjectName(schema.context, used.subject).qualified, version=used.version)
         for used in found
@@ -65,62 +71,49 @@ def usages(
 
 def schema_list(
     connection: Connection, prefix: str, wanted: SchemaFilter, *, offset: int, limit: int
-) -> list[SchemaAnswer]:
-    """Versions of subjects by the beginning of their names, by name and version."""
+) -> list[SchemaResponse]:
+    """The versions of the subjects with a prefix, sorted by name and version."""
     start = subject_names.parse(prefix)
     within = _contexts(connection, start)
     found = versions.search(connection, within, start.name, deleted=wanted.deleted, latest_only=wanted.latest_only)
     if (associated := wanted.associated) is not None:
         found = found.where(lambda context, subject: associations.has(context, subject, associated))
     if not wanted.rule_type:
-        return [answers.of_version(version) for version in found.part(offset=offset, limit=limit)]
-    ruled = (version for version in found.with_rules() if _has_rule(version, wanted.rule_type))
-    return [answers.of_version(version) for version in part(ruled, offset=offset, limit=limit)]
+        return [answers.describe_version(version) for version in found.part(offset=offset, limit=limit)]
+    matching = (version for version in found.with_rules() if _has_rule(version, wanted.rule_type))
+    return [answers.describe_version(version) for version in page(matching, offset=offset, limit=limit)]
 
 
 def schema_list_with_aliases(
     connection: Connection, prefix: str, wanted: SchemaFilter, *, offset: int, limit: int
-) -> list[SchemaAnswer]:
-    """As `schema_list`, telling the aliases of each subject; subjects that an alias in the prefix means come too."""
+) -> list[SchemaResponse]:
+    """As `schema_list`, with the aliases of each subject, and with the subjects of all aliases with the prefix."""
     start = subject_names.parse(prefix)
     within = _contexts(connection, start)
     aliases = _aliases(connection, within, start.name)
-    names = set(subjects.names(connection, within, start.name, kind=Kind.ALL, offset=0, limit=-1))
+    names = set(subjects.names(connection, within, start.name, which=DeletionFilter.ALL, offset=0, limit=-1))
     names |= {target.key for target in aliases}
     if wanted.associated is not None:
         names = {name for name in names if associations.of_subject(connection, *name, wanted.associated)}
-    told = (
-        answers.of_version(version).model_copy(update={"aliases": aliases.get(SubjectName(*name))})
+    matching = (
+        answers.describe_version(version).model_copy(update={"aliases": aliases.get(SubjectName(*name))})
         for name in sorted(names, key=lambda name: SubjectName(*name).qualified)
         for version in versions.of_subject(connection, name, deleted=wanted.deleted, latest_only=wanted.latest_only)
         if not wanted.rule_type or _has_rule(version, wanted.rule_type)
     )
-    return part(told, offset=offset, limit=limit)
+    return page(matching, offset=offset, limit=limit)
 
 
 def context_list(connection: Connection, prefix: str, *, offset: int, limit: int) -> list[str]:
-    """Contexts by the beginning of their names, the default one first."""
+    """The contexts with a prefix, the default one first."""
     start = prefix.strip(":")
     found = (name for name in contexts.names(connection) if name.startswith(start))
-    return part(found, offset=offset, limit=limit)
+    return page(found, offset=offset, limit=limit)
 
 
-def subjects_of(found: Iterable[SubjectVersion]) -> list[str]:
-    """The subjects of usages, each once."""
-    return list(dict.fromkeys(used.subject for used in found))
-
-
-def part(values: Iterable[T], *, offset: int, limit: int) -> list[T]:
-    """Some of a list: `limit` after the first `offset`; a negative limit means all."""
+def page(values: Iterable[T], *, offset: int, limit: int) -> list[T]:
+    """One page of a list: `limit` values after the first `offset`; a negative limit means all."""
     return list(islice(values, offset, None if limit < 0 else offset + limit))
-
-
-def existing_schema(connection: Connection, guid: str) -> tuple[str, int]:
-    """Context and id of a content, in the default context if it is there. 40403."""
-    found = lookups.ids_of_guid(connection, guid)
-    if not found:
-        raise schema_not_found(guid)
-    return next((item for item in found if item[0] == contexts.DEFAULT), found[0])
 
 
 def _contexts(connection: Connection, wanted: SubjectName) -> list[str]:
@@ -128,14 +121,14 @@ def _contexts(connection: Connection, wanted: SubjectName) -> list[str]:
 
 
 def _has_rule(version: StoredVersion, rule_type: str) -> bool:
-    return data_contracts.has_rule_of_type(answers.rules_of(version.schema), rule_type)
+    return data_contracts.has_rule_of_type(answers.read_rules(version.schema), rule_type)
 
 
 def _aliases(connection: Connection, within: list[str], prefix: str) -> dict[SubjectName, list[str]]:
-    """Which subjects stand for which other one."""
+    """The aliases with a prefix, by the subject that they stand for."""
     found: dict[SubjectName, list[str]] = {}
     for (context, name), alias in scope_rows.aliases(connection):
         if context in within and name.startswith(prefix) and name:
             subject = SubjectName(context, name)
-            found.setdefault(scopes.alias_target(subject, alias), []).append(subject.qualified)
+            found.setdefault(subject_names.parse_beside(subject, alias), []).append(subject.qualified)
     return found

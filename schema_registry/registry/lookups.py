@@ -1,4 +1,4 @@
-"""Finding schemas: by content under a subject, by version, by id, by guid."""
+"""Find schemas: by content under a subject, by version, by id, by guid."""
 
 from collections.abc import Iterator, Mapping
 from uuid import UUID
@@ -19,7 +19,7 @@ from schema_registry.registry.contracts import effective_contract
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.store import contexts, schemas, subjects, versions
 from schema_registry.store.schemas import StoredSchema
-from schema_registry.store.subjects import Kind
+from schema_registry.store.subjects import DeletionFilter
 from schema_registry.store.versions import StoredVersion
 
 LATEST = -1
@@ -27,7 +27,7 @@ _INT_MAX = 2**31 - 1
 
 
 def parse_version(text: str) -> int:
-    """The version that a path names; -1 for the latest."""
+    """The version number in a path; -1 means the latest."""
     stripped = text.strip()
     if stripped.lower() == "latest":
         return LATEST
@@ -39,18 +39,18 @@ def parse_version(text: str) -> int:
     return number
 
 
-def version(connection: Connection, subject: SubjectName, number: int, *, deleted: bool) -> StoredVersion | None:
-    """A version of exactly this subject; the latest is never a deleted one."""
+def find_version(connection: Connection, subject: SubjectName, number: int, *, deleted: bool) -> StoredVersion | None:
+    """A version of exactly this subject; the latest one is never deleted."""
     if number == LATEST:
         return versions.latest(connection, *subject.key)
-    found = versions.one(connection, *subject.key, number)
+    found = versions.get(connection, *subject.key, number)
     return found if found is not None and (deleted or not found.is_deleted) else None
 
 
-def version_anywhere(connection: Connection, subject: SubjectName, number: int, *, deleted: bool) -> StoredVersion:
-    """A version of the subject; one without a context is looked for in all contexts. 40401 or 40402."""
-    for place in places(connection, subject):
-        found = version(connection, place, number, deleted=deleted)
+def get_version(connection: Connection, subject: SubjectName, number: int, *, deleted: bool) -> StoredVersion:
+    """A version of the subject, which is searched for in all contexts unless it names one. Raises 40401 or 40402."""
+    for possible in _possible_subjects(connection, subject):
+        found = find_version(connection, possible, number, deleted=deleted)
         if found is not None:
             return found
     if not subjects.exists(connection, *subject.key, deleted=deleted):
@@ -58,15 +58,15 @@ def version_anywhere(connection: Connection, subject: SubjectName, number: int, 
     raise version_not_found(number)
 
 
-def places(connection: Connection, subject: SubjectName) -> Iterator[SubjectName]:
-    """Where a subject may be: a name without a context is tried in all of them, the default one first."""
+def _possible_subjects(connection: Connection, subject: SubjectName) -> Iterator[SubjectName]:
+    """The subjects that a name may mean: without a context it may be in any of them, the default one first."""
     yield subject
     if subject.is_in_default_context:
         for context in contexts.others(connection):
             yield SubjectName(context, subject.name)
 
 
-def find(
+def _find_draft(
     connection: Connection,
     reader: CandidateReader,
     subject: SubjectName,
@@ -75,7 +75,7 @@ def find(
     normalize: bool,
     deleted: bool,
 ) -> StoredVersion | None:
-    """The version of a subject that is the draft, or says the same."""
+    """The version of a subject that has the draft's content, or else its meaning."""
     if draft.is_empty:
         return None
     candidate = reader.read(connection, subject, draft, normalize=normalize, is_new=False, strict=False)
@@ -85,8 +85,8 @@ def find(
 def find_candidate(
     connection: Connection, subject: SubjectName, candidate: Candidate, *, deleted: bool
 ) -> StoredVersion | None:
-    """The newest version of a subject that is the candidate, else the newest that may be taken for it."""
-    alike = versions.with_meaning(
+    """The newest version of a subject with the candidate's content, else the newest that matches it."""
+    alike = versions.find_by_meaning(
         connection,
         *subject.key,
         meaning_hash=candidate.meaning_hash,
@@ -97,9 +97,9 @@ def find_candidate(
 
 
 def is_same(candidate: Candidate, found: StoredVersion) -> bool:
-    """Whether a version is the candidate, or may be taken for it.
+    """Whether a version has the candidate's content, or differs only in ways that a look-up ignores.
 
-    That is so when the candidate has the references inline, or when one of the two does not tell its version.
+    Those are references that the candidate has inline, and a `confluent:version` that only one of the two states.
     """
     if candidate.content.content_hash == found.schema.content_hash:
         return True
@@ -107,13 +107,36 @@ def is_same(candidate: Candidate, found: StoredVersion) -> bool:
         return False
     content = candidate.content
     metadata = Metadata.model_validate_json(found.schema.metadata) if found.schema.metadata is not None else None
-    ours, theirs = data_contracts.version_in(content.metadata), data_contracts.version_in(metadata)
+    ours, theirs = data_contracts.stated_version(content.metadata), data_contracts.stated_version(metadata)
     if ours is not None and theirs is None and ours != str(found.version):
         return False
     if not content.references and found.schema.references:
         return ours != theirs or content.metadata == metadata
     is_same_text = (content.text, content.references) == (found.schema.text, found.schema.references)
     return is_same_text and ours != theirs and None in (ours, theirs)
+
+
+def _look_up_in(
+    connection: Connection,
+    reader: CandidateReader,
+    subject: SubjectName,
+    draft: Draft,
+    *,
+    config: Config,
+    normalize: bool,
+    deleted: bool,
+) -> StoredVersion | None:
+    """Find a draft under a subject, as it is or with the metadata and rules that a registration would add."""
+    found = _find_draft(connection, reader, subject, draft, normalize=normalize, deleted=deleted)
+    if found is not None:
+        return found
+    latest = versions.latest(connection, *subject.key)
+    if latest is None:
+        return None
+    completed = effective_contract(draft, latest.schema, config, version=None)
+    if completed == draft:
+        return None
+    return _find_draft(connection, reader, subject, completed, normalize=normalize, deleted=deleted)
 
 
 def look_up(
@@ -125,38 +148,17 @@ def look_up(
     config: Config,
     normalize: bool,
     deleted: bool,
-) -> StoredVersion | None:
-    """As `find`; where nothing is found, once more with the metadata and rules that a registration would add."""
-    found = find(connection, reader, subject, draft, normalize=normalize, deleted=deleted)
-    if found is not None:
-        return found
-    latest = versions.latest(connection, *subject.key)
-    if latest is None:
-        return None
-    filled = effective_contract(draft, latest.schema, config, version=None)
-    if filled == draft:
-        return None
-    return find(connection, reader, subject, filled, normalize=normalize, deleted=deleted)
-
-
-def look_up_anywhere(
-    connection: Connection,
-    reader: CandidateReader,
-    subject: SubjectName,
-    draft: Draft,
-    *,
-    config: Config,
-    normalize: bool,
-    deleted: bool,
 ) -> StoredVersion:
-    """The version that is the draft, in all contexts if the subject names none. 40401 or 40403."""
-    for place in places(connection, subject):
+    """The version that has the draft, in all contexts if the subject names none. Raises 40401 or 40403."""
+    for possible in _possible_subjects(connection, subject):
         try:
-            found = look_up(connection, reader, place, draft, config=config, normalize=normalize, deleted=deleted)
+            found = _look_up_in(
+                connection, reader, possible, draft, config=config, normalize=normalize, deleted=deleted
+            )
         except RegistryError:
-            if place == subject:
+            if possible == subject:
                 raise
-            continue  # its references are not in that context
+            continue  # the references do not exist in that context
         if found is not None:
             return found
     if not subjects.exists(connection, *subject.key, deleted=deleted):
@@ -164,21 +166,21 @@ def look_up_anywhere(
     raise schema_not_found()
 
 
-def by_id(
+def find_by_id(
     connection: Connection, schema_id: int, subject: SubjectName | None
 ) -> tuple[StoredSchema, StoredVersion | None]:
-    """The schema of an id and, if a subject was named that has it, its version there. 40403.
+    """The schema with an id and, if the subject has it, its version there. Raises 40403.
 
-    An id means something in a context. A subject without a context is looked for in all of them; if none has it under
-    that id, the default context's id is meant.
+    Ids belong to a context. A subject without a context is searched for in all of them; if none has a schema with this
+    id under that subject, the id is looked up in the default context.
     """
     if not 0 <= schema_id <= _INT_MAX:
         raise schema_not_found(schema_id)
     if subject is not None and subject.name:
-        for place in places(connection, subject):
-            used = versions.using(connection, place.context, schema_id, subject=place.name)
+        for possible in _possible_subjects(connection, subject):
+            used = versions.usages(connection, possible.context, schema_id, subject=possible.name)
             if used:
-                found = versions.one(connection, *place.key, used[-1].version)
+                found = versions.get(connection, *possible.key, used[-1].version)
                 if found is not None:
                     return found.schema, found
         if not subject.is_in_default_context:
@@ -190,8 +192,8 @@ def by_id(
     return stored, None
 
 
-def ids_of_guid(connection: Connection, guid: str) -> list[tuple[str, int]]:
-    """Contexts and ids of a content. 40403."""
+def find_ids_by_guid(connection: Connection, guid: str) -> list[tuple[str, int]]:
+    """The contexts and ids of the schema with a guid. Raises 40403."""
     try:
         found = schemas.ids_by_guid(connection, str(UUID(guid)))
     except ValueError:
@@ -201,11 +203,11 @@ def ids_of_guid(connection: Connection, guid: str) -> list[tuple[str, int]]:
     return found
 
 
-def latest_with_properties(
+def find_latest_with_properties(
     connection: Connection, subject: SubjectName, wanted: Mapping[str, str], *, deleted: bool
 ) -> StoredVersion:
-    """The newest version whose metadata has all the properties. 40401 or 40403."""
-    for found in versions.newest_first(connection, *subject.key, kind=Kind.of(deleted=deleted)):
+    """The newest version whose metadata has all the properties. Raises 40401 or 40403."""
+    for found in versions.newest_first(connection, *subject.key, which=DeletionFilter.of(deleted=deleted)):
         if found.schema.metadata is None:
             continue
         has = data_contracts.properties(Metadata.model_validate_json(found.schema.metadata))

@@ -1,42 +1,43 @@
-"""Schema texts to parsed schemas, by type; what was parsed lately is kept."""
+"""Parse schema texts of all formats, with a cache."""
 
 from collections.abc import Callable
 from typing import assert_never
 
 from schema_registry.errors import RegistryError, invalid_schema
 from schema_registry.formats.schema import InvalidSchema, Limits, ResolvedReference, Schema, SchemaType
-from schema_registry.registry.recently_used import RecentlyUsed
+from schema_registry.registry.lru_cache import LruCache
 
 _CACHE_BYTES = 4 << 20
 _ENTRY_BYTES = 500
-"""What a parsed schema weighs beside its texts."""
+"""Estimated size of a parsed schema, without its texts."""
 _REFERENCE_BYTES = 3000
-"""What each of its references weighs beside its text, parsed along with it."""
+"""Estimated size of each reference that is parsed with it, without its text."""
 
 Parse = Callable[..., Schema]
 _Key = tuple[SchemaType, str, tuple[ResolvedReference, ...], bool]
 
 
 class Parser:
-    """Parses each text once, as long as it is asked for now and then. Safe for threads."""
+    """Parses schemas, and caches those that were used recently. Thread-safe."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._parsed: RecentlyUsed[_Key, Schema] = RecentlyUsed(weight_max=_CACHE_BYTES)
+        self._parsed: LruCache[_Key, Schema] = LruCache(weight_max=_CACHE_BYTES)
 
     def parse(
         self, schema_type: SchemaType, text: str, references: tuple[ResolvedReference, ...], *, strict: bool
     ) -> Schema:
-        """The schema of a text whose references are resolved; refuses with 42201."""
+        """Parse a text whose references are resolved; raises 42201."""
         try:
+            # Nearly all texts are valid under the strict rules, and share one cache entry this way.
             return self._parse(schema_type, text, references, strict=True)
         except InvalidSchema as error:
             if strict:
-                raise _refusal(schema_type, error) from error
+                raise _to_registry_error(schema_type, error) from error
         try:
             return self._parse(schema_type, text, references, strict=False)
         except InvalidSchema as error:
-            raise _refusal(schema_type, error) from error
+            raise _to_registry_error(schema_type, error) from error
 
     def _parse(
         self, schema_type: SchemaType, text: str, references: tuple[ResolvedReference, ...], *, strict: bool
@@ -44,26 +45,26 @@ class Parser:
         key = (schema_type, text, references, strict)
         found = self._parsed.get(key)
         if found is None:
-            found = _parse_of(schema_type)(text, references, limits=self._limits, strict=strict)
+            found = _load_parser(schema_type)(text, references, limits=self._limits, strict=strict)
             weight = _ENTRY_BYTES + len(text) + sum(_REFERENCE_BYTES + len(item.text) for item in references)
             self._parsed.put(key, found, weight=weight)
         return found
 
 
-def _refusal(schema_type: SchemaType, error: InvalidSchema) -> RegistryError:
+def _to_registry_error(schema_type: SchemaType, error: InvalidSchema) -> RegistryError:
     return invalid_schema(f"Invalid schema of type {schema_type}, details: {error}")
 
 
-def schema_type_of(text: str | None) -> SchemaType:
-    """The type that a client names; none means Avro."""
+def parse_schema_type(text: str | None) -> SchemaType:
+    """The schema type in a request; Avro by default."""
     try:
         return SchemaType(text or "AVRO")
     except ValueError:
         raise invalid_schema(f"Invalid schema type {text}") from None
 
 
-def _parse_of(schema_type: SchemaType) -> Parse:
-    """The format's code, imported when it is first needed: a registry starts without."""
+def _load_parser(schema_type: SchemaType) -> Parse:
+    """The parser of a format, imported when it is first needed, so that the registry starts quickly."""
     match schema_type:
         case SchemaType.AVRO:
             from schema_registry.formats import avro

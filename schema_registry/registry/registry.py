@@ -1,4 +1,4 @@
-"""The registry: what its routes call."""
+"""The registry itself, as the routes call it."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -22,97 +22,93 @@ from schema_registry.models import (
     ConfigUpdate,
     ContextId,
     ModeBody,
-    SchemaAnswer,
     SchemaBody,
+    SchemaResponse,
     SubjectVersion,
     TagBody,
 )
 from schema_registry.registry import (
     answers,
-    data_contracts,
     deletes,
     listings,
     lookups,
     scopes,
     subject_names,
-    tagging,
 )
 from schema_registry.registry.candidates import CandidateReader
 from schema_registry.registry.compatibility_check import CompatibilityCheck
 from schema_registry.registry.listings import SchemaFilter
 from schema_registry.registry.parsing import Parser
-from schema_registry.registry.registration import Registrar, Request
+from schema_registry.registry.registration import Registrar
 from schema_registry.registry.scopes import TOP
 from schema_registry.registry.subject_names import SubjectName
 from schema_registry.settings import RegistrySettings
 from schema_registry.store import contexts, schemas, subjects, versions
-from schema_registry.store import references as mentions
+from schema_registry.store import references as reference_rows
 from schema_registry.store import scopes as scope_rows
 from schema_registry.store.database import Database
-from schema_registry.store.subjects import Kind
-from schema_registry.store.versions import StoredVersion
-
-
-def _nothing() -> None:
-    """Nobody listens."""
+from schema_registry.store.subjects import DeletionFilter
 
 
 class Registry:
-    """Versioned schemas. All calls block, and are safe for threads; they raise RegistryError.
+    """Versioned schemas. All methods block, are thread-safe and raise RegistryError.
 
-    `subject` may name its context (`:.context:name`); `version` is a number, `-1` or `latest`. `style` is what clients
-    send as `format`.
+    `subject` may name its context (`:.context:name`); `version` is a number, `-1` or `latest`. `style` is the query
+    parameter `format`.
     """
 
-    def __init__(self, database: Database, settings: RegistrySettings, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        settings: RegistrySettings,
+        clock: Clock,
+        *,
+        on_schemas_removed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_schemas_removed` is called after an id may have lost its schema, by a delete or by an import."""
         self.metrics = RegistryMetrics()
+        self._on_schemas_removed = on_schemas_removed
         self._database = database
         self._settings = settings
         limits = Limits(max_depth=settings.schema_max_depth, max_elements=settings.schema_max_elements)
         self._reader = CandidateReader(Parser(limits), schema_bytes_max=settings.schema_max_bytes)
         self._default_level = settings.schema_compatibility_level
         self._registrar = Registrar(
-            database, self._reader, clock, default_level=self._default_level, metrics=self.metrics
+            database,
+            self._reader,
+            clock,
+            default_level=self._default_level,
+            reject_empty_subject=settings.schema_reject_empty_subject,
+            metrics=self.metrics,
         )
-        self.on_forgotten: Callable[[], None] = _nothing
-        """Called after what an id stood for was, or may have been, deleted."""
 
     # --- register, look up ---
 
     def register(
         self, subject: str, body: SchemaBody, *, normalize: bool = False, style: str = "", force: bool = False
-    ) -> SchemaAnswer:
-        """Make a schema the next version of a subject, unless it is one already; `force` skips compatibility."""
+    ) -> SchemaResponse:
+        """Register a schema as the next version of a subject, unless it is a version already; `force` skips the
+        compatibility check.
+        """
         draft = self._reader.draft(body)
-        is_edited = bool(body.schema_tags_to_add or body.schema_tags_to_remove or body.propagate_schema_tags)
-
-        def ask(connection: Connection) -> Request:
-            name, config = self._to_store_under(connection, subject)
-            if config.validate_rules is not False:
-                data_contracts.check_rules(draft.rule_set)
-            return Request(
-                subject=name,
-                draft=tagging.with_tags(connection, self._reader, name, draft, body) if is_edited else draft,
-                config=config,
-                normalize=normalize,
-                skip_compatibility=force,
-                is_edited=is_edited,
-            )
-
-        found = self._registrar.register(ask)
+        found = self._registrar.register(subject, draft, normalize=normalize, skip_compatibility=force)
         if draft.id is not None:
-            self.on_forgotten()  # an import may replace versions
-        return self._registered(found, style)
+            self._on_schemas_removed()  # an import may replace versions
+        text = found.schema.text
+        if style.strip():
+            with self._database.read() as connection:
+                text = answers.format_text(connection, self._reader, found.schema, style)
+        return answers.describe_version(found, text=text).model_copy(update={"subject": None})
 
     def look_up(
         self, subject: str, body: SchemaBody, *, normalize: bool = False, style: str = "", deleted: bool = False
-    ) -> SchemaAnswer:
-        """The version of a subject that a schema is."""
+    ) -> SchemaResponse:
+        """The version of a subject that has this schema."""
         draft = self._reader.draft(body)
         with self._database.read() as connection:
-            name = self._aliased(connection, subject)
+            name = self._follow_alias(connection, subject)
             config = self._config(connection, name)
-            found = lookups.look_up_anywhere(
+            found = lookups.look_up(
                 connection,
                 self._reader,
                 name,
@@ -121,16 +117,18 @@ class Registry:
                 normalize=normalize or bool(config.normalize),
                 deleted=deleted,
             )
-            return answers.of_version(found, text=answers.text_in(connection, self._reader, found.schema, style))
+            return answers.describe_version(
+                found, text=answers.format_text(connection, self._reader, found.schema, style)
+            )
 
     def check(
         self, subject: str, version: str | None, body: SchemaBody, *, normalize: bool, verbose: bool
     ) -> Compatibility:
-        """Whether a schema may follow one version of a subject, or without one those that the level asks for."""
+        """Whether a schema is compatible with a version, or without one with those that the subject's level names."""
         number = None if version is None else lookups.parse_version(version)
         try:
             with self._database.read() as connection:
-                name = self._aliased(connection, subject)
+                name = self._follow_alias(connection, subject)
                 messages = self._differences(connection, name, number, body, normalize=normalize)
         except RegistryError as error:
             if not verbose or error.code != invalid_schema("").code:
@@ -149,58 +147,63 @@ class Registry:
         reference_style: str = "",
         fetch_max_id: bool = False,
         find_tags: Sequence[str] = (),
-    ) -> SchemaAnswer:
-        """The schema that an id stands for, in the context of a subject."""
+    ) -> SchemaResponse:
+        """The schema with an id, in the context of the subject if one is given."""
         with self._database.read() as connection:
-            name = self._aliased(connection, subject) if subject else None
-            schema, version = lookups.by_id(connection, schema_id, name)
-            usage = version or versions.first_use(connection, schema.context, schema.id)
-            text = answers.text_in(connection, self._reader, schema, style)
+            name = self._follow_alias(connection, subject) if subject else None
+            schema, version = lookups.find_by_id(connection, schema_id, name)
+            usage = version or versions.find_usage(connection, schema.context, schema.id)
+            text = answers.format_text(connection, self._reader, schema, style)
             max_id = contexts.last_id(connection, schema.context) if fetch_max_id else None
-            found_tags = answers.tags_in(connection, self._reader, schema, find_tags)
-        answer = answers.of_schema(schema, usage, text=text, reference_style=reference_style, max_id=max_id)
+            found_tags = answers.find_tags(connection, self._reader, schema, find_tags)
+        answer = answers.describe_schema(schema, usage, text=text, reference_style=reference_style, max_id=max_id)
         answer = answer.model_copy(update={"schema_tags": found_tags})
         if version is None:
             return answer
         qualified = SubjectName(version.context, version.subject).qualified
-        # Confluent's Python client remembers this answer as that version, and would write without the id.
+        # Confluent's Python client caches this answer as that version; without the id it would write none.
         return answer.model_copy(update={"subject": qualified, "version": version.version, "id": schema_id})
 
-    def schema_by_guid(self, guid: str, *, style: str = "") -> SchemaAnswer:
-        """The schema that a guid stands for."""
+    def schema_by_guid(self, guid: str, *, style: str = "") -> SchemaResponse:
+        """The schema with a guid."""
         with self._database.read() as connection:
-            schema = schemas.by_id(connection, *listings.existing_schema(connection, guid))
+            ids = lookups.find_ids_by_guid(connection, guid)
+            schema = schemas.by_id(connection, *next((item for item in ids if item[0] == contexts.DEFAULT), ids[0]))
             if schema is None:  # deleted between the two queries
                 raise schema_not_found(guid)
-            usage = versions.first_use(connection, schema.context, schema.id)
-            return answers.of_schema(schema, usage, text=answers.text_in(connection, self._reader, schema, style))
+            usage = versions.find_usage(connection, schema.context, schema.id)
+            return answers.describe_schema(
+                schema, usage, text=answers.format_text(connection, self._reader, schema, style)
+            )
 
     def ids_of_guid(self, guid: str) -> list[ContextId]:
-        """The ids of a content, by context."""
+        """The ids of a schema in all contexts."""
         with self._database.read() as connection:
-            return [ContextId(context=context, id=found) for context, found in lookups.ids_of_guid(connection, guid)]
+            return [
+                ContextId(context=context, id=found) for context, found in lookups.find_ids_by_guid(connection, guid)
+            ]
 
     def subjects_of_id(
         self, schema_id: int, *, subject: str | None, deleted: bool, offset: int, limit: int
     ) -> list[str]:
         """The subjects that use a schema."""
         used = self.versions_of_id(schema_id, subject=subject, deleted=deleted, offset=0, limit=-1)
-        return listings.part(listings.subjects_of(used), offset=offset, limit=limit)
+        return listings.page(dict.fromkeys(version.subject for version in used), offset=offset, limit=limit)
 
     def versions_of_id(
         self, schema_id: int, *, subject: str | None, deleted: bool, offset: int, limit: int
     ) -> list[SubjectVersion]:
-        """The versions that a schema is."""
+        """The versions that have this schema."""
         with self._database.read() as connection:
-            name = self._aliased(connection, subject) if subject else None
+            name = self._follow_alias(connection, subject) if subject else None
             used = listings.usages(connection, schema_id, name, deleted=deleted)
-        return listings.part(used, offset=offset, limit=limit)
+        return listings.page(used, offset=offset, limit=limit)
 
     # --- lists ---
 
     def schemas(
         self, prefix: str, wanted: SchemaFilter, *, aliases: bool, offset: int, limit: int
-    ) -> list[SchemaAnswer]:
+    ) -> list[SchemaResponse]:
         """The versions of subjects whose names begin with a prefix."""
         find = listings.schema_list_with_aliases if aliases else listings.schema_list
         if not 0 < limit <= self._settings.schema_search_max_limit:
@@ -210,9 +213,9 @@ class Registry:
 
     def subjects(self, *, prefix: str, deleted: bool, deleted_only: bool, offset: int, limit: int) -> list[str]:
         """The subjects whose names begin with a prefix."""
-        kind = Kind.of(deleted=deleted, deleted_only=deleted_only)
+        which = DeletionFilter.of(deleted=deleted, deleted_only=deleted_only)
         with self._database.read() as connection:
-            return listings.subject_list(connection, prefix, kind=kind, offset=offset, limit=limit or -1)
+            return listings.subject_list(connection, prefix, which=which, offset=offset, limit=limit or -1)
 
     def versions(
         self,
@@ -228,8 +231,8 @@ class Registry:
         with self._database.read() as connection:
             return listings.version_list(
                 connection,
-                self._aliased(connection, subject),
-                kind=Kind.of(deleted=deleted, deleted_only=deleted_only),
+                self._follow_alias(connection, subject),
+                which=DeletionFilter.of(deleted=deleted, deleted_only=deleted_only),
                 deleted_as_negative=deleted_as_negative,
                 offset=offset,
                 limit=limit or -1,
@@ -251,108 +254,113 @@ class Registry:
         reference_style: str = "",
         deleted: bool = False,
         find_tags: Sequence[str] = (),
-    ) -> SchemaAnswer:
-        """A version of a subject; `find_tags` asks what in it has one of some tags."""
+    ) -> SchemaResponse:
+        """A version of a subject; with `find_tags` also the records and fields that have one of these tags."""
         number = lookups.parse_version(version)
         with self._database.read() as connection:
-            name = self._aliased(connection, subject)
-            found = lookups.version_anywhere(connection, name, number, deleted=deleted)
-            text = answers.text_in(connection, self._reader, found.schema, style)
-            found_tags = answers.tags_in(connection, self._reader, found.schema, find_tags)
-        answer = answers.of_version(found, text=text, reference_style=reference_style)
+            name = self._follow_alias(connection, subject)
+            found = lookups.get_version(connection, name, number, deleted=deleted)
+            text = answers.format_text(connection, self._reader, found.schema, style)
+            found_tags = answers.find_tags(connection, self._reader, found.schema, find_tags)
+        answer = answers.describe_version(found, text=text, reference_style=reference_style)
         return answer.model_copy(update={"schema_tags": found_tags})
 
     def referenced_by(self, subject: str, version: str, *, deleted: bool, offset: int, limit: int) -> list[int]:
-        """The ids of schemas that mention a version."""
+        """The ids of the schemas that reference a version."""
         number = lookups.parse_version(version)
         with self._database.read() as connection:
-            name = self._aliased(connection, subject)
-            found = lookups.version_anywhere(connection, name, number, deleted=True)
-            where = (found.context, found.subject, found.version)
-            return mentions.referrers(connection, *where, deleted=deleted, offset=offset, limit=limit or -1)
+            name = self._follow_alias(connection, subject)
+            found = lookups.get_version(connection, name, number, deleted=True)
+            target = (found.context, found.subject, found.version)
+            return reference_rows.referrers(connection, *target, deleted=deleted, offset=offset, limit=limit or -1)
 
     def latest_with_metadata(
         self, subject: str, properties: Mapping[str, str], *, style: str, deleted: bool
-    ) -> SchemaAnswer:
-        """The newest version whose metadata has all properties."""
+    ) -> SchemaResponse:
+        """The newest version whose metadata has all these properties."""
         with self._database.read() as connection:
-            name = self._aliased(connection, subject)
-            found = lookups.latest_with_properties(connection, name, properties, deleted=deleted)
-            return answers.of_version(found, text=answers.text_in(connection, self._reader, found.schema, style))
-
-    def tag(self, subject: str, version: str, body: TagBody) -> SchemaAnswer:
-        """Write tags into a version; what comes out is registered as the next one."""
-        number = lookups.parse_version(version)
-
-        def ask(connection: Connection) -> Request:
-            name, config = self._to_store_under(connection, subject)
-            found = lookups.version_anywhere(connection, name, number, deleted=False)
-            draft = tagging.tagged(connection, self._reader, name, found, body)
-            return Request(
-                subject=name, draft=draft, config=config, normalize=False, skip_compatibility=False, is_edited=True
+            name = self._follow_alias(connection, subject)
+            found = lookups.find_latest_with_properties(connection, name, properties, deleted=deleted)
+            return answers.describe_version(
+                found, text=answers.format_text(connection, self._reader, found.schema, style)
             )
 
-        return self._registered(self._registrar.register(ask), "")
+    def tag(self, subject: str, version: str, body: TagBody) -> SchemaResponse:
+        """Write tags into a version and register the result as the next one."""
+        found = self._registrar.tag(subject, lookups.parse_version(version), body)
+        return answers.describe_version(found).model_copy(update={"subject": None})
 
     # --- delete ---
 
     def delete_subject(self, subject: str, *, permanent: bool) -> list[int]:
-        """Delete all versions of a subject, softly or then for good."""
+        """Delete all versions of a subject: softly, or permanently if that was done before."""
 
         def work(connection: Connection) -> list[int]:
-            return deletes.delete_subject(connection, self._aliased(connection, subject), permanent=permanent)
+            return deletes.delete_subject(connection, self._follow_alias(connection, subject), permanent=permanent)
 
         deleted = self._database.write(work)
-        self.metrics.deleted(versions=len(deleted), permanent=permanent)
-        self.on_forgotten()
+        self.metrics.count_deleted(versions=len(deleted), permanent=permanent)
+        self._on_schemas_removed()
         return deleted
 
     def delete_version(self, subject: str, version: str, *, permanent: bool) -> int:
-        """Delete one version, softly or then for good."""
+        """Delete one version: softly, or permanently if that was done before."""
         number = lookups.parse_version(version)
 
         def work(connection: Connection) -> int:
-            return deletes.delete_version(connection, self._aliased(connection, subject), number, permanent=permanent)
+            return deletes.delete_version(
+                connection, self._follow_alias(connection, subject), number, permanent=permanent
+            )
 
         deleted = self._database.write(work)
-        self.metrics.deleted(versions=1, permanent=permanent)
-        self.on_forgotten()
+        self.metrics.count_deleted(versions=1, permanent=permanent)
+        self._on_schemas_removed()
         return deleted
 
     def delete_context(self, context: str) -> None:
-        """Forget a context that has no subjects."""
+        """Remove a context that has no subjects."""
         name = subject_names.context_name(context)
-        self._database.write(lambda connection: _delete_context(connection, name))
-        self.on_forgotten()
+
+        def work(connection: Connection) -> None:
+            if name == contexts.DEFAULT:
+                raise not_permitted("The default context cannot be deleted")
+            if not contexts.exists(connection, name):
+                raise subject_not_found(SubjectName(name, "").qualified)
+            if subjects.any_in(connection, name, deleted=True):
+                raise context_not_empty(name)
+            contexts.remove(connection, name)
+
+        self._database.write(work)
+        self._on_schemas_removed()
 
     # --- config and mode ---
 
     def config(self, subject: str | None, *, default_to_global: bool) -> Config:
-        """What is set for a subject, or what holds for it."""
+        """The config set for a subject; with `default_to_global` the one in effect there, inherited values included."""
         scope = self._scope(subject)
-        find = scopes.config_in_scope if default_to_global else scopes.own_config
+        find = scopes.effective_config if default_to_global else scopes.own_config
         with self._database.read() as connection:
             return find(connection, scope, default_level=self._default_level)
 
     def update_config(self, subject: str | None, update: ConfigUpdate) -> ConfigUpdate:
-        """Change what is set; keys that the update does not have stay. Returns all that is set then."""
+        """Change the keys that the update has; returns the whole config that is set afterwards."""
         scope = self._scope(subject)
         return self._database.write(lambda connection: scopes.update_config(connection, scope, update))
 
     def delete_config(self, subject: str | None) -> Config:
-        """Inherit the config again; returns what was set."""
+        """Inherit the config again; returns the config that was set."""
         scope, level = self._scope(subject), self._default_level
         return self._database.write(lambda connection: scopes.delete_config(connection, scope, default_level=level))
 
     def mode(self, subject: str | None, *, default_to_global: bool) -> ModeBody:
-        """The mode that is set for a subject, or that holds for it."""
+        """The mode set for a subject; with `default_to_global` the one in effect there."""
         scope = self._scope(subject)
-        find = scopes.mode_in_scope if default_to_global else scopes.own_mode
+        find = scopes.effective_mode if default_to_global else scopes.own_mode
         with self._database.read() as connection:
             return ModeBody(mode=find(connection, scope))
 
     def set_mode(self, subject: str | None, body: ModeBody, *, force: bool) -> ModeBody:
-        """Set a mode, or with none inherit it again."""
+        """Set the mode; a body without one makes the subject inherit it again."""
         self._refuse_fixed_modes()
         scope = self._scope(subject)
         if body.mode is None:
@@ -362,53 +370,34 @@ class Registry:
         within = None if subject is None else scope
         self._database.write(lambda connection: deletes.set_mode(connection, within, mode, force=force))
         if mode.is_import:
-            self.on_forgotten()
+            self._on_schemas_removed()
         return body
 
     def delete_mode(self, subject: str | None, *, recursive: bool) -> ModeBody:
-        """Inherit the mode again, if asked with all subjects of a context; returns what was set."""
+        """Inherit the mode again, with `recursive` for all subjects of a context too; returns the mode that was set."""
         self._refuse_fixed_modes()
         scope = self._scope(subject)
         return self._database.write(lambda connection: scopes.delete_mode(connection, scope, recursive=recursive))
 
-    # --- inside ---
-
     def _scope(self, subject: str | None) -> SubjectName:
-        return TOP if subject is None else subject_names.checked(subject, allow_global=True)
+        return TOP if subject is None else subject_names.parse_for_write(subject, allow_global=True)
 
     def _refuse_fixed_modes(self) -> None:
         if not self._settings.mode_mutability:
             raise not_permitted("Mode changes are not allowed")
 
-    def _aliased(self, connection: Connection, subject: str) -> SubjectName:
-        name = subject_names.parse(subject)
-        return scopes.alias_of(connection, name) or name
-
-    def _to_store_under(self, connection: Connection, subject: str) -> tuple[SubjectName, Config]:
-        """The subject that a name stands for, if something can be stored under it, and what holds there."""
-        name = subject_names.checked(subject, reject_empty=self._settings.schema_reject_empty_subject)
-        config = self._config(connection, name)
-        if config.alias:
-            name = subject_names.checked(scopes.alias_target(name, config.alias).qualified)
-            config = self._config(connection, name)
-        return name, config
+    def _follow_alias(self, connection: Connection, subject: str) -> SubjectName:
+        return scopes.follow_alias(connection, subject_names.parse(subject))
 
     def _config(self, connection: Connection, subject: SubjectName) -> Config:
-        return scopes.config_in_scope(connection, subject, default_level=self._default_level)
-
-    def _registered(self, found: StoredVersion, style: str) -> SchemaAnswer:
-        text = found.schema.text
-        if style.strip():
-            with self._database.read() as connection:
-                text = answers.text_in(connection, self._reader, found.schema, style)
-        return answers.of_version(found, text=text).model_copy(update={"subject": None})
+        return scopes.effective_config(connection, subject, default_level=self._default_level)
 
     def _differences(
         self, connection: Connection, subject: SubjectName, number: int | None, body: SchemaBody, *, normalize: bool
     ) -> list[str]:
         earlier = None
         if number is not None:
-            earlier = lookups.version(connection, subject, number, deleted=False)
+            earlier = lookups.find_version(connection, subject, number, deleted=False)
             if earlier is None and number != lookups.LATEST:
                 raise version_not_found(number)
         config = self._config(connection, subject)
@@ -425,16 +414,6 @@ class Registry:
         )
         check = CompatibilityCheck(self._reader)
         if number is None or earlier is None:
-            latest = lookups.version(connection, subject, lookups.LATEST, deleted=False)
+            latest = lookups.find_version(connection, subject, lookups.LATEST, deleted=False)
             return check.against_subject(connection, subject, candidate, config=config, latest=latest)
         return check.against_version(connection, candidate, config, version=earlier.version, stored=earlier.schema)
-
-
-def _delete_context(connection: Connection, context: str) -> None:
-    if context == contexts.DEFAULT:
-        raise not_permitted("The default context cannot be deleted")
-    if not contexts.exists(connection, context):
-        raise subject_not_found(SubjectName(context, "").qualified)
-    if subjects.any_in(connection, context, deleted=True):
-        raise context_not_empty(context)
-    contexts.remove(connection, context)

@@ -1,7 +1,7 @@
-"""Configs and modes: what is set where, and what holds for a subject.
+"""Configs and modes: those set for a scope, and those in effect for a subject.
 
-A subject inherits key by key from its context, the context from the registry-wide one, and that from the settings. What
-is set without a subject belongs to the default context.
+A subject inherits each key from its context, a context from the global one, and that from the settings. A config or
+mode that is set without a subject belongs to the default context.
 """
 
 from collections.abc import Mapping
@@ -24,27 +24,27 @@ from schema_registry.errors import (
 )
 from schema_registry.models import Config, ConfigUpdate, Metadata, ModeBody, RuleSet
 from schema_registry.registry import data_contracts
-from schema_registry.registry.guid import json_of
+from schema_registry.registry.guid import to_json
 from schema_registry.registry.subject_names import GLOBAL, SubjectName, parse_beside
 from schema_registry.store import scopes
 from schema_registry.store.contexts import DEFAULT
-from schema_registry.store.subjects import Name
+from schema_registry.store.subjects import SubjectKey
 
 TOP = SubjectName(DEFAULT, "")
-"""Where that is set which names no subject."""
-_GLOBAL_SCOPE: Name = (GLOBAL, "")
+"""The scope of a config or mode that is set without a subject."""
+_GLOBAL_SCOPE: SubjectKey = (GLOBAL, "")
 _METADATA = ("default_metadata", "override_metadata")
 _RULES = ("default_rule_set", "override_rule_set")
 _TEXTS = ("alias", "alias_for_deks", "compatibility_group")
 
 
 class Mode(StrEnum):
-    """Which writes are allowed."""
+    """The mode of a scope: which writes are allowed."""
 
     READWRITE = "READWRITE"
     READONLY = "READONLY"
     READONLY_OVERRIDE = "READONLY_OVERRIDE"
-    """Means READONLY; it is kept for clients that still set it."""
+    """The same as READONLY, for clients that still set it."""
     IMPORT = "IMPORT"
     FORWARD = "FORWARD"
 
@@ -55,12 +55,12 @@ class Mode(StrEnum):
 
     @property
     def is_import(self) -> bool:
-        """Whether schemas come with their ids from elsewhere, and are taken as they are."""
+        """Whether schemas are imported with their ids and are not checked."""
         return self in (Mode.IMPORT, Mode.FORWARD)
 
 
-def config_in_scope(connection: Connection, subject: SubjectName, *, default_level: str) -> Config:
-    """What holds for a subject or context. Its alias is its own alone."""
+def effective_config(connection: Connection, subject: SubjectName, *, default_level: str) -> Config:
+    """The config in effect for a subject or context; an alias is never inherited."""
     found = scopes.read_configs(connection, subject.key, above=GLOBAL)
     merged: dict[str, Any] = {}
     for scope in reversed(_chain(subject)):
@@ -70,34 +70,29 @@ def config_in_scope(connection: Connection, subject: SubjectName, *, default_lev
 
 
 def own_config(connection: Connection, subject: SubjectName, *, default_level: str) -> Config:
-    """What is set for exactly this subject or context; 40408 when nothing is."""
+    """The config set for exactly this subject or context; raises 40408 if there is none."""
     found = scopes.read_configs(connection, subject.key, above=GLOBAL).get(subject.key)
     if found is None and subject != TOP:
         raise level_not_configured(subject.qualified)
     return _config(found or {}, default_level)
 
 
-def alias_of(connection: Connection, subject: SubjectName) -> SubjectName | None:
-    """The subject that another one stands for."""
+def follow_alias(connection: Connection, subject: SubjectName) -> SubjectName:
+    """The subject that this one is an alias of, or itself."""
     found = scopes.read_configs(connection, subject.key, above=GLOBAL).get(subject.key, {}).get("alias")
-    return alias_target(subject, found) if found else None
-
-
-def alias_target(subject: SubjectName, alias: str) -> SubjectName:
-    """Which subject an alias means."""
-    return parse_beside(subject, alias)
+    return parse_beside(subject, found) if found else subject
 
 
 def update_config(connection: Connection, subject: SubjectName, update: ConfigUpdate) -> ConfigUpdate:
-    """Change what is set; keys that the update does not mention stay. Returns all that is set then."""
+    """Change the keys that the update has; returns the whole config that is set afterwards."""
     refuse_read_only(connection, subject)
-    scopes.write_config(connection, subject.key, _checked(update))
-    found = _read(scopes.read_configs(connection, subject.key, above=GLOBAL).get(subject.key, {}))
+    scopes.write_config(connection, subject.key, _to_columns(update))
+    found = _from_columns(scopes.read_configs(connection, subject.key, above=GLOBAL).get(subject.key, {}))
     return ConfigUpdate(compatibility=found.pop("compatibility_level", None), **found)
 
 
 def delete_config(connection: Connection, subject: SubjectName, *, default_level: str) -> Config:
-    """Inherit again; returns what was set, 40401 when nothing was."""
+    """Remove the config; returns the one that was set, or raises 40401."""
     try:
         before = own_config(connection, subject, default_level=default_level)
     except RegistryError:
@@ -107,14 +102,14 @@ def delete_config(connection: Connection, subject: SubjectName, *, default_level
     return before
 
 
-def mode_in_scope(connection: Connection, subject: SubjectName) -> Mode:
-    """The mode that holds for a subject or context: the nearest that is set."""
+def effective_mode(connection: Connection, subject: SubjectName) -> Mode:
+    """The mode in effect for a subject or context: the nearest one that is set."""
     found = scopes.read_modes(connection, subject.key, above=GLOBAL)
     return Mode(next((found[scope] for scope in _chain(subject) if scope in found), Mode.READWRITE))
 
 
 def own_mode(connection: Connection, subject: SubjectName) -> Mode:
-    """The mode that is set for exactly this subject or context; 40409 when none is."""
+    """The mode set for exactly this subject or context; raises 40409 if there is none."""
     found = scopes.read_modes(connection, subject.key, above=GLOBAL).get(subject.key)
     if found is None and subject != TOP:
         raise mode_not_configured(subject.qualified)
@@ -122,7 +117,7 @@ def own_mode(connection: Connection, subject: SubjectName) -> Mode:
 
 
 def delete_mode(connection: Connection, subject: SubjectName, *, recursive: bool) -> ModeBody:
-    """Inherit again, if asked with all subjects of a context; returns what was set, 40401 when nothing was."""
+    """Remove the mode, with `recursive` also of all subjects in a context; returns the one that was set, or 40401."""
     with_subjects = recursive and not subject.name
     found = scopes.read_modes(connection, subject.key, above=GLOBAL).get(subject.key)
     if found is None and subject != TOP and not with_subjects:
@@ -132,7 +127,7 @@ def delete_mode(connection: Connection, subject: SubjectName, *, recursive: bool
 
 
 def parse_mode(text: str, subject: SubjectName) -> Mode:
-    """The mode that a client names; some hold for all subjects or none."""
+    """The mode that a client names; some modes can only be set globally."""
     try:
         mode = Mode(text.strip().upper())
     except ValueError:
@@ -143,23 +138,24 @@ def parse_mode(text: str, subject: SubjectName) -> Mode:
 
 
 def refuse_read_only(connection: Connection, subject: SubjectName) -> None:
-    """42205 where nothing may change."""
-    if mode_in_scope(connection, subject).is_read_only:
+    """Raise 42205 if the mode forbids all changes."""
+    if effective_mode(connection, subject).is_read_only:
         raise not_permitted(f"Subject {subject.qualified} in context {subject.context} is in read-only mode")
 
 
-def _chain(subject: SubjectName) -> list[Name]:
-    """The scopes that a subject inherits from, nearest first."""
+def _chain(subject: SubjectName) -> list[SubjectKey]:
+    """The scope of a subject and those that it inherits from, nearest first."""
     return list(dict.fromkeys([subject.key, (subject.context, ""), _GLOBAL_SCOPE]))
 
 
 def _config(values: Mapping[str, Any], default_level: str) -> Config:
-    read = _read(values)
+    read = _from_columns(values)
     read["compatibility_level"] = read.get("compatibility_level") or default_level
     return Config(**read)
 
 
-def _read(values: Mapping[str, Any]) -> dict[str, Any]:
+def _from_columns(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a config from the columns of its row."""
     read = dict(values)
     for key in _METADATA:
         read[key] = Metadata.model_validate_json(read[key]) if read.get(key) else None
@@ -168,35 +164,35 @@ def _read(values: Mapping[str, Any]) -> dict[str, Any]:
     return read
 
 
-def _checked(update: ConfigUpdate) -> dict[str, Any]:
-    """The columns that an update changes."""
+def _to_columns(update: ConfigUpdate) -> dict[str, Any]:
+    """The columns that an update changes, with valid values."""
     given = {key: getattr(update, key) for key in update.model_fields_set}
     if "compatibility" in given:
         level = given.pop("compatibility")
-        given["compatibility_level"] = None if level is None else _level(level)
+        given["compatibility_level"] = None if level is None else _parse_level(level)
     if given.get("compatibility_policy") is not None:
-        given["compatibility_policy"] = _policy(given["compatibility_policy"])
+        given["compatibility_policy"] = _parse_policy(given["compatibility_policy"])
     for key in _METADATA:
         if given.get(key) is not None:
-            given[key] = json_of(data_contracts.tidy_metadata(given[key]))
+            given[key] = to_json(data_contracts.tidy_metadata(given[key]))
     for key in _RULES:
         if given.get(key) is not None:
             data_contracts.check_rules(given[key])
-            given[key] = json_of(data_contracts.tidy_rules(given[key]))
+            given[key] = to_json(data_contracts.tidy_rules(given[key]))
     for key in _TEXTS:
         if "\x00" in (given.get(key) or ""):
-            raise invalid_schema(f"{key} has a NUL")
+            raise invalid_schema(f"{key} contains a NUL character")
     return given
 
 
-def _level(text: str) -> str:
+def _parse_level(text: str) -> str:
     try:
         return Level.parse(text)
     except ValueError:
         raise invalid_level() from None
 
 
-def _policy(text: str) -> str:
+def _parse_policy(text: str) -> str:
     try:
         return Policy.parse(text)
     except ValueError:

@@ -1,5 +1,5 @@
-"""Tags inside of schemas: `confluent:tags` of Avro's records and fields and of JSON Schema's properties, and Protobuf's
-options.
+"""Tags inside schemas: `confluent:tags` in Avro's records and fields and in JSON Schema's properties, and options in
+Protobuf.
 """
 
 import json
@@ -12,27 +12,27 @@ from schema_registry.formats.schema import Schema, SchemaType
 from schema_registry.models import SchemaEntity, SchemaTags
 
 if TYPE_CHECKING:
-    from schema_registry.formats.protobuf_tags import Retagged
+    from schema_registry.formats.protobuf_tags import TagChange
 
 TAGS = "confluent:tags"
 _FIELD = "sr_field"
 _RECORD = "sr_record"
 _CHANGES_MAX = 500
 _STEPS_MAX = 300
-"""Longer paths lead nowhere: schemas do not nest that deep."""
+"""Longer paths match nothing: schemas do not nest that deep."""
 _COMBINED = {"allof": "allOf", "anyof": "anyOf", "oneof": "oneOf"}
 _BELOW = {"array": "items", "not": "not", "if": "if", "then": "then", "else": "else"}
 _PASSED = frozenset({"string", "number", "boolean", "null", "const", "enum", "conditional"})
 
 
 def edit(schema: Schema, text: str, *, add: Sequence[SchemaTags], remove: Sequence[SchemaTags]) -> str:
-    """A schema's text with some tags added and others removed; 42201 when there is no such thing to tag."""
+    """A schema's text with some tags added and others removed; raises 42201 if a path matches nothing."""
     if not add and not remove:
         return text
     if schema.schema_type is SchemaType.PROTOBUF:
         return _edit_protobuf(schema, add, remove)
     document = json.loads(text)
-    find = _finder(schema.schema_type, document)
+    find = _make_finder(schema.schema_type, document)
     for wanted in add:
         _change(find(wanted), wanted, is_added=True)
     for wanted in remove:
@@ -42,20 +42,20 @@ def edit(schema: Schema, text: str, *, add: Sequence[SchemaTags], remove: Sequen
 
 def _edit_protobuf(schema: Schema, add: Sequence[SchemaTags], remove: Sequence[SchemaTags]) -> str:
     from schema_registry.formats.protobuf import ProtobufSchema
-    from schema_registry.formats.protobuf_tags import retagged
+    from schema_registry.formats.protobuf_tags import change_tags
 
     assert isinstance(schema, ProtobufSchema)
-    changes = [_retagged(item, is_added=True) for item in add] + [_retagged(item, is_added=False) for item in remove]
+    changes = [_to_change(item, is_added=True) for item in add] + [_to_change(item, is_added=False) for item in remove]
     try:
-        return retagged(schema, changes)
+        return change_tags(schema, changes)
     except KeyError as error:
-        raise _not_there(error.args[0]) from None
+        raise _no_match(error.args[0]) from None
 
 
-def _retagged(item: SchemaTags, *, is_added: bool) -> "Retagged":
-    from schema_registry.formats.protobuf_tags import Retagged
+def _to_change(item: SchemaTags, *, is_added: bool) -> "TagChange":
+    from schema_registry.formats.protobuf_tags import TagChange
 
-    return Retagged(
+    return TagChange(
         path=item.schema_entity.entity_path,
         is_field=item.schema_entity.entity_type.lower() == _FIELD,
         add=item.tags if is_added else (),
@@ -64,20 +64,20 @@ def _retagged(item: SchemaTags, *, is_added: bool) -> "Retagged":
 
 
 def found_in(schema: Schema, text: str, *, wanted: Sequence[str] = ("*",)) -> list[SchemaTags]:
-    """What has one of the wanted tags, with all its tags; `*` stands for any."""
+    """The records and fields with one of the wanted tags, and all their tags; `*` matches any tag."""
     found = _protobuf_tags(schema) if schema.schema_type is SchemaType.PROTOBUF else _json_tags(schema, text)
     return [item for item in found if "*" in wanted or not set(wanted).isdisjoint(item.tags)]
 
 
 def present_in(schema: Schema, text: str, wanted: Iterable[SchemaTags]) -> list[SchemaTags]:
-    """Those of some tags whose records and fields a schema still has."""
+    """Those tags whose records and fields the schema still has."""
     if schema.schema_type is SchemaType.PROTOBUF:
         from schema_registry.formats.protobuf import ProtobufSchema
         from schema_registry.formats.protobuf_tags import has
 
         assert isinstance(schema, ProtobufSchema)
-        return [item for item in wanted if has(schema, _retagged(item, is_added=True))]
-    find = _finder(schema.schema_type, json.loads(text))
+        return [item for item in wanted if has(schema, _to_change(item, is_added=True))]
+    find = _make_finder(schema.schema_type, json.loads(text))
     return [item for item in wanted if next(find(item), None) is not None]
 
 
@@ -105,19 +105,21 @@ def _tags_at(path: str, kind: str, tags: list[str]) -> SchemaTags:
 
 
 def check_number(changes: Sequence[SchemaTags]) -> None:
-    """Refuse changes in more places than one request may ask for."""
+    """Refuse more changes than one request may have."""
     if len(changes) > _CHANGES_MAX:
-        raise invalid_schema(f"Tags of {len(changes)} records and fields are to be changed, allowed are {_CHANGES_MAX}")
+        raise invalid_schema(
+            f"The request changes the tags of {len(changes)} records and fields, but at most {_CHANGES_MAX} are allowed"
+        )
 
 
-def _not_there(path: str) -> RegistryError:
+def _no_match(path: str) -> RegistryError:
     return invalid_schema(f"No matching path '{path}' found in the schema")
 
 
 def _change(nodes: Iterable[dict[str, Any]], wanted: SchemaTags, *, is_added: bool) -> None:
     node = next(iter(nodes), None)
     if node is None:
-        raise _not_there(wanted.schema_entity.entity_path)
+        raise _no_match(wanted.schema_entity.entity_path)
     removed = frozenset() if is_added else frozenset(wanted.tags)
     tags = [tag for tag in node.get(TAGS, []) if tag not in removed]
     if is_added:
@@ -128,7 +130,8 @@ def _change(nodes: Iterable[dict[str, Any]], wanted: SchemaTags, *, is_added: bo
         node.pop(TAGS, None)
 
 
-def _finder(schema_type: SchemaType, document: Any) -> Callable[[SchemaTags], Iterator[dict[str, Any]]]:
+def _make_finder(schema_type: SchemaType, document: Any) -> Callable[[SchemaTags], Iterator[dict[str, Any]]]:
+    """A function that finds the nodes at the path of a tag."""
     if schema_type is not SchemaType.AVRO:
         return lambda wanted: _find_json(document, wanted)
     by_name: dict[tuple[str, str], list[tuple[str, dict[str, Any]]]] = defaultdict(list)
@@ -145,7 +148,7 @@ def _finder(schema_type: SchemaType, document: Any) -> Callable[[SchemaTags], It
 
 
 def _avro_entities(schema: Any, namespace: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """All records and fields with their paths. Texts were parsed before, so they nest within bounds."""
+    """All records and fields with their paths. The text was parsed before, so its nesting is bounded."""
     if isinstance(schema, list):
         for branch in schema:
             yield from _avro_entities(branch, namespace)
@@ -156,19 +159,16 @@ def _avro_entities(schema: Any, namespace: str) -> Iterator[tuple[str, str, dict
             if isinstance(schema.get(key), dict | list):
                 yield from _avro_entities(schema[key], namespace)
         return
-    name, namespace = _full_name(schema, namespace)
+    name = str(schema["name"])
+    if "." in name:
+        namespace = name.rpartition(".")[0]
+    else:
+        namespace = str(schema.get("namespace", namespace))
+        name = f"{namespace}.{name}" if namespace else name
     yield name, _RECORD, schema
     for field in schema["fields"]:
         yield f"{name}.{field['name']}", _FIELD, field
         yield from _avro_entities(field["type"], namespace)
-
-
-def _full_name(schema: dict[str, Any], namespace: str) -> tuple[str, str]:
-    name = str(schema["name"])
-    if "." in name:
-        return name, name.rpartition(".")[0]
-    namespace = str(schema.get("namespace", namespace))
-    return (f"{namespace}.{name}" if namespace else name), namespace
 
 
 def _json_entities(schema: Any, path: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -187,7 +187,7 @@ def _json_entities(schema: Any, path: str) -> Iterator[tuple[str, str, dict[str,
 
 
 def _find_json(document: Any, wanted: SchemaTags) -> Iterator[dict[str, Any]]:
-    """Follows a path of property names, with Confluent's words for what lies between them."""
+    """Follow a path of property names, with Confluent's words for the schemas between them."""
     steps = wanted.schema_entity.entity_path.lstrip(".").split(".", _STEPS_MAX)
     if len(steps) > _STEPS_MAX:
         return iter(())
@@ -195,7 +195,7 @@ def _find_json(document: Any, wanted: SchemaTags) -> Iterator[dict[str, Any]]:
 
 
 def _nodes_at(node: Any, steps: Sequence[str]) -> Iterator[Any]:
-    """What a path leads to from here. Numbers of branches are not Confluent's: each branch is tried."""
+    """The nodes at a path. Our numbers of branches may differ from Confluent's, so each branch is tried."""
     if not steps:
         yield node
         return

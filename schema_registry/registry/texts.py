@@ -1,6 +1,9 @@
-"""Which texts every database can keep and every client can read."""
+"""Texts that every database can store and every client can read."""
 
 
 def is_storable(text: str) -> bool:
-    """Whether a text holds neither NUL, which PostgreSQL refuses, nor half a character, which is no UTF-8."""
+    """Whether a text has no NUL, which PostgreSQL rejects, and no unpaired surrogate, which UTF-8 cannot encode."""
+    # Most texts are ASCII, for which one search is enough.
+    if text.isascii():
+        return "\0" not in text
     return not any(character == "\0" or "\ud800" <= character <= "\udfff" for character in text)

@@ -1,6 +1,6 @@
 """Routes of associations: `/associations…`.
 
-Batches are answered with 200, as Confluent's servers do, though its documents say 207.
+Batches return 200, as Confluent's servers do, although its documentation says 207.
 """
 
 from typing import Annotated
@@ -15,18 +15,18 @@ from schema_registry.models_associations import (
     AssociationQueries,
     AssociationResults,
     Lifecycle,
-    ResourceAnswer,
     ResourceChange,
+    ResourceResponse,
 )
 from schema_registry.registry import association_batches as batches
 from schema_registry.registry.association_rules import TOPIC, invalid
 from schema_registry.registry.associations import Associations
-from schema_registry.routes.answers import listed, told
 from schema_registry.routes.parameters import Limit, Offset
+from schema_registry.routes.responses import json_response, list_response
 from schema_registry.store.associations import Filter
 
 Context = Annotated[str | None, Query()]
-"""Where subjects are that name no context."""
+"""The context of subjects whose names do not include one."""
 
 Types = Annotated[list[str] | None, Query(alias="associationType")]
 """`key`, `value` or both."""
@@ -54,7 +54,7 @@ def _filter(
 
 
 Wanted = Annotated[Filter, Depends(_filter)]
-"""Which associations are asked for, by the parameters that all reads have."""
+"""The filter in the query parameters that all reads share."""
 
 
 def router(associations: Associations) -> APIRouter:
@@ -70,40 +70,40 @@ def _add_reads(routes: APIRouter, associations: Associations) -> None:
     @routes.get("/associations/subjects/{subject}", response_model=list[Association])
     def of_subject(subject: Segment, wanted: Wanted) -> Response:
         """The associations of a subject."""
-        return listed(associations.of_subject(subject, wanted))
+        return list_response(associations.of_subject(subject, wanted))
 
     @routes.get("/associations/resources/{namespace}/{name}", response_model=list[Association])
     def of_name(namespace: Segment, name: Segment, wanted: Wanted) -> Response:
         """The associations of a resource by its name; `-` stands for every namespace."""
-        return listed(associations.of_name(name, namespace, wanted))
+        return list_response(associations.of_name(name, namespace, wanted))
 
     @routes.get("/associations/resources/{resource_id}", response_model=list[Association])
     def of_resource(resource_id: Segment, wanted: Wanted) -> Response:
         """The associations of a resource by its id."""
-        return listed(associations.of_resource(resource_id, wanted))
+        return list_response(associations.of_resource(resource_id, wanted))
 
 
 def _add_writes(routes: APIRouter, associations: Associations) -> None:
-    @routes.post("/associations", response_model=ResourceAnswer)
+    @routes.post("/associations", response_model=ResourceResponse)
     def create(body: ResourceChange, *, context: Context = None, dryRun: bool = False) -> Response:
         """Associate a resource with subjects."""
-        return told(associations.create(body, context=context, dry_run=dryRun))
+        return json_response(associations.create(body, context=context, dry_run=dryRun))
 
-    @routes.put("/associations", response_model=ResourceAnswer)
+    @routes.put("/associations", response_model=ResourceResponse)
     def upsert(body: ResourceChange, *, context: Context = None, dryRun: bool = False) -> Response:
         """Associate a resource with subjects, or change how it is associated."""
-        return told(associations.upsert(body, context=context, dry_run=dryRun))
+        return json_response(associations.upsert(body, context=context, dry_run=dryRun))
 
-    @routes.put("/associations/resources/{resource_id}", response_model=ResourceAnswer)
+    @routes.put("/associations/resources/{resource_id}", response_model=ResourceResponse)
     def upsert_by_id(
         resource_id: Segment, body: ResourceChange, *, context: Context = None, dryRun: bool = False
     ) -> Response:
-        """The same; the path names the resource, so that it can be authorized."""
+        """Associate a resource with subjects; a proxy can authorize the request by the resource in the path."""
         if body.resource_id not in (None, resource_id):
             reason = "Resource ID in the path parameter does not match the resource ID in the request body"
             raise invalid("resourceId", reason)
         change = body.model_copy(update={"resource_id": resource_id})
-        return told(associations.upsert(change, context=context, dry_run=dryRun))
+        return json_response(associations.upsert(change, context=context, dry_run=dryRun))
 
     @routes.delete("/associations/resources/{resource_id}", status_code=_NO_CONTENT)
     def delete(
@@ -114,7 +114,7 @@ def _add_writes(routes: APIRouter, associations: Associations) -> None:
         cascadeLifecycle: bool = False,
         dryRun: bool = False,
     ) -> Response:
-        """Delete associations of a resource, and with `cascadeLifecycle` the subjects that belong to it alone."""
+        """Delete associations of a resource, with `cascadeLifecycle` also the subjects that belong to it alone."""
         associations.delete(
             resource_id,
             resource_type=resourceType,
@@ -129,9 +129,9 @@ def _add_batches(routes: APIRouter, associations: Associations) -> None:
     @routes.post("/associations:batchGet", response_model=AssociationResults)
     def batch_get(body: AssociationQueries, *, includeSchemas: bool = False) -> Response:
         """The associations of several resources."""
-        return told(batches.get(associations, body, include_schemas=includeSchemas))
+        return json_response(batches.get(associations, body, include_schemas=includeSchemas))
 
     @routes.post("/associations:batchMutate", response_model=AssociationResults)
     def batch_mutate(body: AssociationBatch, *, context: Context = None, dryRun: bool = False) -> Response:
         """Create, change and delete associations of several resources."""
-        return told(batches.mutate(associations, body, context=context, dry_run=dryRun))
+        return json_response(batches.mutate(associations, body, context=context, dry_run=dryRun))

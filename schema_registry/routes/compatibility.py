@@ -1,4 +1,4 @@
-"""`/compatibility`: may this schema follow those that are registered?"""
+"""`/compatibility`: whether a schema is compatible with registered ones."""
 
 from fastapi import APIRouter, Response
 
@@ -6,25 +6,25 @@ from core_broker.service.web.limits import BoundedRoute
 from core_broker.service.web.paths import Segment
 from schema_registry.models import Compatibility, SchemaBody
 from schema_registry.registry.registry import Registry
-from schema_registry.routes.answers import told
+from schema_registry.routes.responses import json_response
 
 
 def router(registry: Registry) -> APIRouter:
-    """The routes, answering from a registry."""
+    """The routes of `/compatibility`."""
     routes = APIRouter(
         prefix="/compatibility/subjects/{subject}/versions", tags=["compatibility"], route_class=BoundedRoute
     )
 
     @routes.post("", response_model=Compatibility)
     def with_all(subject: Segment, body: SchemaBody, *, normalize: bool = False, verbose: bool = False) -> Response:
-        """Whether a schema may follow the versions that the subject's level says."""
-        return told(registry.check(subject, None, body, normalize=normalize, verbose=verbose))
+        """Check a schema against the versions that the subject's compatibility level names."""
+        return json_response(registry.check(subject, None, body, normalize=normalize, verbose=verbose))
 
     @routes.post("/{version}", response_model=Compatibility)
     def with_one(
         subject: Segment, version: Segment, body: SchemaBody, *, normalize: bool = False, verbose: bool = False
     ) -> Response:
-        """Whether a schema may follow one version."""
-        return told(registry.check(subject, version, body, normalize=normalize, verbose=verbose))
+        """Check a schema against one version."""
+        return json_response(registry.check(subject, version, body, normalize=normalize, verbose=verbose))
 
     return routes

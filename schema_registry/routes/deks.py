@@ -9,11 +9,11 @@ from core_broker.service.web.paths import Segment
 from schema_registry.models_deks import Dek, DekCreation, Kek, KekChange, KekCreation
 from schema_registry.registry.dek_rules import invalid
 from schema_registry.registry.deks import Deks
-from schema_registry.routes.answers import listed, told
 from schema_registry.routes.parameters import Flag, Limit, Offset
+from schema_registry.routes.responses import json_response, list_response
 
 Algorithm = Annotated[str | None, Query()]
-"""AES128_GCM, AES256_GCM (unless given) or AES256_SIV."""
+"""AES128_GCM, AES256_GCM (the default) or AES256_SIV."""
 
 T = TypeVar("T")
 
@@ -39,55 +39,55 @@ def _add_kek_routes(routes: APIRouter, deks: Deks) -> None:
         offset: Offset = 0,
         limit: Limit = -1,
     ) -> Response:
-        """Names of all keys that wrap others."""
+        """The names of all key encryption keys (KEKs)."""
         names = deks.keks.names(subject_prefixes=subject_prefix or (), deleted=deleted)
-        return listed(_page(names, offset, limit))
+        return list_response(_page(names, offset, limit))
 
     @routes.post("", response_model=Kek)
     def create_kek(body: KekCreation, *, test_sharing: Annotated[bool, Query(alias="testSharing")] = False) -> Response:
-        """Add a key that wraps others."""
-        return told(deks.keks.create(body, test_sharing=test_sharing))
+        """Create a KEK."""
+        return json_response(deks.keks.create(body, test_sharing=test_sharing))
 
     @routes.get("/{name}", response_model=Kek)
     def get_kek(name: Segment, *, deleted: Flag = False) -> Response:
-        """One key that wraps others."""
-        return told(deks.keks.get(name, deleted=deleted))
+        """A KEK by name."""
+        return json_response(deks.keks.get(name, deleted=deleted))
 
     @routes.put("/{name}", response_model=Kek)
     def change_kek(
         name: Segment, body: KekChange, *, test_sharing: Annotated[bool, Query(alias="testSharing")] = False
     ) -> Response:
-        """Change a key's properties, description or sharing."""
-        return told(deks.keks.change(name, body, test_sharing=test_sharing))
+        """Change the properties, the description or the sharing of a KEK."""
+        return json_response(deks.keks.change(name, body, test_sharing=test_sharing))
 
     @routes.delete("/{name}", status_code=_NO_CONTENT)
     def delete_kek(name: Segment, *, permanent: Flag = False) -> Response:
-        """Delete a key that wraps nothing."""
+        """Delete a KEK that wraps no keys."""
         deks.keks.delete(name, permanent=permanent)
         return Response(status_code=_NO_CONTENT)
 
     @routes.post("/{name}/undelete", status_code=_NO_CONTENT)
     def undelete_kek(name: Segment) -> Response:
-        """Bring a deleted key back."""
+        """Restore a soft-deleted KEK."""
         deks.keks.undelete(name)
         return Response(status_code=_NO_CONTENT)
 
     @routes.post("/{name}/test", response_model=Kek)
     def test_kek(name: Segment) -> Response:
-        """Try whether the registry can use a shared key."""
-        return told(deks.keks.test(name))
+        """Test whether the registry can use a shared KEK."""
+        return json_response(deks.keks.test(name))
 
 
 def _add_dek_reads(routes: APIRouter, deks: Deks) -> None:
     @routes.get("/{name}/deks", response_model=list[str])
     def list_subjects(name: Segment, *, deleted: Flag = False, offset: Offset = 0, limit: Limit = -1) -> Response:
-        """Subjects with keys that this one wraps."""
-        return listed(_page(deks.subjects(name, deleted=deleted), offset, limit))
+        """The subjects whose keys this KEK wraps."""
+        return list_response(_page(deks.subjects(name, deleted=deleted), offset, limit))
 
     @routes.get("/{name}/deks/{subject}", response_model=Dek)
     def get_dek(name: Segment, subject: Segment, *, algorithm: Algorithm = None, deleted: Flag = False) -> Response:
-        """The first version of a subject's key."""
-        return told(deks.get(name, subject, algorithm=algorithm, deleted=deleted))
+        """The first version of a subject's data encryption key (DEK)."""
+        return json_response(deks.get(name, subject, algorithm=algorithm, deleted=deleted))
 
     @routes.get("/{name}/deks/{subject}/versions", response_model=list[int])
     def list_versions(
@@ -99,40 +99,43 @@ def _add_dek_reads(routes: APIRouter, deks: Deks) -> None:
         offset: Offset = 0,
         limit: Limit = -1,
     ) -> Response:
-        """Versions of a subject's key."""
+        """The versions of a subject's DEK."""
         versions = deks.versions(name, subject, algorithm=algorithm, deleted=deleted)
-        return listed(_page(versions, offset, limit))
+        return list_response(_page(versions, offset, limit))
 
     @routes.get("/{name}/deks/{subject}/versions/{version}", response_model=Dek)
     def get_dek_version(
         name: Segment, subject: Segment, version: Segment, *, algorithm: Algorithm = None, deleted: Flag = False
     ) -> Response:
-        """One version of a subject's key."""
-        return told(deks.get(name, subject, version=version, algorithm=algorithm, deleted=deleted))
+        """One version of a subject's DEK."""
+        return json_response(deks.get(name, subject, version=version, algorithm=algorithm, deleted=deleted))
 
 
 def _add_dek_writes(routes: APIRouter, deks: Deks) -> None:
     @routes.post("/{name}/deks", response_model=Dek)
     def create_dek(name: Segment, body: DekCreation, *, rewrap: Flag = False) -> Response:
-        """Add a subject's key."""
-        return told(deks.create(name, body, rewrap=rewrap))
+        """Create a DEK."""
+        return json_response(deks.create(name, body, rewrap=rewrap))
 
     @routes.post("/{name}/deks/{subject}", response_model=Dek)
     def create_subjects_dek(name: Segment, subject: Segment, body: DekCreation, *, rewrap: Flag = False) -> Response:
-        """Add a subject's key; the path names the subject, so that it can be authorized."""
-        return told(deks.create(name, _with_subject(body, subject), rewrap=rewrap))
+        """Create a DEK; a proxy can authorize the request by the subject in the path."""
+        # The body may repeat the subject of the path, with or without its context.
+        if body.subject and body.subject != subject and not subject.endswith(f":{body.subject}"):
+            raise invalid("subject")
+        return json_response(deks.create(name, body.model_copy(update={"subject": subject}), rewrap=rewrap))
 
     @routes.delete("/{name}/deks/{subject}", status_code=_NO_CONTENT)
     def delete_deks(
         name: Segment, subject: Segment, *, algorithm: Algorithm = None, permanent: Flag = False
     ) -> Response:
-        """Delete all versions of a subject's key."""
+        """Delete all versions of a subject's DEK."""
         deks.delete_all(name, subject, algorithm=algorithm, permanent=permanent)
         return Response(status_code=_NO_CONTENT)
 
     @routes.post("/{name}/deks/{subject}/undelete", status_code=_NO_CONTENT)
     def undelete_deks(name: Segment, subject: Segment, *, algorithm: Algorithm = None) -> Response:
-        """Bring all deleted versions of a subject's key back."""
+        """Restore all soft-deleted versions of a subject's DEK."""
         deks.undelete_all(name, subject, algorithm=algorithm)
         return Response(status_code=_NO_CONTENT)
 
@@ -142,23 +145,16 @@ def _add_dek_version_writes(routes: APIRouter, deks: Deks) -> None:
     def delete_dek(
         name: Segment, subject: Segment, version: Segment, *, algorithm: Algorithm = None, permanent: Flag = False
     ) -> Response:
-        """Delete one version of a subject's key."""
+        """Delete one version of a subject's DEK."""
         deks.delete(name, subject, version=version, algorithm=algorithm, permanent=permanent)
         return Response(status_code=_NO_CONTENT)
 
     @routes.post("/{name}/deks/{subject}/versions/{version}/undelete", status_code=_NO_CONTENT)
     def undelete_dek(name: Segment, subject: Segment, version: Segment, *, algorithm: Algorithm = None) -> Response:
-        """Bring one deleted version of a subject's key back."""
+        """Restore one soft-deleted version of a subject's DEK."""
         deks.undelete(name, subject, version=version, algorithm=algorithm)
         return Response(status_code=_NO_CONTENT)
 
 
-def _page(things: list[T], offset: int, limit: int) -> list[T]:
-    return things[offset:] if limit < 0 else things[offset : offset + limit]
-
-
-def _with_subject(body: DekCreation, subject: str) -> DekCreation:
-    """The path's subject; the body may repeat it, with or without the context that the path may have."""
-    if body.subject and body.subject != subject and not subject.endswith(f":{body.subject}"):
-        raise invalid("subject")
-    return body.model_copy(update={"subject": subject})
+def _page(items: list[T], offset: int, limit: int) -> list[T]:
+    return items[offset:] if limit < 0 else items[offset : offset + limit]

@@ -1,20 +1,20 @@
-"""Content negotiation: which of the registry's media types a request sends, and which one it gets."""
+"""Content negotiation: the media types that requests may send and accept."""
 
 from core_broker.service.web.asgi import Application, Message, Receive, Scope, Send
 from core_broker.service.web.errors import status_error
 from core_broker.service.web.media_types import negotiate, without_parameters
 
 VERSIONED = b"application/vnd.schemaregistry.v1+json"
-ANSWERS = (VERSIONED, b"application/vnd.schemaregistry+json", b"application/json")
-"""What answers may be called, best first."""
+RESPONSES = (VERSIONED, b"application/vnd.schemaregistry+json", b"application/json")
+"""Media types of responses, preferred ones first."""
 _BYTES = b"application/octet-stream"
-BODIES = frozenset({*ANSWERS, _BYTES})
-"""What bodies may be called; the last stands for clients that do not say."""
+BODIES = frozenset({*RESPONSES, _BYTES})
+"""Media types of request bodies; the last one is sent by clients that name no type of their own."""
 _NO_JSON = (b"/metrics", b"/docs", b"/redoc", b"/openapi.json", b"/health")
 
 
 class MediaTypes:
-    """Answers 406 and 415, and gives JSON answers the type that the client asked for."""
+    """Responds with 406 or 415 where it must, and gives JSON responses the media type that the client accepts."""
 
     def __init__(self, app: Application) -> None:
         self._app = app
@@ -25,22 +25,22 @@ class MediaTypes:
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        chosen = negotiate(headers.get(b"accept", b"*/*"), ANSWERS)
+        chosen = negotiate(headers.get(b"accept", b"*/*"), RESPONSES)
         if chosen is None:
             await status_error(406)(scope, receive, send)
             return
-        answering = _typed(send, chosen)
+        send_as_chosen = _with_media_type(send, chosen)
         sent = without_parameters(headers.get(b"content-type", b""))
         if sent and sent not in BODIES:
-            await status_error(415)(scope, receive, answering)
+            await status_error(415)(scope, receive, send_as_chosen)
             return
         if sent == _BYTES:
-            # It is JSON all the same, and read as such only under that name.
+            # The body is JSON all the same, but FastAPI parses it only if it is labelled as JSON.
             scope = {**scope, "headers": [*(headers | {b"content-type": b"application/json"}).items()]}
-        await self._app(scope, receive, answering)
+        await self._app(scope, receive, send_as_chosen)
 
 
-def _typed(send: Send, media_type: bytes) -> Send:
+def _with_media_type(send: Send, media_type: bytes) -> Send:
     async def send_typed(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = [pair for pair in message["headers"] if pair[0] != b"content-type"]

@@ -1,4 +1,4 @@
-"""Paths before they are routed: percent-encoded as sent, contexts folded into subjects."""
+"""Rewrite paths before they are routed: they stay percent-encoded, and `/contexts/<name>/` moves into the subject."""
 
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
@@ -11,7 +11,7 @@ _SCOPED = {"config", "mode"}
 
 
 class RegistryPaths:
-    """Rewrites the path of every request; an unusable context name is answered with 400."""
+    """Rewrites the path of every request; an invalid context name is a 400."""
 
     def __init__(self, app: Application) -> None:
         self._app = app
@@ -34,7 +34,7 @@ class RegistryPaths:
 
 
 def in_context(path: str, query: str, method: str = "GET") -> tuple[str, str]:
-    """Path and query without `/contexts/<name>/`, with the name in the subject instead.
+    """Path and query without `/contexts/<name>/`; the name moves into the subject.
 
     >>> in_context("/contexts/.staging/subjects/orders-value/versions", "")
     ('/subjects/:.staging:orders-value/versions', '')
@@ -50,10 +50,10 @@ def in_context(path: str, query: str, method: str = "GET") -> tuple[str, str]:
 
 
 def context_prefix(name: str) -> str:
-    """What a subject in this context begins with: `:.staging:`, or nothing in the default context."""
+    """The prefix of subjects in this context: `:.staging:`, or nothing in the default context."""
     name = name.removeprefix(":").removesuffix(":")
     if ":" in name or not name:
-        raise ValueError(f"Context name '{name}' is not valid: it must not be empty or hold a colon")
+        raise ValueError(f"Context name '{name}' is not valid: it must not be empty or contain a colon")
     dotted = name if name.startswith(".") else f".{name}"
     return "" if dotted == "." else f":{dotted}:"
 
@@ -76,15 +76,16 @@ def _with_subjects(parts: list[str], prefix: str) -> list[str]:
 def _with_query(parts: list[str], query: str, prefix: str, method: str) -> str:
     pairs = parse_qsl(query, keep_blank_values=True)
     if parts[:2] == ["schemas", "ids"]:
-        return _prefixed(pairs, "subject", prefix)
+        return _add_prefix(pairs, "subject", prefix)
     if parts in (["schemas"], ["subjects"]) or parts[-1] == "keks":
-        return _prefixed(pairs, "subjectPrefix", prefix)
+        return _add_prefix(pairs, "subjectPrefix", prefix)
     if parts[0].startswith("associations") and method in ("POST", "PUT", "PATCH"):
         return urlencode([*(pair for pair in pairs if pair[0] != "context"), ("context", prefix)])
     return query
 
 
-def _prefixed(pairs: list[tuple[str, str]], name: str, prefix: str) -> str:
+def _add_prefix(pairs: list[tuple[str, str]], name: str, prefix: str) -> str:
+    """The query string with the prefix before each value of one parameter, which is added if it is missing."""
     given = [value for key, value in pairs if key == name] or [""]
     qualified = [(name, value if _is_qualified(value) else prefix + value) for value in given]
     return urlencode([*(pair for pair in pairs if pair[0] != name), *qualified])

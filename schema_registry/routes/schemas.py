@@ -5,26 +5,26 @@ from fastapi import APIRouter, Response
 from core_broker.service.web.limits import BoundedRoute
 from core_broker.service.web.paths import Segment
 from schema_registry.formats.schema import SchemaType
-from schema_registry.models import ContextId, SchemaAnswer, SubjectVersion
+from schema_registry.models import ContextId, SchemaResponse, SubjectVersion
 from schema_registry.registry.listings import SchemaFilter
 from schema_registry.registry.registry import Registry
-from schema_registry.routes.answers import listed, schema_text, told
 from schema_registry.routes.parameters import Limit, Offset, Words
+from schema_registry.routes.responses import json_response, list_response, text_response
 from schema_registry.store.associations import Filter
 
 _NONE: list[str] = []
 
 
 def router(registry: Registry) -> APIRouter:
-    """The routes, answering from a registry."""
+    """The routes of `/schemas`."""
     routes = APIRouter(prefix="/schemas", tags=["schemas"], route_class=BoundedRoute)
 
     @routes.get("/types", response_model=list[str])
     def types() -> Response:
         """The formats that schemas may be written in."""
-        return listed([SchemaType.JSON, SchemaType.PROTOBUF, SchemaType.AVRO])
+        return list_response([SchemaType.JSON, SchemaType.PROTOBUF, SchemaType.AVRO])
 
-    @routes.get("", response_model=list[SchemaAnswer])
+    @routes.get("", response_model=list[SchemaResponse])
     def schemas(
         *,
         subjectPrefix: str = "",
@@ -38,14 +38,14 @@ def router(registry: Registry) -> APIRouter:
         offset: Offset = 0,
         limit: Limit = -1,
     ) -> Response:
-        """All schemas whose subject begins with a prefix, and has such an association, if one is asked for."""
+        """Search schemas by the prefix of their subject, and by its associations."""
         associated = None
         if resourceType or associationType or lifecycle:
             associated = Filter(
                 resource_type=resourceType or None, association_types=associationType, lifecycle=lifecycle or None
             )
         wanted = SchemaFilter(deleted=deleted, latest_only=latestOnly, rule_type=ruleType, associated=associated)
-        return listed(registry.schemas(subjectPrefix, wanted, aliases=aliases, offset=offset, limit=limit))
+        return list_response(registry.schemas(subjectPrefix, wanted, aliases=aliases, offset=offset, limit=limit))
 
     _add_by_id(routes, registry)
     _add_by_guid(routes, registry)
@@ -53,7 +53,7 @@ def router(registry: Registry) -> APIRouter:
 
 
 def _add_by_id(routes: APIRouter, registry: Registry) -> None:
-    @routes.get("/ids/{schema_id}", response_model=SchemaAnswer)
+    @routes.get("/ids/{schema_id}", response_model=SchemaResponse)
     def by_id(
         schema_id: int,
         *,
@@ -63,7 +63,7 @@ def _add_by_id(routes: APIRouter, registry: Registry) -> None:
         fetchMaxId: bool = False,
         findTags: Words = _NONE,
     ) -> Response:
-        """The schema that an id stands for."""
+        """The schema with an id."""
         answer = registry.schema_by_id(
             schema_id,
             subject=subject,
@@ -72,7 +72,7 @@ def _add_by_id(routes: APIRouter, registry: Registry) -> None:
             fetch_max_id=fetchMaxId,
             find_tags=findTags,
         )
-        return told(answer, etag=answer.guid)
+        return json_response(answer, etag=answer.guid)
 
     @routes.get("/ids/{schema_id}/schema", response_model=str)
     def text_by_id(
@@ -81,8 +81,8 @@ def _add_by_id(routes: APIRouter, registry: Registry) -> None:
         subject: str | None = None,
         format: str = "",
     ) -> Response:
-        """The text of the schema that an id stands for, and nothing else."""
-        return schema_text(registry.schema_by_id(schema_id, subject=subject, style=format).schema_)
+        """Only the text of the schema with an id."""
+        return text_response(registry.schema_by_id(schema_id, subject=subject, style=format).schema_)
 
     @routes.get("/ids/{schema_id}/subjects", response_model=list[str])
     def subjects(
@@ -90,24 +90,24 @@ def _add_by_id(routes: APIRouter, registry: Registry) -> None:
     ) -> Response:
         """The subjects that use a schema."""
         found = registry.subjects_of_id(schema_id, subject=subject, deleted=deleted, offset=offset, limit=limit)
-        return listed(found)
+        return list_response(found)
 
     @routes.get("/ids/{schema_id}/versions", response_model=list[SubjectVersion])
     def versions(
         schema_id: int, *, subject: str | None = None, deleted: bool = False, offset: Offset = 0, limit: Limit = -1
     ) -> Response:
-        """The subjects that use a schema, and under which version."""
+        """The subjects and versions that use a schema."""
         found = registry.versions_of_id(schema_id, subject=subject, deleted=deleted, offset=offset, limit=limit)
-        return listed(found)
+        return list_response(found)
 
 
 def _add_by_guid(routes: APIRouter, registry: Registry) -> None:
-    @routes.get("/guids/{guid}", response_model=SchemaAnswer)
+    @routes.get("/guids/{guid}", response_model=SchemaResponse)
     def by_guid(guid: Segment, *, format: str = "") -> Response:
-        """The schema that a guid stands for: the same in all registries of the world."""
-        return told(registry.schema_by_guid(guid, style=format), etag=guid)
+        """The schema with a guid, which is the same in every registry."""
+        return json_response(registry.schema_by_guid(guid, style=format), etag=guid)
 
     @routes.get("/guids/{guid}/ids", response_model=list[ContextId])
     def ids(guid: Segment) -> Response:
-        """The ids that a schema has, by context."""
-        return listed(registry.ids_of_guid(guid))
+        """The ids of a schema in each context."""
+        return list_response(registry.ids_of_guid(guid))

@@ -8,16 +8,16 @@ from core_broker.service.web.limits import BoundedRoute
 from core_broker.service.web.paths import Segment
 from schema_registry.formats.protobuf import is_serialized
 from schema_registry.formats.schema import SchemaType
-from schema_registry.models import SchemaAnswer, SchemaBody, TagBody
+from schema_registry.models import SchemaBody, SchemaResponse, TagBody
 from schema_registry.registry.registry import Registry
-from schema_registry.routes.answers import listed, number, schema_text, told
 from schema_registry.routes.parameters import Limit, Offset, Words
+from schema_registry.routes.responses import json_response, list_response, number_response, text_response
 
 _NONE: list[str] = []
 
 
 def router(registry: Registry) -> APIRouter:
-    """The routes, answering from a registry."""
+    """The routes of `/subjects`."""
     routes = APIRouter(prefix="/subjects", tags=["subjects"], route_class=BoundedRoute)
     _add_subjects(routes, registry)
     _add_registration(routes, registry)
@@ -40,14 +40,14 @@ def _add_subjects(routes: APIRouter, registry: Registry) -> None:
         found = registry.subjects(
             prefix=subjectPrefix, deleted=deleted, deleted_only=deletedOnly, offset=offset, limit=limit
         )
-        return listed(found)
+        return list_response(found)
 
     @routes.delete("/{subject}", response_model=list[int])
     def delete(subject: Segment, *, permanent: bool = False) -> Response:
-        """Delete all versions of a subject; for good only when that was done before."""
-        return listed(registry.delete_subject(subject, permanent=permanent))
+        """Delete all versions of a subject: softly first, then with `permanent`."""
+        return list_response(registry.delete_subject(subject, permanent=permanent))
 
-    @routes.get("/{subject}/metadata", response_model=SchemaAnswer)
+    @routes.get("/{subject}/metadata", response_model=SchemaResponse)
     def latest_with_metadata(
         subject: Segment,
         *,
@@ -56,13 +56,13 @@ def _add_subjects(routes: APIRouter, registry: Registry) -> None:
         format: str = "",
         deleted: bool = False,
     ) -> Response:
-        """The newest version whose metadata has all of these properties."""
+        """The newest version whose metadata has all these properties."""
         properties = dict(zip(key, value, strict=False))
-        return told(registry.latest_with_metadata(subject, properties, style=format, deleted=deleted))
+        return json_response(registry.latest_with_metadata(subject, properties, style=format, deleted=deleted))
 
 
 def _add_registration(routes: APIRouter, registry: Registry) -> None:
-    @routes.post("/{subject}", response_model=SchemaAnswer)
+    @routes.post("/{subject}", response_model=SchemaResponse)
     def look_up(
         subject: Segment,
         body: SchemaBody,
@@ -71,10 +71,10 @@ def _add_registration(routes: APIRouter, registry: Registry) -> None:
         format: str = "",
         deleted: bool = False,
     ) -> Response:
-        """Which id and version a schema has under a subject."""
-        return told(registry.look_up(subject, body, normalize=normalize, style=format, deleted=deleted))
+        """Look up the id and version of a schema under a subject."""
+        return json_response(registry.look_up(subject, body, normalize=normalize, style=format, deleted=deleted))
 
-    @routes.post("/{subject}/versions", response_model=SchemaAnswer)
+    @routes.post("/{subject}/versions", response_model=SchemaResponse)
     def register(
         subject: Segment,
         body: SchemaBody,
@@ -84,14 +84,11 @@ def _add_registration(routes: APIRouter, registry: Registry) -> None:
         force: bool = False,
     ) -> Response:
         """Register a schema under a subject; registering it again changes nothing."""
-        answer = registry.register(subject, body, normalize=normalize, style=format, force=force)
-        return told(answer if format else _for_who_sent(body, answer))
-
-
-def _for_who_sent(body: SchemaBody, answer: SchemaAnswer) -> SchemaAnswer:
-    """Without the text for who sent a descriptor: Confluent's Python client would take the one for the other."""
-    is_descriptor = answer.schema_type == SchemaType.PROTOBUF and is_serialized(body.schema_ or "")
-    return answer.model_copy(update={"schema_": None}) if is_descriptor else answer
+        found = registry.register(subject, body, normalize=normalize, style=format, force=force)
+        if not format and found.schema_type == SchemaType.PROTOBUF and is_serialized(body.schema_ or ""):
+            # The client sent a descriptor, and would cache the text in its place: Confluent's Python client does.
+            found = found.model_copy(update={"schema_": None})
+        return json_response(found)
 
 
 def _add_versions(routes: APIRouter, registry: Registry) -> None:
@@ -105,7 +102,7 @@ def _add_versions(routes: APIRouter, registry: Registry) -> None:
         offset: Offset = 0,
         limit: Limit = -1,
     ) -> Response:
-        """The numbers of a subject's versions."""
+        """The version numbers of a subject."""
         found = registry.versions(
             subject,
             deleted=deleted,
@@ -114,9 +111,9 @@ def _add_versions(routes: APIRouter, registry: Registry) -> None:
             offset=offset,
             limit=limit,
         )
-        return listed(found)
+        return list_response(found)
 
-    @routes.get("/{subject}/versions/{version}", response_model=SchemaAnswer)
+    @routes.get("/{subject}/versions/{version}", response_model=SchemaResponse)
     def one_version(
         subject: Segment,
         version: Segment,
@@ -135,12 +132,12 @@ def _add_versions(routes: APIRouter, registry: Registry) -> None:
             deleted=deleted,
             find_tags=findTags,
         )
-        return told(found)
+        return json_response(found)
 
     @routes.delete("/{subject}/versions/{version}", response_model=int)
     def delete_version(subject: Segment, version: Segment, *, permanent: bool = False) -> Response:
-        """Delete one version; for good only when it was deleted before."""
-        return number(registry.delete_version(subject, version, permanent=permanent))
+        """Delete one version: softly first, then with `permanent`."""
+        return number_response(registry.delete_version(subject, version, permanent=permanent))
 
 
 def _add_version_details(routes: APIRouter, registry: Registry) -> None:
@@ -152,17 +149,17 @@ def _add_version_details(routes: APIRouter, registry: Registry) -> None:
         format: str = "",
         deleted: bool = False,
     ) -> Response:
-        """The text of a version, and nothing else."""
-        return schema_text(registry.version(subject, version, style=format, deleted=deleted).schema_)
+        """Only the text of a version."""
+        return text_response(registry.version(subject, version, style=format, deleted=deleted).schema_)
 
     @routes.get("/{subject}/versions/{version}/referencedby", response_model=list[int])
     def referenced_by(
         subject: Segment, version: Segment, *, deleted: bool = False, offset: Offset = 0, limit: Limit = -1
     ) -> Response:
-        """The ids of schemas that refer to a version."""
-        return listed(registry.referenced_by(subject, version, deleted=deleted, offset=offset, limit=limit))
+        """The ids of the schemas that reference a version."""
+        return list_response(registry.referenced_by(subject, version, deleted=deleted, offset=offset, limit=limit))
 
-    @routes.post("/{subject}/versions/{version}/tags", response_model=SchemaAnswer)
+    @routes.post("/{subject}/versions/{version}/tags", response_model=SchemaResponse)
     def tag(subject: Segment, version: Segment, body: TagBody) -> Response:
-        """Add tags to a version's fields or take them away; this makes a new version."""
-        return told(registry.tag(subject, version, body))
+        """Add or remove tags of a version's records and fields; this makes a new version."""
+        return json_response(registry.tag(subject, version, body))

@@ -1,12 +1,12 @@
-"""Associations in SQL: plain reads and writes, the rules are the registry's."""
+"""Associations in SQL: plain reads and writes; the rules are in the registry package."""
 
 from collections.abc import Iterable, Sequence
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, update
 
-from schema_registry.store.association_tables import associations
 from schema_registry.store.paging import page
+from schema_registry.store.tables import associations
 
 ORDER = (
     associations.c.resource_name,
@@ -36,7 +36,7 @@ class StoredAssociation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which associations of a subject or a resource are meant; what is not set leaves out nothing."""
+    """Selects associations of a subject or a resource; a field that is not set matches everything."""
 
     resource_type: str | None = None
     association_types: Sequence[str] = ()
@@ -63,7 +63,7 @@ def of_resource(connection: Connection, resource_id: str, wanted: Filter = EVERY
 def of_name(
     connection: Connection, resource_name: str, namespace: str | None, wanted: Filter = EVERYTHING
 ) -> list[StoredAssociation]:
-    """The associations of resources of this name, in one namespace or (None) in all."""
+    """The associations of resources with this name, in one namespace or (None) in all."""
     conditions = [associations.c.resource_name == resource_name]
     if namespace is not None:
         conditions.append(associations.c.resource_namespace == namespace)
@@ -77,18 +77,18 @@ def has_any(connection: Connection, context: str, subject: str) -> bool:
 
 
 def has(context: ColumnElement[str], subject: ColumnElement[str], wanted: Filter) -> ColumnElement[bool]:
-    """The condition, for a query over subjects, that one has such an association."""
+    """A condition for queries over subjects: the subject has such an association."""
     same = (associations.c.context == context, associations.c.subject == subject)
-    return exists().where(*same, *_meant(wanted))
+    return exists().where(*same, *_conditions(wanted))
 
 
 def count(connection: Connection) -> int:
-    """How many there are."""
+    """The number of associations."""
     return connection.execute(select(func.count()).select_from(associations)).scalar_one()
 
 
 def put(connection: Connection, association: StoredAssociation) -> None:
-    """Add an association, or replace the one of the same guid."""
+    """Add an association, or replace the one with the same guid."""
     values = msgspec.structs.asdict(association)
     changed = connection.execute(update(associations).where(associations.c.guid == association.guid).values(values))
     if changed.rowcount == 0:
@@ -101,7 +101,7 @@ def remove(connection: Connection, removed: Iterable[StoredAssociation]) -> None
         connection.execute(delete(associations).where(associations.c.guid == association.guid))
 
 
-def _meant(wanted: Filter) -> Iterable[ColumnElement[bool]]:
+def _conditions(wanted: Filter) -> Iterable[ColumnElement[bool]]:
     if wanted.resource_type is not None:
         yield associations.c.resource_type == wanted.resource_type
     if wanted.association_types:
@@ -113,6 +113,6 @@ def _meant(wanted: Filter) -> Iterable[ColumnElement[bool]]:
 def _select(
     connection: Connection, conditions: Sequence[ColumnElement[bool]], wanted: Filter
 ) -> list[StoredAssociation]:
-    query = select(associations).where(*conditions, *_meant(wanted)).order_by(*ORDER)
+    query = select(associations).where(*conditions, *_conditions(wanted)).order_by(*ORDER)
     rows = connection.execute(page(query, offset=wanted.offset, limit=wanted.limit)).mappings()
     return [StoredAssociation(**row) for row in rows]

@@ -1,4 +1,4 @@
-"""Contexts: their names and counters of ids."""
+"""Contexts: their names and id counters."""
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -20,12 +20,12 @@ def others(connection: Connection) -> list[str]:
 
 
 def exists(connection: Connection, context: str) -> bool:
-    """Whether the context is known."""
+    """Whether the context exists."""
     return connection.execute(select(contexts.c.name).where(contexts.c.name == context)).first() is not None
 
 
 def ensure(connection: Connection, context: str) -> None:
-    """Make the context known."""
+    """Create the context if it does not exist."""
     if context == DEFAULT or exists(connection, context):
         return
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
@@ -33,25 +33,25 @@ def ensure(connection: Connection, context: str) -> None:
 
 
 def take_id(connection: Connection, context: str) -> int:
-    """The next id. The counter's row stays locked until the commit: take it last."""
+    """Take the next id. The counter's row stays locked until the commit, so take it last."""
     taken: int = connection.execute(_TAKE_ID, {"context": context}).scalar_one()
     return taken
 
 
 def raise_last_id(connection: Connection, context: str, schema_id: int) -> None:
-    """Keep the counter beyond an id that was not taken from it."""
+    """Raise the counter to an id that was not taken from it."""
     statement = update(contexts).where(contexts.c.name == context, contexts.c.last_id < schema_id)
     connection.execute(statement.values(last_id=schema_id))
 
 
 def last_id(connection: Connection, context: str) -> int:
-    """The highest id given so far; 0 for none."""
+    """The highest id taken so far; 0 if there is none."""
     found = connection.execute(select(contexts.c.last_id).where(contexts.c.name == context)).scalar()
     return found or 0
 
 
 def remove(connection: Connection, context: str) -> None:
-    """Forget an empty context with what was set for it and in it."""
+    """Remove an empty context with all its configs and modes."""
     connection.execute(delete(configs).where(configs.c.context == context))
     connection.execute(delete(modes).where(modes.c.context == context))
     connection.execute(delete(contexts).where(contexts.c.name == context))

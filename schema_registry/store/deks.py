@@ -1,18 +1,17 @@
-"""Keys in SQL: plain reads and writes, the rules are the registry's."""
+"""Keys in SQL: plain reads and writes; the rules are in the registry package."""
 
 from collections.abc import Mapping, Sequence
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, delete, false, func, insert, or_, select, update
 
-from schema_registry.store.dek_tables import deks, keks
-from schema_registry.store.tables import configs
+from schema_registry.store.tables import configs, deks, keks
 
 _HIGHEST = "\U0010ffff"
 
 
 class StoredKek(msgspec.Struct, frozen=True, kw_only=True):
-    """A key that wraps others."""
+    """A key encryption key (KEK): it wraps other keys."""
 
     name: str
     kms_type: str
@@ -24,12 +23,12 @@ class StoredKek(msgspec.Struct, frozen=True, kw_only=True):
     updated_ms: int
 
     def __repr__(self) -> str:
-        """Without the properties, which may hold secrets."""
+        """Leaves out the properties, which may contain secrets."""
         return f"StoredKek({self.name!r})"
 
 
 class DekId(msgspec.Struct, frozen=True, kw_only=True):
-    """What tells a key for records from all others."""
+    """The primary key of a data encryption key."""
 
     kek_name: str
     subject: str
@@ -38,7 +37,7 @@ class DekId(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredDek(msgspec.Struct, frozen=True, kw_only=True):
-    """A key for records, wrapped."""
+    """A data encryption key (DEK), wrapped."""
 
     id: DekId
     encrypted_key_material: str
@@ -46,37 +45,41 @@ class StoredDek(msgspec.Struct, frozen=True, kw_only=True):
     updated_ms: int
 
 
-# --- keys that wrap others ---
+# --- KEKs ---
 
 
 def find_kek(connection: Connection, name: str, *, lock: bool = False) -> StoredKek | None:
-    """A key by its name, deleted or not; `lock` keeps other writers off until the transaction ends."""
+    """A KEK by name, deleted or not; `lock` makes other writers wait until the transaction ends."""
     query = select(keks).where(keks.c.name == name)
     row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
-    return None if row is None else _kek(row)
+    if row is None:
+        return None
+    values = dict(row)
+    values["kms_props"] = msgspec.json.decode(values["kms_props"], type=dict[str, str])
+    return StoredKek(**values)
 
 
 def kek_names(connection: Connection, *, with_deleted: bool) -> list[str]:
-    """All names in order."""
+    """All names, sorted."""
     query = select(keks.c.name).order_by(keks.c.name)
     return list(connection.scalars(query if with_deleted else query.where(~keks.c.is_deleted)))
 
 
 def kek_names_by_subject(connection: Connection, prefixes: Sequence[str], *, with_deleted: bool) -> list[str]:
-    """Names of keys that wrap a key of a subject that begins with one of these, in order."""
-    # A range, not LIKE: SQLite's LIKE overlooks the case of letters.
+    """The sorted names of the KEKs that wrap a key of a subject with one of these prefixes."""
+    # A range instead of LIKE, because SQLite's LIKE ignores case.
     found = or_(false(), *((deks.c.subject >= prefix) & (deks.c.subject <= prefix + _HIGHEST) for prefix in prefixes))
     query = select(deks.c.kek_name).distinct().where(found).order_by(deks.c.kek_name)
     return list(connection.scalars(query if with_deleted else query.where(~deks.c.is_deleted)))
 
 
 def count_keks(connection: Connection) -> int:
-    """How many there are, deleted ones included."""
+    """The number of KEKs, deleted ones included."""
     return connection.execute(select(func.count()).select_from(keks)).scalar_one()
 
 
 def put_kek(connection: Connection, kek: StoredKek) -> None:
-    """Add a key, or replace the one of the same name."""
+    """Add a KEK, or replace the one with the same name."""
     values = {**msgspec.structs.asdict(kek), "kms_props": msgspec.json.encode(kek.kms_props, order="sorted").decode()}
     replaced = connection.execute(update(keks).where(keks.c.name == kek.name).values(values))
     if replaced.rowcount == 0:
@@ -84,46 +87,46 @@ def put_kek(connection: Connection, kek: StoredKek) -> None:
 
 
 def remove_kek(connection: Connection, name: str) -> None:
-    """Remove a key for good."""
+    """Remove a KEK permanently."""
     connection.execute(delete(keks).where(keks.c.name == name))
 
 
-# --- keys for records ---
+# --- DEKs ---
 
 
 def find_dek(connection: Connection, dek_id: DekId) -> StoredDek | None:
-    """One key, deleted or not."""
+    """A DEK, deleted or not."""
     row = connection.execute(select(deks).where(_is_dek(dek_id))).mappings().one_or_none()
-    return None if row is None else _dek(row)
+    return None if row is None else _to_dek(row)
 
 
 def deks_of_subject(
     connection: Connection, kek_name: str, subject: str, *, algorithm: str, with_deleted: bool
 ) -> list[StoredDek]:
-    """All versions in order."""
+    """All versions of a subject's DEK, oldest first."""
     query = (
         select(deks)
         .where(deks.c.kek_name == kek_name, deks.c.subject == subject, deks.c.algorithm == algorithm)
         .order_by(deks.c.version)
     )
     rows = connection.execute(query if with_deleted else query.where(~deks.c.is_deleted)).mappings()
-    return [_dek(row) for row in rows]
+    return [_to_dek(row) for row in rows]
 
 
 def dek_subjects(connection: Connection, kek_name: str, *, with_deleted: bool) -> list[str]:
-    """Subjects that have a key wrapped by this one, in order."""
+    """The sorted subjects whose DEKs this KEK wraps."""
     query = select(deks.c.subject).distinct().where(deks.c.kek_name == kek_name).order_by(deks.c.subject)
     return list(connection.scalars(query if with_deleted else query.where(~deks.c.is_deleted)))
 
 
 def wraps_any(connection: Connection, kek_name: str, *, with_deleted: bool) -> bool:
-    """Whether a key is in use."""
+    """Whether a KEK wraps a DEK."""
     query = select(deks.c.version).where(deks.c.kek_name == kek_name).limit(1)
     return connection.execute(query if with_deleted else query.where(~deks.c.is_deleted)).first() is not None
 
 
 def find_alias(connection: Connection, context: str, subject: str) -> str | None:
-    """What was set as the subject that this one stands for: for keys, or else in general."""
+    """The subject that a subject is an alias of: the alias for keys, or else the general one."""
     query = select(configs.c.alias_for_deks, configs.c.alias)
     row = connection.execute(query.where(configs.c.context == context, configs.c.subject == subject)).one_or_none()
     if row is None:
@@ -133,12 +136,12 @@ def find_alias(connection: Connection, context: str, subject: str) -> str | None
 
 
 def count_deks(connection: Connection) -> int:
-    """How many there are, deleted ones included."""
+    """The number of DEKs, deleted ones included."""
     return connection.execute(select(func.count()).select_from(deks)).scalar_one()
 
 
 def put_dek(connection: Connection, dek: StoredDek) -> None:
-    """Add a key, or replace it."""
+    """Add a DEK, or replace it."""
     values = {
         "encrypted_key_material": dek.encrypted_key_material,
         "is_deleted": dek.is_deleted,
@@ -149,7 +152,7 @@ def put_dek(connection: Connection, dek: StoredDek) -> None:
 
 
 def remove_dek(connection: Connection, dek_id: DekId) -> None:
-    """Remove a key for good."""
+    """Remove a DEK permanently."""
     connection.execute(delete(deks).where(_is_dek(dek_id)))
 
 
@@ -162,13 +165,7 @@ def _is_dek(dek_id: DekId) -> ColumnElement[bool]:
     )
 
 
-def _kek(row: RowMapping) -> StoredKek:
-    values = dict(row)
-    values["kms_props"] = msgspec.json.decode(values["kms_props"], type=dict[str, str])
-    return StoredKek(**values)
-
-
-def _dek(row: RowMapping) -> StoredDek:
+def _to_dek(row: RowMapping) -> StoredDek:
     values = dict(row)
     dek_id = DekId(**{name: values.pop(name) for name in DekId.__struct_fields__})
     return StoredDek(id=dek_id, **values)

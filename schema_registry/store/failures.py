@@ -1,4 +1,4 @@
-"""What a failure of the database means: try again, give up, or too slow."""
+"""Classify errors of the database: retry, give up, or report a time-out."""
 
 import sqlite3
 from enum import Enum, auto
@@ -10,12 +10,12 @@ from schema_registry.errors import RegistryError
 
 
 class Failure(Enum):
-    """How a failed transaction is to be answered."""
+    """Why a transaction failed, as far as it decides what to do next."""
 
     RACE = auto()
-    """Another transaction was faster; the same work will see its result."""
+    """It conflicted with another transaction; a retry sees the other one's result."""
     DISCONNECTED = auto()
-    """The server went away before the commit; another connection may work."""
+    """The connection was lost before the commit; a retry on another one may work."""
     TIMEOUT = auto()
     FATAL = auto()
 
@@ -23,8 +23,8 @@ class Failure(Enum):
 _RACES = {
     "40001",  # serialization failure
     "40P01",  # deadlock
-    "23505",  # a unique key that another transaction inserted meanwhile
-    "23503",  # a row that another transaction deleted or used meanwhile
+    "23505",  # unique violation: another transaction inserted the key meanwhile
+    "23503",  # foreign key violation: another transaction deleted or used the row meanwhile
 }
 _TIMEOUTS = {
     "55P03",  # lock not available
@@ -40,7 +40,7 @@ _DISCONNECTS = {
 
 
 def classify(error: SQLAlchemyError | TimeoutError) -> Failure:
-    """What to do about an error of the database."""
+    """The kind of failure behind an error."""
     if isinstance(error, TimeoutError | PoolTimeout):
         return Failure.TIMEOUT
     if not isinstance(error, DBAPIError):
@@ -65,13 +65,13 @@ def _classify_postgresql(error: DBAPIError) -> Failure:
         return Failure.RACE
     if state in _TIMEOUTS:
         return Failure.TIMEOUT
-    # A connection that breaks or cannot be made leaves no state of the server's.
+    # Without an SQLSTATE the error is the driver's own: the connection broke or could not be made.
     is_lost = error.connection_invalidated or state in _DISCONNECTS or (state or "08").startswith("08")
     return Failure.DISCONNECTED if is_lost else Failure.FATAL
 
 
 def as_registry_error(error: SQLAlchemyError | TimeoutError) -> RegistryError:
-    """The answer for a client."""
+    """The error to return to the client."""
     reason = str(getattr(error, "orig", None) or error).strip().split("\n", maxsplit=1)[0]
     if classify(error) is Failure.TIMEOUT:
         return RegistryError(50002, f"The database did not answer in time: {reason}")

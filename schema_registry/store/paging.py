@@ -1,4 +1,4 @@
-"""Lists in pieces."""
+"""Pages of a query's result."""
 
 from typing import Any, TypeVar
 
@@ -8,7 +8,7 @@ S = TypeVar("S", bound=Select[Any])
 
 
 def page(statement: S, *, offset: int, limit: int) -> S:
-    """A part of a list: `limit` rows after the first `offset`; a negative limit means all."""
+    """One page: `limit` rows after the first `offset`; a negative limit means all."""
     if limit >= 0:
         statement = statement.limit(limit)
     return statement.offset(offset) if offset > 0 else statement

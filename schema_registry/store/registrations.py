@@ -1,7 +1,7 @@
-"""Storing a new content and the version that it is: the moment at which all registrations of a context meet.
+"""Store a new content and its version: the step at which all registrations in a context wait for each other.
 
-The row with the context's counter of ids is locked from the first of these statements until the commit. PostgreSQL,
-where others wait for it in other processes, does all in one statement.
+The row with the context's id counter is locked from the first of these statements until the commit. On PostgreSQL,
+where other processes may wait for it, everything is one statement.
 """
 
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from schema_registry.store.tables import versions as versions_table
 
 
 def add(connection: Connection, schema: StoredSchema, *, subject: str, version: int, created_ms: int) -> StoredSchema:
-    """Give a content the next id of its context and make it a version; its id was 0 so far."""
+    """Store a content, whose id is still 0, under the next id of its context, and as a version of the subject."""
     context = schema.context
     if connection.dialect.name == "postgresql":
         values = schemas.values_of(schema) | {"subject": subject, "version": version, "created_ms": created_ms}

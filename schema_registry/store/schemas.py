@@ -1,4 +1,4 @@
-"""Contents of schemas by id, hash and guid."""
+"""Stored schemas by id, hash and guid."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -10,20 +10,20 @@ from schema_registry.store.tables import schema_references, schemas, versions
 
 
 class StoredReference(msgspec.Struct, frozen=True, kw_only=True):
-    """A mention of another schema's version."""
+    """A reference to a version of another subject."""
 
     name: str
     subject: str
     """As the client wrote it, with or without a context."""
     version: int
     context: str
-    """The context that the mention leads to."""
+    """The context of the referenced subject."""
     target: str
     """The subject in that context."""
 
 
 class StoredSchema(msgspec.Struct, frozen=True, kw_only=True):
-    """What an id stands for in a context."""
+    """The schema with an id in a context."""
 
     context: str
     id: int
@@ -47,41 +47,55 @@ COLUMNS = (
     schemas.c.rule_set,
     schemas.c.has_references,
 )
-"""What a statement selects, beside context and id, for `from_row`."""
+"""The columns that `from_rows` needs beside context and id."""
 
 
 def by_id(connection: Connection, context: str, schema_id: int) -> StoredSchema | None:
-    """The schema of that id."""
+    """The schema with this id."""
     rows = connection.execute(_BY_ID, {"context": context, "schema_id": schema_id}).all()
     return next(iter(from_rows(connection, rows)), None)
 
 
 def by_content(connection: Connection, context: str, content_hash: str) -> list[StoredSchema]:
-    """The schemas of exactly that content: one, unless imports brought it with several ids."""
+    """The schemas with exactly this content: at most one, unless imports brought it under several ids."""
     rows = connection.execute(_BY_CONTENT, {"context": context, "content_hash": content_hash}).all()
     return from_rows(connection, rows)
 
 
 def ids_by_guid(connection: Connection, guid: str) -> list[tuple[str, int]]:
-    """Contexts and ids of the content with that guid."""
+    """The contexts and ids of the schemas with this guid."""
     found = select(schemas.c.context, schemas.c.id).where(schemas.c.guid == guid)
     return [(row.context, row.id) for row in connection.execute(found.order_by(schemas.c.context, schemas.c.id))]
 
 
 def add(connection: Connection, schema: StoredSchema, *, is_copy: bool = False) -> None:
-    """Store a content with its references; a race for the same content or id fails and is run again."""
+    """Store a schema with its references; if another writer stores the same content or id, the write is retried."""
     connection.execute(_ADD, values_of(schema, is_copy=is_copy))
     add_references(connection, schema)
 
 
 def add_references(connection: Connection, schema: StoredSchema) -> None:
-    """Store what a content mentions."""
-    if schema.references:
-        connection.execute(insert(schema_references), [*_reference_rows(schema)])
+    """Store the references of a schema."""
+    if not schema.references:
+        return
+    rows = [
+        {
+            "context": schema.context,
+            "schema_id": schema.id,
+            "position": position,
+            "name": reference.name,
+            "subject_as_given": reference.subject,
+            "referenced_context": reference.context,
+            "referenced_subject": reference.target,
+            "referenced_version": reference.version,
+        }
+        for position, reference in enumerate(schema.references)
+    ]
+    connection.execute(insert(schema_references), rows)
 
 
 def values_of(schema: StoredSchema, *, is_copy: bool = False) -> dict[str, Any]:
-    """The row of a content."""
+    """The row of a schema."""
     return {
         "context": schema.context,
         "id": schema.id,
@@ -98,50 +112,51 @@ def values_of(schema: StoredSchema, *, is_copy: bool = False) -> dict[str, Any]:
 
 
 def remove_unused(connection: Connection, context: str, schema_ids: Iterable[int]) -> None:
-    """Forget those contents that no version has any more."""
+    """Remove those schemas that no version has any more."""
     used = exists().where(versions.c.context == schemas.c.context, versions.c.schema_id == schemas.c.id)
-    for some in batched(sorted(set(schema_ids))):
-        connection.execute(delete(schemas).where(schemas.c.context == context, schemas.c.id.in_(some), ~used))
+    for batch in _in_batches(sorted(set(schema_ids))):
+        connection.execute(delete(schemas).where(schemas.c.context == context, schemas.c.id.in_(batch), ~used))
 
 
-def batched(values: Sequence[int], size: int = 500) -> Iterator[Sequence[int]]:
-    """Values in pieces that a statement has room for."""
+def _in_batches(values: Sequence[int], size: int = 500) -> Iterator[Sequence[int]]:
+    """Slices that are small enough for the parameters of one statement."""
     for start in range(0, len(values), size):
         yield values[start : start + size]
 
 
 def from_rows(connection: Connection, rows: Sequence[Row[*tuple[Any, ...]]]) -> list[StoredSchema]:
-    """Schemas from rows that hold `context`, `id` and COLUMNS; references are read for all of them at once."""
+    """Schemas from rows with `context`, `id` and COLUMNS; the references of all of them are read together."""
     wanted: dict[str, list[int]] = {}
     for row in rows:
         if row.has_references:
             wanted.setdefault(row.context, []).append(row.id)
-    found = {context: _references(connection, context, ids) for context, ids in wanted.items()}
-    return [_from_row(row, found.get(row.context, {}).get(row.id, ())) for row in rows]
+    found = {context: _read_references(connection, context, ids) for context, ids in wanted.items()}
+    return [
+        StoredSchema(
+            context=row.context,
+            id=row.id,
+            guid=row.guid,
+            content_hash=row.content_hash,
+            meaning_hash=row.meaning_hash,
+            schema_type=row.schema_type,
+            text=row.schema_text,
+            metadata=row.metadata,
+            rule_set=row.rule_set,
+            references=found.get(row.context, {}).get(row.id, ()),
+        )
+        for row in rows
+    ]
 
 
-def _from_row(row: Row[*tuple[Any, ...]], references: tuple[StoredReference, ...]) -> StoredSchema:
-    return StoredSchema(
-        context=row.context,
-        id=row.id,
-        guid=row.guid,
-        content_hash=row.content_hash,
-        meaning_hash=row.meaning_hash,
-        schema_type=row.schema_type,
-        text=row.schema_text,
-        metadata=row.metadata,
-        rule_set=row.rule_set,
-        references=references,
-    )
-
-
-def _references(connection: Connection, context: str, schema_ids: list[int]) -> dict[int, tuple[StoredReference, ...]]:
+def _read_references(
+    connection: Connection, context: str, schema_ids: list[int]
+) -> dict[int, tuple[StoredReference, ...]]:
     table = schema_references.c
     found: dict[int, list[StoredReference]] = {}
-    for some in batched(schema_ids):
+    for batch in _in_batches(schema_ids):
         rows = connection.execute(
             select(schema_references)
-            .where(table.context == context, table.schema_id.in_(some))
+            .where(table.context == context, table.schema_id.in_(batch))
             .order_by(table.schema_id, table.position)
         )
         for row in rows:
@@ -155,20 +170,6 @@ def _references(connection: Connection, context: str, schema_ids: list[int]) -> 
                 )
             )
     return {schema_id: tuple(references) for schema_id, references in found.items()}
-
-
-def _reference_rows(schema: StoredSchema) -> Iterable[dict[str, object]]:
-    for position, reference in enumerate(schema.references):
-        yield {
-            "context": schema.context,
-            "schema_id": schema.id,
-            "position": position,
-            "name": reference.name,
-            "subject_as_given": reference.subject,
-            "referenced_context": reference.context,
-            "referenced_subject": reference.target,
-            "referenced_version": reference.version,
-        }
 
 
 _BY_ID = select(schemas.c.context, schemas.c.id, *COLUMNS).where(

@@ -1,7 +1,7 @@
 """The tables, as the newest migration leaves them.
 
-Names are compared and sorted byte by byte on every database, so that subjects come in one order everywhere.
-`context` is a context's name with its leading dot (`.` is the default one); `subject` is the name inside of it.
+Names are compared and sorted byte by byte on every database, so that subjects have the same order everywhere.
+`context` is the name of a context with its leading dot (`.` is the default one); `subject` is the name inside it.
 """
 
 from sqlalchemy import (
@@ -28,7 +28,7 @@ metadata = MetaData(
 
 
 def name_column(name: str, *, primary_key: bool = False, nullable: bool = False) -> Column[str]:
-    """A column for names: bytewise order on PostgreSQL as on SQLite."""
+    """A column for names, in bytewise order on PostgreSQL as well as on SQLite."""
     bytewise = String().with_variant(String(collation="C"), "postgresql")
     return Column(name, bytewise, primary_key=primary_key, nullable=nullable)
 
@@ -39,7 +39,7 @@ contexts = Table(
     name_column("name", primary_key=True),
     Column("last_id", Integer, nullable=False),
 )
-"""Spaces of subjects, each with its own counter of schema ids."""
+"""Namespaces of subjects, each with its own counter of schema ids."""
 
 schemas = Table(
     "schemas",
@@ -60,11 +60,11 @@ schemas = Table(
     Index("schemas_by_meaning", "context", "meaning_hash"),
     Index("schemas_by_guid", "guid"),
 )
-"""Contents: what an id stands for. Never changed, only added and, with their last version, removed.
+"""The contents of schemas by id. Rows are never changed: they are added, and removed with their last version.
 
-`content_hash` covers all that makes a schema another schema, and one content has one id: only an import, which brings
-its own ids, may store it again (`imported_copy` is that id then, else 0). `meaning_hash` leaves out what a look-up may
-overlook (references that are written inline, `confluent:version`).
+`content_hash` covers everything that distinguishes two schemas, and a content has one id. Only an import, which brings
+its own ids, may store a content again; `imported_copy` is that id then, and 0 otherwise. `meaning_hash` leaves out what
+a look-up may ignore: whether references are written inline, and `confluent:version`.
 """
 
 schema_references = Table(
@@ -81,7 +81,7 @@ schema_references = Table(
     ForeignKeyConstraint(["context", "schema_id"], ["schemas.context", "schemas.id"], ondelete="CASCADE"),
     Index("schema_references_by_target", "referenced_context", "referenced_subject", "referenced_version"),
 )
-"""Which versions a schema mentions."""
+"""The versions that a schema references."""
 
 subjects = Table(
     "subjects",
@@ -91,9 +91,9 @@ subjects = Table(
     Column("latest_version", Integer),
     ForeignKeyConstraint(["context"], ["contexts.name"]),
 )
-"""Names under which versions follow each other; `latest_version` is the newest that is not deleted.
+"""Subjects; `latest_version` is the newest version that is not deleted.
 
-Whoever changes a subject's versions holds the lock of its row.
+A transaction that changes a subject's versions must hold the lock of its row.
 """
 
 versions = Table(
@@ -117,7 +117,7 @@ versions = Table(
         postgresql_where=text("NOT is_deleted"),
     ),
 )
-"""Which schema is which version of a subject."""
+"""The versions of subjects, and the schema of each."""
 
 configs = Table(
     "configs",
@@ -138,7 +138,7 @@ configs = Table(
     Column("default_rule_set", Text),
     Column("override_rule_set", Text),
 )
-"""What holds for a subject or, with an empty subject, for a context."""
+"""The config of a subject or, if the subject is empty, of a context."""
 
 modes = Table(
     "modes",
@@ -147,4 +147,60 @@ modes = Table(
     name_column("subject", primary_key=True),
     Column("mode", String(32), nullable=False),
 )
-"""Which writes are allowed in a subject or, with an empty subject, in a context."""
+"""The mode of a subject or, if the subject is empty, of a context: which writes are allowed."""
+
+keks = Table(
+    "keks",
+    metadata,
+    name_column("name", primary_key=True),
+    Column("kms_type", Text, nullable=False),
+    Column("kms_key_id", Text, nullable=False),
+    Column("kms_props", Text, nullable=False),
+    Column("doc", Text),
+    Column("is_shared", Boolean, nullable=False),
+    Column("is_deleted", Boolean, nullable=False),
+    Column("updated_ms", BigInteger, nullable=False),
+)
+"""Key encryption keys: where a key management service keeps each of them; `kms_props` is a JSON object.
+
+A transaction that changes a key, or one of those that it wraps, must hold the lock of its row.
+"""
+
+deks = Table(
+    "deks",
+    metadata,
+    name_column("kek_name", primary_key=True),
+    name_column("subject", primary_key=True),
+    Column("algorithm", String(16), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("encrypted_key_material", Text, nullable=False),
+    Column("is_deleted", Boolean, nullable=False),
+    Column("updated_ms", BigInteger, nullable=False),
+    ForeignKeyConstraint(["kek_name"], ["keks.name"]),
+    Index("deks_by_subject", "subject", "kek_name"),
+)
+"""Data encryption keys, wrapped; their plain form is never stored."""
+
+associations = Table(
+    "associations",
+    metadata,
+    Column("guid", String(36), primary_key=True),
+    name_column("resource_name"),
+    name_column("resource_namespace"),
+    name_column("resource_id"),
+    Column("resource_type", String(16), nullable=False),
+    Column("association_type", String(16), nullable=False),
+    name_column("context"),
+    name_column("subject"),
+    Column("lifecycle", String(8), nullable=False),
+    Column("is_frozen", Boolean, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("updated_ms", BigInteger, nullable=False),
+    Index("associations_by_resource", "resource_id", "resource_type", "association_type", unique=True),
+    Index("associations_by_name", "resource_name", "resource_namespace"),
+    Index("associations_by_subject", "context", "subject"),
+)
+"""The subjects that have the schemas of a resource's keys or values.
+
+A transaction that adds an association, or deletes a subject's last version, must hold the lock of the subject's row.
+"""

@@ -76,20 +76,20 @@ def test_a_schema_is_registered_and_found_by_all_its_names(theirs: Confluent, na
     schema = SCHEMAS[kind]
     schema_id = theirs.register_schema(name, schema)
     theirs.clear_caches()
-    told = theirs.register_schema_full_response(name, schema)
-    assert (told.schema_id, told.subject, told.version) == (schema_id, name, 1)
+    registered = theirs.register_schema_full_response(name, schema)
+    assert (registered.schema_id, registered.subject, registered.version) == (schema_id, name, 1)
     theirs.clear_caches()
     found = theirs.get_version(name, 1)
-    assert (found.schema_id, found.guid, found.subject, found.version) == (schema_id, told.guid, name, 1)
+    assert (found.schema_id, found.guid, found.subject, found.version) == (schema_id, registered.guid, name, 1)
     assert _same(found.schema, schema)
     assert theirs.get_latest_version(name) == found
     theirs.clear_caches()
     looked_up = theirs.lookup_schema(name, schema)
-    assert (looked_up.schema_id, looked_up.guid, looked_up.version) == (schema_id, told.guid, 1)
+    assert (looked_up.schema_id, looked_up.guid, looked_up.version) == (schema_id, registered.guid, 1)
     theirs.clear_caches()
     assert theirs.get_schema(schema_id) == found.schema
     assert theirs.get_schema(schema_id, subject_name=name) == found.schema
-    assert theirs.get_schema_by_guid(told.guid) == found.schema
+    assert theirs.get_schema_by_guid(registered.guid) == found.schema
     assert theirs.get_version(name) == theirs.get_version(name, "latest") == found
 
 
@@ -139,12 +139,12 @@ def test_schemas_are_normalized_when_asked(theirs: Confluent, name: str) -> None
     assert "b = 1;\n  .google.protobuf.Any a = 2" in theirs.get_latest_version(name).schema.schema_str
 
 
-def test_protobuf_is_told_as_a_descriptor_when_asked(theirs: Confluent, name: str) -> None:
-    told = theirs.register_schema_full_response(name, PROTO)
+def test_protobuf_is_returned_as_a_descriptor_on_request(theirs: Confluent, name: str) -> None:
+    registered = theirs.register_schema_full_response(name, PROTO)
     theirs.clear_caches()
     for found in (
-        theirs.get_schema(told.schema_id, fmt="serialized"),
-        theirs.get_schema_by_guid(told.guid, fmt="serialized"),
+        theirs.get_schema(registered.schema_id, fmt="serialized"),
+        theirs.get_schema_by_guid(registered.guid, fmt="serialized"),
         theirs.get_version(name, 1, fmt="serialized").schema,
         theirs.get_latest_version(name, fmt="serialized").schema,
     ):
@@ -180,7 +180,7 @@ def _array_of(subject: str) -> Schema:
     return Schema('{"type":"array","items":"shop.Order"}', "AVRO", [SchemaReference("shop.Order", subject, 1)])
 
 
-def test_who_refers_to_a_schema_is_told(theirs: Confluent, name: str) -> None:
+def test_the_referrers_of_a_schema_are_returned(theirs: Confluent, name: str) -> None:
     theirs.register_schema(f"{name}-order", ORDER)
     reference = SchemaReference("shop.Order", f"{name}-order", 1)
     users = [
@@ -195,15 +195,15 @@ def test_who_refers_to_a_schema_is_told(theirs: Confluent, name: str) -> None:
     assert theirs.get_referenced_by(f"{name}-map", 1) == []
 
 
-def test_metadata_and_rules_are_stored_and_told(theirs: Confluent, name: str) -> None:
+def test_metadata_and_rules_are_stored_and_returned(theirs: Confluent, name: str) -> None:
     schema = Schema(ORDER.schema_str, "AVRO", [], _metadata(name, major="1"), RULES)
-    told = theirs.register_schema_full_response(name, schema)
-    assert told.schema.metadata == schema.metadata
-    assert told.schema.rule_set == RULES
+    registered = theirs.register_schema_full_response(name, schema)
+    assert registered.schema.metadata == schema.metadata
+    assert registered.schema.rule_set == RULES
     theirs.clear_caches()
     found = theirs.get_latest_version(name).schema
     assert (found.metadata, found.rule_set) == (schema.metadata, RULES)
-    assert theirs.get_schema(told.schema_id).rule_set == RULES
+    assert theirs.get_schema(registered.schema_id).rule_set == RULES
 
 
 RULES = RuleSet(
@@ -307,7 +307,7 @@ def test_compatibility_is_judged(theirs: Confluent, name: str) -> None:
 
 
 @pytest.mark.parametrize("is_global", [False, True])
-def test_the_level_is_set_told_and_deleted(theirs: Confluent, name: str, is_global: bool) -> None:
+def test_the_level_is_set_returned_and_deleted(theirs: Confluent, name: str, is_global: bool) -> None:
     subject = None if is_global else name
     try:
         assert theirs.set_compatibility(subject, level="full_transitive") == {"compatibility": "FULL_TRANSITIVE"}
@@ -363,7 +363,7 @@ def test_groups_of_versions_are_compared_among_themselves(theirs: Confluent, nam
     assert theirs.register_schema_full_response(name, broken).version == 2
 
 
-def test_a_subject_s_mode_is_set_told_and_deleted(theirs: Confluent, name: str) -> None:
+def test_a_subject_s_mode_is_set_returned_and_deleted(theirs: Confluent, name: str) -> None:
     theirs.register_schema(name, ORDER)
     assert theirs.update_mode(name, "READONLY") == "READONLY"
     assert theirs.get_mode(name) == "READONLY"
@@ -378,7 +378,7 @@ def test_a_subject_s_mode_is_set_told_and_deleted(theirs: Confluent, name: str) 
     assert theirs.update_mode(name, "IMPORT", force=True) == "IMPORT"
 
 
-def test_the_mode_of_all_is_set_and_told(theirs: Confluent, name: str) -> None:
+def test_the_global_mode_is_set_and_returned(theirs: Confluent, name: str) -> None:
     assert theirs.get_global_mode() == "READWRITE"
     try:
         assert theirs.update_global_mode("READONLY") == "READONLY"
@@ -489,12 +489,12 @@ REFUSALS: dict[str, tuple[int, Callable[[Confluent, str], object]]] = {
     "unknown schema: look-up": (40403, lambda t, s: t.lookup_schema(_known(t, s), ORDER_2)),
     "unknown metadata": (40403, lambda t, s: t.get_latest_with_metadata(_known(t, s), {"a": "b"})),
     "deleted twice": (40404, lambda t, s: t.delete_subject(_deleted(t, s))),
-    "deleted for good at once": (40405, lambda t, s: t.delete_subject(_known(t, s), permanent=True)),
-    "version deleted for good at once": (40407, lambda t, s: t.delete_version(_two(t, s), 1, permanent=True)),
+    "permanently deleted at once": (40405, lambda t, s: t.delete_subject(_known(t, s), permanent=True)),
+    "version permanently deleted at once": (40407, lambda t, s: t.delete_version(_two(t, s), 1, permanent=True)),
     "version deleted twice": (40406, lambda t, s: [t.delete_version(_two(t, s), 1), t.delete_version(s, 1)]),
-    "config of nobody": (40408, lambda t, s: t.get_config(s)),
-    "level of nobody": (40408, lambda t, s: t.get_compatibility(s)),
-    "mode of nobody": (40409, lambda t, s: t.get_mode(s)),
+    "config of no subject": (40408, lambda t, s: t.get_config(s)),
+    "level of no subject": (40408, lambda t, s: t.get_compatibility(s)),
+    "mode of no subject": (40409, lambda t, s: t.get_mode(s)),
     "incompatible": (40901, lambda t, s: t.register_schema(_known(t, s), ORDER_BROKEN)),
     "no schema": (42201, lambda t, s: t.register_schema(s, Schema('{"type":"recor"}', "AVRO"))),
     "no such type": (42201, lambda t, s: t.register_schema(s, Schema('"int"', "THRIFT"))),

@@ -59,7 +59,7 @@ def test_schemas_are_registered_and_found(theirs: Any, registry: RegistryProcess
         assert fresh.delete_subject(name) == [1, 2]
 
 
-def test_what_is_not_there_is_told_as_nothing(theirs: Any, name: str) -> None:
+def test_missing_associations_are_an_empty_list(theirs: Any, name: str) -> None:
     assert theirs.get_by_id(2_000_000_000) is None
     assert theirs.get_latest_schema(name) == (None, None, None)
     assert theirs.get_by_version(name, 1) == (None, None, None)

@@ -386,5 +386,5 @@ def test_kcat_reads_avro(broker: BrokerProcess, registry: RegistryProcess, ours:
     data = Serializer(ours, EXAMPLES["avro"].definition).serialize(topic, EXAMPLES["avro"].value)
     ConfluentClient().produce(broker.bootstrap, topic, [Sent(value=data)])
     options = ["-b", broker.bootstrap, "-t", topic, "-s", "value=avro", "-r", registry.url]
-    told = subprocess.run([KCAT, "-C", "-e", "-q", *options], capture_output=True, timeout=TIMEOUT_S, check=True)
-    assert json.loads(told.stdout)["id"] == 1
+    result = subprocess.run([KCAT, "-C", "-e", "-q", *options], capture_output=True, timeout=TIMEOUT_S, check=True)
+    assert json.loads(result.stdout)["id"] == 1

@@ -496,7 +496,7 @@ def _major(number: int) -> Metadata:
     return Metadata(None, MetadataProperties({"major": str(number)}), [])
 
 
-def test_rules_that_nobody_carries_out_are_told_to_the_writer(theirs: Confluent, name: str) -> None:
+def test_rules_that_have_no_executor_are_reported_to_the_writer(theirs: Confluent, name: str) -> None:
     rule_set = RuleSet([], [rule("check", "CEL", RuleMode.WRITE, expression="message.id > 0", is_check=True)])
     theirs.register_schema(f"{name}-value", Schema(avro(ID), "AVRO", rule_set=rule_set))
     settings = {"auto.register.schemas": False, "use.latest.version": True}

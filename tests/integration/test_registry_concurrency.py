@@ -31,7 +31,7 @@ def schema(number: int) -> str:
 
 @dataclass
 class Acknowledged:
-    """What clients were told: id and version of each schema under each subject."""
+    """The responses that clients got: id and version of each schema under each subject."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     count: int = 0
@@ -74,8 +74,8 @@ def register(
             time.sleep(0.02)  # the process was just killed; another one may be alive
             continue
         assert answer.status_code == 200, answer.text
-        told: dict[str, int] = answer.json()
-        return told
+        body: dict[str, int] = answer.json()
+        return body
 
 
 def kill_now_and_then(

@@ -77,9 +77,9 @@ def operations(client: httpx2.Client) -> list[Operation]:
     for path, item in document["paths"].items():
         for method in _METHODS:
             if method in item:
-                told = item[method]
-                parameters = told.get("parameters", [])
-                content = told.get("requestBody", {}).get("content", {}).get("application/json", {})
+                operation = item[method]
+                parameters = operation.get("parameters", [])
+                content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
                 found.append(
                     Operation(
                         method.upper(),

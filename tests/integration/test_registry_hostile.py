@@ -84,7 +84,7 @@ def proto_option(value: str) -> str:
 
 
 SCHEMAS = [
-    Hostile("deep arrays", AVRO, '{"type":"array","items":' * 40_000 + '"int"' + "}" * 40_000, "nests too deep"),
+    Hostile("deep arrays", AVRO, '{"type":"array","items":' * 40_000 + '"int"' + "}" * 40_000, "nested too deeply"),
     Hostile("a megabyte of symbols", AVRO, avro_enum(90_000), "more than 20000 values"),
     Hostile("as many symbols as may be", AVRO, avro_enum(19_000)),
     Hostile("as many fields as may be", AVRO, avro_record(6_500)),
@@ -103,13 +103,13 @@ SCHEMAS = [
         "20000 values",
     ),
     Hostile("alternatives that explode", JSON, exploding("string")),
-    Hostile("a reference to itself", JSON, '{"$ref":"#"}', "back to themselves"),
-    Hostile("references in a circle", JSON, '{"not":{"$ref":"#/if"},"if":{"$ref":"#/not"}}', "back to themselves"),
+    Hostile("a reference to itself", JSON, '{"$ref":"#"}', "form a loop"),
+    Hostile("references in a circle", JSON, '{"not":{"$ref":"#/if"},"if":{"$ref":"#/not"}}', "form a loop"),
     Hostile(
         "very many references to one",
         JSON,
         json.dumps({"allOf": [{"$ref": "#/allOf/0"}] * 9_000}),
-        "back to themselves",
+        "form a loop",
     ),
     Hostile("a chain of references", JSON, json_chain(5_000)),
     Hostile("a pattern that explodes", JSON, json.dumps({"pattern": "(a+)+$", "default": "a" * 100_000})),
@@ -193,7 +193,7 @@ class Bystander:
 
 
 def answered(client: httpx2.Client, method: str, path: str, body: Any = None) -> httpx2.Response:
-    """The answer, if it came in time, in the envelope, and nobody else waited for it."""
+    """The response, if it came in time, in the envelope, and without making other clients wait."""
     content = None if body is None else json.dumps(body)  # httpx2 would refuse to write half a surrogate pair
     with Bystander(str(client.base_url)) as bystander:
         started = time.perf_counter()
@@ -296,7 +296,7 @@ def test_a_long_chain_of_references_ends(kind: str, client: httpx2.Client, name:
     too_many = [{"name": f"R{n}", "subject": f"{name}-0", "version": 1} for n in range(4_000)]
     body = {"schema": "x", "schemaType": kind, "references": too_many}
     refusal = answered(client, "POST", f"/subjects/{name}/versions", body)
-    assert "4000 references, allowed are 1000" in refusal.json()["message"]
+    assert "4000 references, but at most 1000 are allowed" in refusal.json()["message"]
 
 
 BODIES: list[tuple[str, str, Any]] = [
@@ -444,7 +444,7 @@ def test_memory_does_not_grow_with_each_hostile_schema(tmp_path: Path) -> None:
     assert later - first < GROWTH_MAX / 4, [used >> 20 for used in (before, first, later)]
 
 
-def test_hundreds_of_idle_connections_are_in_nobodys_way(victim: RegistryProcess, client: httpx2.Client) -> None:
+def test_hundreds_of_idle_connections_do_not_get_in_the_way(victim: RegistryProcess, client: httpx2.Client) -> None:
     idle = [socket.create_connection(("127.0.0.1", victim.port)) for _ in range(500)]
     try:
         assert answered(client, "GET", "/subjects").status_code == 200

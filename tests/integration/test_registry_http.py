@@ -178,7 +178,7 @@ def test_a_head_is_a_get_without_its_body(client: Client, subject: str) -> None:
     assert client.ask("HEAD", f"/subjects/{subject}/versions/2").status_code == 404
 
 
-def test_unknown_properties_and_headers_are_overlooked(client: Client, subject: str) -> None:
+def test_unknown_properties_and_headers_are_ignored(client: Client, subject: str) -> None:
     body = {"schema": record("a"), "no_such_property": 1, "references": [], "metadata": None, "ruleSet": None}
     headers = {"X_Forward": "true", "Confluent_Accept_Unknown_Properties": "true", "Target_Sr_Cluster": "lsrc-1"}
     assert client.ask("POST", f"/subjects/{subject}/versions?normalize=false", body, **headers).status_code == 200
@@ -214,28 +214,28 @@ def test_a_subject_with_control_characters_is_refused(client: Client) -> None:
 # --- answers ---
 
 
-def test_what_a_registration_tells(client: Client, subject: str) -> None:
-    told = client.register(subject, record("a"), metadata={"properties": {"owner": "me"}})
-    assert set(told) == {"id", "version", "guid", "schemaType", "schema", "metadata", "ts", "deleted"}
-    assert (told["version"], told["schemaType"], told["deleted"]) == (1, "AVRO", False)
-    assert client.get(f"/subjects/{subject}/versions/1") == told | {"subject": subject}
-    by_id = client.get(f"/schemas/ids/{told['id']}")
-    assert by_id == {key: value for key, value in told.items() if key not in ("id", "version")}
-    assert client.get(f"/schemas/guids/{told['guid']}") == by_id
-    assert client.get(f"/schemas/guids/{told['guid']}/ids") == [{"context": ".", "id": told["id"]}]
+def test_the_response_of_a_registration(client: Client, subject: str) -> None:
+    registered = client.register(subject, record("a"), metadata={"properties": {"owner": "me"}})
+    assert set(registered) == {"id", "version", "guid", "schemaType", "schema", "metadata", "ts", "deleted"}
+    assert (registered["version"], registered["schemaType"], registered["deleted"]) == (1, "AVRO", False)
+    assert client.get(f"/subjects/{subject}/versions/1") == registered | {"subject": subject}
+    by_id = client.get(f"/schemas/ids/{registered['id']}")
+    assert by_id == {key: value for key, value in registered.items() if key not in ("id", "version")}
+    assert client.get(f"/schemas/guids/{registered['guid']}") == by_id
+    assert client.get(f"/schemas/guids/{registered['guid']}/ids") == [{"context": ".", "id": registered["id"]}]
 
 
 def test_texts_alone_are_not_quoted(client: Client, subject: str) -> None:
     proto = 'syntax = "proto3";\n\nmessage A {\n  string a = 1;\n}\n'
-    told = client.register(subject, proto, schemaType="PROTOBUF")
-    for path in (f"/schemas/ids/{told['id']}/schema", f"/subjects/{subject}/versions/1/schema"):
+    registered = client.register(subject, proto, schemaType="PROTOBUF")
+    for path in (f"/schemas/ids/{registered['id']}/schema", f"/subjects/{subject}/versions/1/schema"):
         assert client.ask("GET", path).text == proto
 
 
-def test_the_highest_id_is_told_on_request(client: Client, subject: str) -> None:
-    told = client.register(subject, record("a", name="Highest"))
-    assert "maxId" not in client.get(f"/schemas/ids/{told['id']}?fetchMaxId=false")
-    assert client.get(f"/schemas/ids/{told['id']}?fetchMaxId=true")["maxId"] >= told["id"]
+def test_the_highest_id_is_returned_on_request(client: Client, subject: str) -> None:
+    registered = client.register(subject, record("a", name="Highest"))
+    assert "maxId" not in client.get(f"/schemas/ids/{registered['id']}?fetchMaxId=false")
+    assert client.get(f"/schemas/ids/{registered['id']}?fetchMaxId=true")["maxId"] >= registered["id"]
 
 
 @pytest.mark.parametrize("version", ["0", "-2", "earliest", "1.5", "2147483648"])
@@ -249,7 +249,7 @@ def test_versions_that_cannot_be(client: Client, subject: str, version: str) -> 
     assert client.error("DELETE", f"/subjects/{subject}/versions/{version}")[:2] == (422, 42202)
 
 
-def test_what_is_not_found_is_told_apart(client: Client, subject: str) -> None:
+def test_missing_subjects_versions_and_schemas_have_different_errors(client: Client, subject: str) -> None:
     missing = (404, 40401, f"Subject '{subject}' not found.")
     for method, path, body in [
         ("GET", "/versions", None),
@@ -334,8 +334,8 @@ def test_what_is_referred_to_stays(client: Client, subject: str) -> None:
     base, user = f"{subject}-base", f"{subject}-user"
     client.register(base, record("a", name="Base"))
     text = '{"type":"record","name":"User","fields":[{"name":"base","type":"Base"}]}'
-    told = client.register(user, text, references=[{"name": "Base", "subject": base, "version": 1}])
-    assert client.get(f"/subjects/{base}/versions/1/referencedby") == [told["id"]]
+    registered = client.register(user, text, references=[{"name": "Base", "subject": base, "version": 1}])
+    assert client.get(f"/subjects/{base}/versions/1/referencedby") == [registered["id"]]
     refused = f"One or more references exist to the schema {{magic=1,keytype=SCHEMA,subject={base},version=1}}."
     assert client.error("DELETE", f"/subjects/{base}/versions/1") == (422, 42206, refused)
     assert client.error("DELETE", f"/subjects/{base}")[1] == 42206
@@ -375,18 +375,18 @@ def test_a_mode_forbids_writes(client: Client, subject: str) -> None:
     client.register(subject, record("a"))
     assert client.error("PUT", path, {"mode": "IMPORT"})[:2] == (422, 42205)
     assert client.ask("PUT", f"{path}?force=true", {"mode": "IMPORT"}).status_code == 200
-    told = client.register(subject, record("b"), id=1_000_000, version=7)
-    assert (told["id"], client.get(f"/subjects/{subject}/versions")) == (1_000_000, [1, 7])
+    registered = client.register(subject, record("b"), id=1_000_000, version=7)
+    assert (registered["id"], client.get(f"/subjects/{subject}/versions")) == (1_000_000, [1, 7])
 
 
 def test_contexts_are_worlds_of_their_own(client: Client, subject: str) -> None:
     context = f".{subject}"
     inside = f"/contexts/{context}"
-    told = client.ask("POST", f"{inside}/subjects/a%2Fb/versions", {"schema": record("a")}).json()
-    assert told["id"] == 1
+    registered = client.ask("POST", f"{inside}/subjects/a%2Fb/versions", {"schema": record("a")}).json()
+    assert registered["id"] == 1
     assert client.get(f"{inside}/subjects") == [f":{context}:a/b"]
-    assert client.get(f"{inside}/schemas/ids/1")["guid"] == told["guid"]
-    assert client.get(f"/schemas/ids/1?subject=:{context}:")["guid"] == told["guid"]
+    assert client.get(f"{inside}/schemas/ids/1")["guid"] == registered["guid"]
+    assert client.get(f"/schemas/ids/1?subject=:{context}:")["guid"] == registered["guid"]
     assert client.get(f"/subjects/:{context}:a%2Fb/versions") == [1]
     assert context in client.get("/contexts")
     assert f":{context}:a/b" not in client.get("/subjects?subjectPrefix=")
@@ -409,11 +409,11 @@ def test_whether_a_schema_fits_and_why_not(client: Client, subject: str) -> None
     for version in ("/latest", "/1", "/-1", ""):
         assert client.ask("POST", f"{path}{version}", {"schema": record("a", "b?")}).json() == {"is_compatible": True}
         assert client.ask("POST", f"{path}{version}", {"schema": record("a", "b")}).json() == {"is_compatible": False}
-    told = client.ask("POST", f"{path}/latest?verbose=true", {"schema": record("a", "b")}).json()
-    assert told["is_compatible"] is False
-    assert "READER_FIELD_MISSING_DEFAULT_VALUE" in told["messages"][0]
-    assert told["messages"][1] == "{oldSchemaVersion: 1}"
-    assert told["messages"][-1] == "{validateFields: 'false', compatibility: 'BACKWARD'}"
+    result = client.ask("POST", f"{path}/latest?verbose=true", {"schema": record("a", "b")}).json()
+    assert result["is_compatible"] is False
+    assert "READER_FIELD_MISSING_DEFAULT_VALUE" in result["messages"][0]
+    assert result["messages"][1] == "{oldSchemaVersion: 1}"
+    assert result["messages"][-1] == "{validateFields: 'false', compatibility: 'BACKWARD'}"
     fits = client.ask("POST", f"{path}/latest?verbose=true", {"schema": record("a")}).json()
     assert fits in ({"is_compatible": True}, {"is_compatible": True, "messages": []})
     assert client.error("POST", f"{path}/9", {"schema": record("a")})[:2] == (404, 40402)

@@ -26,7 +26,7 @@ def taken_port() -> Iterator[int]:
         yield taken.getsockname()[1]
 
 
-def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported(tmp_path: Path) -> None:
     with taken_port() as port:
         ended = start(listeners=f"http://127.0.0.1:{port}", database_url=f"sqlite:///{tmp_path}/registry.db")
     assert ended.returncode == 1
@@ -35,7 +35,7 @@ def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     assert "Traceback" not in ended.stderr
 
 
-def test_a_database_that_does_not_answer_is_told() -> None:
+def test_a_database_that_does_not_answer_is_reported() -> None:
     with taken_port() as port:
         pass
     ended = start(listeners="http://127.0.0.1:0", database_url=f"postgresql://nobody@127.0.0.1:{port}/nothing")
@@ -76,7 +76,7 @@ def test_health_follows_the_database(tmp_path: Path, postgres: PostgresServer) -
 
 
 @pytest.mark.parametrize("code", ["40901", "409"])
-def test_incompatible_schemas_have_the_code_that_was_asked_for(tmp_path: Path, code: str) -> None:
+def test_incompatible_schemas_have_the_configured_code(tmp_path: Path, code: str) -> None:
     with RegistryProcess(tmp_path, settings={"schema.incompatible.error.code": code}) as registry:
         url = f"{registry.url}/subjects/s/versions"
         assert httpx2.post(url, json={"schema": '"int"'}, timeout=30).status_code == 200
@@ -84,7 +84,7 @@ def test_incompatible_schemas_have_the_code_that_was_asked_for(tmp_path: Path, c
     assert (refused.status_code, refused.json()["error_code"]) == (409, int(code))
 
 
-def test_metrics_tell_what_happened(tmp_path: Path) -> None:
+def test_metrics_count_what_happened(tmp_path: Path) -> None:
     with RegistryProcess(tmp_path) as registry:
         httpx2.post(f"{registry.url}/subjects/s/versions", json={"schema": '"int"'}, timeout=30)
         for _ in range(3):

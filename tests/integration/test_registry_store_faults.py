@@ -1,4 +1,4 @@
-"""The database fails in every way that databases do: clients are told, nothing is half done, and work goes on after."""
+"""The database fails in every way that databases do: clients get errors, nothing is half done, and work resumes."""
 
 import json
 import random
@@ -53,7 +53,7 @@ def _rows(connection: Connection, question: str) -> list[Any]:
 
 
 class Storm:
-    """Clients that register schemas until the block ends; notes what they were told."""
+    """Clients that register schemas until the block ends; notes the responses."""
 
     def __init__(self, registry: RegistryProcess) -> None:
         self._registry = registry
@@ -83,10 +83,10 @@ class Storm:
             time.sleep(0.02)
 
     def wait_for_a_refusal(self) -> None:
-        """Until somebody was told of the fault."""
+        """Wait until a client got an error because of the fault."""
         seen, deadline = len(self.refused), time.monotonic() + 30
         while len(self.refused) == seen:
-            assert time.monotonic() < deadline, "nobody was refused"
+            assert time.monotonic() < deadline, "no request failed"
             time.sleep(0.02)
 
     def _register(self, seed: int) -> None:
@@ -102,8 +102,8 @@ class Storm:
                         self.refused.append(answer.json())
 
     def everything_holds(self, url: str) -> None:
-        """Nothing acknowledged was lost, and all refusals were told in the envelope."""
-        assert {told["error_code"] for told in self.refused} <= DATABASE_ERRORS
+        """Nothing acknowledged was lost, and all errors came in the envelope."""
+        assert {error["error_code"] for error in self.refused} <= DATABASE_ERRORS
         with httpx2.Client(base_url=self._registry.url, timeout=30) as client:
             assert client.get("/health").status_code == 200
             for number, schema_id in list(self.acknowledged.items())[:: max(1, len(self.acknowledged) // 100)]:
@@ -179,18 +179,18 @@ def test_sessions_that_the_server_ends_are_replaced(on_postgres: RegistryProcess
 
 
 @pytest.mark.timeout(120)
-def test_a_lock_that_somebody_holds_is_waited_for_a_bounded_time(on_postgres: RegistryProcess, url: str) -> None:
+def test_a_lock_held_by_another_session_is_waited_for_a_bounded_time(on_postgres: RegistryProcess, url: str) -> None:
     storm = Storm(on_postgres)
     with storm.blowing(), as_operator(url) as operator, operator.transaction():
         operator.execute("LOCK TABLE contexts IN ACCESS EXCLUSIVE MODE")
         storm.wait_for_a_refusal()
         assert health(on_postgres) == 200
     storm.everything_holds(url)
-    assert 50002 in {told["error_code"] for told in storm.refused}
+    assert 50002 in {error["error_code"] for error in storm.refused}
 
 
 @pytest.mark.timeout(120)
-def test_a_database_that_became_read_only_is_told_and_read(on_postgres: RegistryProcess, url: str) -> None:
+def test_a_database_that_became_read_only_is_reported_and_still_read(on_postgres: RegistryProcess, url: str) -> None:
     storm = Storm(on_postgres)
     name = make_url(url).database
     with storm.blowing(), as_operator(url) as operator:
@@ -204,7 +204,7 @@ def test_a_database_that_became_read_only_is_told_and_read(on_postgres: Registry
 
 
 @pytest.mark.timeout(120)
-def test_a_server_without_a_free_connection_is_told(on_postgres: RegistryProcess, url: str) -> None:
+def test_a_server_without_a_free_connection_is_reported(on_postgres: RegistryProcess, url: str) -> None:
     others = []
     with as_operator(url) as operator:
         end_all_sessions(operator)
@@ -237,7 +237,7 @@ def file_of(registry: RegistryProcess) -> Path:
 
 
 @pytest.mark.timeout(120)
-def test_a_full_disk_is_told_and_forgotten_when_there_is_room_again(on_sqlite: RegistryProcess) -> None:
+def test_a_full_disk_is_reported_until_there_is_room_again(on_sqlite: RegistryProcess) -> None:
     storm = Storm(on_sqlite)
     _, hard = resource.prlimit(on_sqlite.pid, resource.RLIMIT_FSIZE)
     with storm.blowing():
@@ -257,18 +257,18 @@ def test_a_file_that_another_process_has_locked_is_waited_for_a_bounded_time(on_
         assert health(on_sqlite) == 200
         other.execute("ROLLBACK")
     storm.everything_holds(f"sqlite:///{file_of(on_sqlite)}")
-    assert {told["error_code"] for told in storm.refused} == {50002}
+    assert {error["error_code"] for error in storm.refused} == {50002}
 
 
-def test_a_file_of_garbage_is_told(on_sqlite: RegistryProcess) -> None:
+def test_a_file_of_garbage_is_reported(on_sqlite: RegistryProcess) -> None:
     on_sqlite.register("s")
     for suffix in ("", "-wal", "-shm"):
         Path(f"{file_of(on_sqlite)}{suffix}").write_bytes(b"garbage!" * 10_000)
     answers = [
         httpx2.post(f"{on_sqlite.url}/subjects/s/versions", json={"schema": schema(n)}, timeout=30) for n in range(3)
     ]
-    told = [(answer.status_code, answer.json()["error_code"]) for answer in answers]
-    assert told == [(500, 50001)] * 3
+    errors = [(answer.status_code, answer.json()["error_code"]) for answer in answers]
+    assert errors == [(500, 50001)] * 3
     assert health(on_sqlite) == 503
     assert on_sqlite.is_running
 

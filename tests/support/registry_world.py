@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core_broker.service.clock import ManualClock
-from schema_registry.models import Metadata, SchemaAnswer, SchemaBody
+from schema_registry.models import Metadata, SchemaBody, SchemaResponse
 from schema_registry.registry.registry import Registry
 from schema_registry.settings import RegistrySettings
 from schema_registry.store.database import Database
@@ -19,7 +19,7 @@ class RegistryWorld:
         self.clock = ManualClock(now_ms=1_000)
         self.registry = Registry(database, RegistrySettings.parse(dict(settings or {})), self.clock)
 
-    def register(self, subject: str, text: str | None, **body: Any) -> SchemaAnswer:
+    def register(self, subject: str, text: str | None, **body: Any) -> SchemaResponse:
         """Register a schema; `metadata` may be properties."""
         return self.registry.register(subject, schema_body(text, **body))
 
@@ -39,7 +39,7 @@ class RegistryWorld:
         asked = {"deleted": False, "deleted_only": False} | flags
         return self.registry.subjects(prefix=prefix, **asked, offset=0, limit=-1)
 
-    def delete_for_good(self, subject: str) -> None:
+    def delete_permanently(self, subject: str) -> None:
         """Delete a subject twice."""
         self.registry.delete_subject(subject, permanent=False)
         self.registry.delete_subject(subject, permanent=True)

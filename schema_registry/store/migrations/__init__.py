@@ -1,6 +1,6 @@
-"""How the tables came to be: one revision file per change, applied at start when the database lacks some.
+"""Database migrations: one file per revision, applied at start when the database is behind.
 
-Alembic is imported only then. Revisions are numbered; the number is the beginning of the file's name.
+Alembic is imported only then. Revisions are numbered; each file name begins with the number.
 """
 
 import logging
@@ -13,16 +13,16 @@ from schema_registry.errors import RegistryError
 log = logging.getLogger(__name__)
 
 FOLDER = Path(__file__).parent
-_ADVISORY_LOCK = 0x43617564616C  # any number that no other program takes: the bytes of "Caudal"
+_ADVISORY_LOCK = 0x43617564616C  # a number that no other program is likely to use: the bytes of "Caudal"
 
 
 def known_revisions() -> list[str]:
-    """All revisions of this code, oldest first."""
+    """The revisions that this code has, oldest first."""
     return sorted(file.stem.split("_", 1)[0] for file in (FOLDER / "versions").glob("[0-9]*.py"))
 
 
 def stored_revision(connection: Connection) -> str | None:
-    """The revision that the database is at; None for an empty one."""
+    """The revision of the database; None if it is empty."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     revision: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -30,25 +30,25 @@ def stored_revision(connection: Connection) -> str | None:
 
 
 def is_newest(connection: Connection) -> bool:
-    """Whether nothing is left to do; refuses a database that newer code has changed."""
+    """Whether the database is up to date; raises if it is newer than this code."""
     known = known_revisions()
     stored = stored_revision(connection)
     if stored is not None and stored not in known:
         raise RegistryError(
             50001,
-            f"The database is at revision {stored}, but this registry knows no newer one than {known[-1]}: "
-            "it was changed by a newer registry. Upgrade this one, or restore a backup.",
+            f"The database is at revision {stored}, but this registry only supports revisions up to {known[-1]}: "
+            "a newer registry has migrated it. Upgrade this one, or restore a backup.",
         )
     return stored == known[-1]
 
 
 def upgrade(connection: Connection) -> None:
-    """Bring the tables to the newest revision in the caller's transaction; registries that start together queue."""
+    """Migrate to the newest revision in the caller's transaction; registries that start together do so in turn."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
     if is_newest(connection):
         return
-    logging.getLogger("alembic").setLevel(logging.WARNING)  # one line of ours says it all
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # our own line below is enough
     from alembic import command
     from alembic.config import Config
 

@@ -1,4 +1,4 @@
-"""What alembic runs: the revisions, on the connection and in the transaction that `upgrade` was given."""
+"""Alembic's entry point: runs the revisions on the connection, and in the transaction, that `upgrade` passes in."""
 
 from alembic import context
 

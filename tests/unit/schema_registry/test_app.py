@@ -38,7 +38,8 @@ POST /dek-registry/v1/keks/{}/deks/{}/versions/{}/undelete
 def routes(folder: Path) -> list[APIRoute]:
     database = new_database(folder)
     registry = Registry(database, RegistrySettings(), SystemClock())
-    found = [route for router in _routers(registry, database, RegistrySettings()) for route in router.routes]
+    routers = _routers(registry, database, RegistrySettings(), on_subjects_removed=lambda: None)
+    found = [route for router in routers for route in router.routes]
     database.close()
     assert all(isinstance(route, APIRoute) for route in found)
     return [route for route in found if isinstance(route, APIRoute)]

@@ -37,5 +37,5 @@ def test_what_is_wrong_can_be_forgotten() -> None:
     cache: BoundedCache[int, str] = BoundedCache(9, clock=ManualClock())
     for number in (1, 2, 3):
         cache.put(number, "")
-    cache.forget(lambda key: key != 2)
+    cache.remove(lambda key: key != 2)
     assert [cache.get(number) for number in (1, 2, 3)] == [None, "", None]

@@ -92,7 +92,7 @@ def test_compatibility_can_be_asked_first(client: RegistryClient, name: str) -> 
     assert any("TYPE_MISMATCH" in message for message in verdict.messages)
 
 
-def test_what_is_not_there_is_told_as_such(client: RegistryClient, name: str) -> None:
+def test_missing_schemas_are_reported_as_such(client: RegistryClient, name: str) -> None:
     client.register(name, FIRST)
     for ask in (
         lambda: client.by_id(2_000_000_000),
@@ -274,9 +274,9 @@ def test_answers_of_older_registries_suffice() -> None:
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"schema": 5}', b'{"id": "x"}', b"{}", b"[" * 100_000])
 def test_answers_that_are_none_are_refused(body: bytes) -> None:
     with _scripted((200, body)) as (client, _):
-        with pytest.raises(Refused, match="the registry's answer"):
+        with pytest.raises(Refused, match="the registry's response"):
             client.by_id(7)
-        with pytest.raises(Refused, match="the registry's answer"):
+        with pytest.raises(Refused, match="the registry's response"):
             client.register("s", SchemaDefinition('"int"'))
 
 

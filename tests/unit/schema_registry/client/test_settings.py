@@ -15,7 +15,7 @@ def test_keys_are_read_with_and_without_their_prefix(prefix: str) -> None:
     assert settings.max_retries == 7
 
 
-def test_basic_credentials_of_the_url_are_used_and_taken_out_of_it() -> None:
+def test_basic_credentials_of_the_url_are_used_and_removed_from_it() -> None:
     settings = parse({"url": "http://ann:p%40ss@a:1,http://b:2"})
     assert settings.urls == ("http://a:1", "http://b:2")
     assert settings.user_info == "ann:p@ss"
@@ -43,7 +43,7 @@ def test_secrets_are_not_shown() -> None:
     [
         ({"url": "ftp://a"}, "http:// or https://"),
         ({"url": "http://ann:hush@"}, "'http://'"),
-        ({"url": " , "}, "url must name an address"),
+        ({"url": " , "}, "url must have at least one URL"),
         ({"url": 5}, "url must be text, not 5"),
         ({"schema.registry.urls": "http://a"}, "unknown setting schema.registry.urls"),
         ({"basic.auth.user.info": "ann"}, "must be user:password"),
@@ -62,7 +62,7 @@ def test_what_cannot_be_is_refused_with_key_and_value(properties: dict[str, obje
     assert "hush" not in str(refusal.value)
 
 
-def test_missing_certificates_are_told(tmp_path: Path) -> None:
+def test_missing_certificates_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettings, match="certificates"):
         parse({"ssl.ca.location": str(tmp_path / "absent.pem")}).tls()
 

@@ -18,7 +18,7 @@ BROKEN = (500, b'{"error_code":50001,"message":"Error in the backend data store"
 
 
 def _closed_url() -> str:
-    """An address where nobody listens."""
+    """An address without a listener."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -88,7 +88,7 @@ def test_a_delete_that_never_left_goes_to_the_next_address() -> None:
         ((418, b'["odd"]'), errors.Refused, 418),
     ],
 )
-def test_refusals_are_told_by_kind_and_not_repeated(
+def test_refusals_are_raised_by_kind_and_not_retried(
     answer: tuple[int, bytes], kind: type[errors.ClientError], code: int
 ) -> None:
     with ScriptedHttp(answer) as server, _transport(server.url) as transport:
@@ -97,7 +97,7 @@ def test_refusals_are_told_by_kind_and_not_repeated(
         assert (refusal.value.code, len(server.requests)) == (code, 1)
 
 
-def test_a_registry_that_says_nothing_is_given_up() -> None:
+def test_a_registry_that_does_not_answer_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
         url = f"http://127.0.0.1:{mute.getsockname()[1]}"
         with _transport(url, **{"request.timeout.ms": 50, "max.retries": 0}) as transport:
@@ -121,7 +121,7 @@ def test_tokens_and_cloud_headers_are_sent() -> None:
         assert (headers["authorization"], headers["target-sr-cluster"]) == ("Bearer abc", "lsrc-1")
 
 
-def test_bodies_are_json_and_true_flags_are_told() -> None:
+def test_bodies_are_json_and_only_true_flags_are_sent() -> None:
     with ScriptedHttp(OK) as server, _transport(server.url) as transport:
         transport.send("POST", "/x", body={"schema": "é"}, query={"normalize": True, "deleted": False, "limit": 3})
         request = server.requests[0]

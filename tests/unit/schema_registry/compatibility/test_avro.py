@@ -187,12 +187,12 @@ UNREADABLE: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
             ("READER_FIELD_MISSING_DEFAULT_VALUE", "/fields/1", "b"),
         ],
     ),
-    "a type that is used twice is told of once": (
+    "a type that is used twice is reported once": (
         record('{{"name":"x","type":{}}}'.format(enum("A")), '{"name":"y","type":"E"}'),
         record('{{"name":"x","type":{}}}'.format(enum("A", "B")), '{"name":"y","type":"E"}'),
         [("MISSING_ENUM_SYMBOLS", "/fields/0/type/symbols", "[B]")],
     ),
-    "a recursive record is told of once": (
+    "a recursive record is reported once": (
         record(NODE, B_INT),
         record(NODE),
         [("READER_FIELD_MISSING_DEFAULT_VALUE", "/fields/1", "b")],
@@ -201,7 +201,7 @@ UNREADABLE: dict[str, tuple[str, str, list[tuple[str, str, str]]]] = {
 
 
 @pytest.mark.parametrize(("reader", "writer", "expected"), UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_differences_are_told_in_order_when(reader: str, writer: str, expected: list[tuple[str, str, str]]) -> None:
+def test_differences_are_reported_in_order_when(reader: str, writer: str, expected: list[tuple[str, str, str]]) -> None:
     found = compare(parse(reader), parse(writer))
     assert [(difference.type, difference.path, difference.detail) for difference in found] == expected
     assert not any(difference.is_compatible for difference in found)

@@ -4,7 +4,7 @@ from itertools import permutations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema_registry.compatibility.json_matching import matching
+from schema_registry.compatibility.json_matching import match_pairs
 
 _EDGES = st.integers(1, 4).flatmap(
     lambda count: st.fixed_dictionaries(
@@ -21,7 +21,7 @@ def _can_all_be_paired(edges: Mapping[int, list[int]]) -> bool:
 @settings(max_examples=200, deadline=None)
 @given(_EDGES)
 def test_all_are_paired_whenever_that_can_be_done(edges: dict[int, list[int]]) -> None:
-    pairs = matching(len(edges), edges.__getitem__)
+    pairs = match_pairs(len(edges), edges.__getitem__)
 
     assert (len(pairs) == len(edges)) == _can_all_be_paired(edges)
     assert all(candidate in edges[member] for member, candidate in pairs.items())
@@ -29,7 +29,7 @@ def test_all_are_paired_whenever_that_can_be_done(edges: dict[int, list[int]]) -
 
 
 def test_a_candidate_is_given_up_for_another_that_has_no_choice() -> None:
-    assert matching(3, {0: [0, 1], 1: [0, 2], 2: [0]}.__getitem__) == {0: 1, 1: 2, 2: 0}
+    assert match_pairs(3, {0: [0, 1], 1: [0, 2], 2: [0]}.__getitem__) == {0: 1, 1: 2, 2: 0}
 
 
 def test_candidates_beyond_the_first_free_one_are_not_looked_at() -> None:
@@ -39,5 +39,5 @@ def test_candidates_beyond_the_first_free_one_are_not_looked_at() -> None:
         asked.append(member)
         return [member]
 
-    assert matching(3, candidates) == {0: 0, 1: 1, 2: 2}
+    assert match_pairs(3, candidates) == {0: 0, 1: 1, 2: 2}
     assert asked == [0, 1, 2]

@@ -45,7 +45,7 @@ def _arr(*listed: Node, **keywords: object) -> Node:
     return {"type": "array", **({"items": list(listed)} if listed else {}), **keywords}
 
 
-# old, new, what is told going forward from old to new, and going back; a * marks what is incompatible.
+# old, new, the differences reported forward from old to new, and back; a * marks incompatible ones.
 _LIMITS = [
     ("string", "maxLength", "MAX_LENGTH"),
     ("number", "maximum", "MAXIMUM"),
@@ -406,29 +406,29 @@ _CASES: list[tuple[Node, Node, str, str]] = [
 
 
 def _split(text: str) -> list[tuple[str, str]]:
-    """What is told, with its mark: * incompatible, ~ compatible only if lenient."""
+    """The differences, with their marks: * incompatible, ~ compatible only if lenient."""
     parts = text.split("; ") if text else []
     return [(part[0] if part[0] in "*~" else "", part.lstrip("*~")) for part in parts]
 
 
 @pytest.mark.parametrize(("old", "new", "forth", "back"), _CASES)
-def test_a_difference_is_told_and_judged(old: Node, new: Node, forth: str, back: str) -> None:
+def test_a_difference_is_reported_and_classified(old: Node, new: Node, forth: str, back: str) -> None:
     for before, after, text in ((old, new, forth), (new, old, back)):
         expected = _split(text)
         strict = _differences(before, after)
         lenient = _differences(before, after, Policy.LENIENT)
 
-        assert [f"{found.type} {found.path}" for found in strict] == [told for _, told in expected]
+        assert [f"{found.type} {found.path}" for found in strict] == [text for _, text in expected]
         assert [found.is_compatible for found in strict] == [not mark for mark, _ in expected]
         assert [found.is_compatible for found in lenient] == [mark != "*" for mark, _ in expected]
         assert _differences(before, after, Policy.LOGICAL) == strict
 
 
-def test_every_kind_that_a_policy_knows_is_told_by_some_case() -> None:
-    told = {part.split()[0] for case in _CASES for text in case[2:] for _, part in _split(text)}
+def test_every_kind_of_a_policy_is_covered_by_a_case() -> None:
+    covered = {part.split()[0] for case in _CASES for text in case[2:] for _, part in _split(text)}
     limits = {kind for _, _, kind in _LIMITS} | {kind.replace("MAX", "MIN") for _, _, kind in _LIMITS}
 
-    missing = {kind for kind in compatible_types(Policy.LENIENT) - told if kind.rpartition("_")[0] not in limits}
+    missing = {kind for kind in compatible_types(Policy.LENIENT) - covered if kind.rpartition("_")[0] not in limits}
     assert not missing
 
 
@@ -440,8 +440,8 @@ def test_every_kind_that_a_policy_knows_is_told_by_some_case() -> None:
             _obj(more=False),
             "PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL",
             (
-                "The {reader} schema does not name the property or item at path '#/properties/a' of the {writer} "
-                "schema and allows no others (closed content model). compatibilityPolicy LENIENT would let this pass"
+                "The {reader} schema does not define the property or item at path '#/properties/a' of the {writer} "
+                "schema and allows no others (closed content model). compatibilityPolicy LENIENT would allow this"
             ),
         ),
         (
@@ -450,9 +450,9 @@ def test_every_kind_that_a_policy_knows_is_told_by_some_case() -> None:
             "OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL",
             (
                 "The {reader} schema restricts a property or item at path '#/properties/a' that the {writer} schema "
-                "does not name but leaves open (open content model). The {writer} schema allows any other property "
+                "does not define but allows (open content model). The {writer} schema allows any other property "
                 "(additionalProperties is not false), so data may already have this property with values that the "
-                "{reader} schema refuses. compatibilityPolicy LENIENT would let this pass"
+                "{reader} schema refuses. compatibilityPolicy LENIENT would allow this"
             ),
         ),
         (
@@ -465,17 +465,17 @@ def test_every_kind_that_a_policy_knows_is_told_by_some_case() -> None:
             _TEXT,
             _TEXT | {"maxLength": 1},
             "MAX_LENGTH_ADDED",
-            "The {reader} schema demands something at path '#/maxLength' that the {writer} schema leaves open",
+            "The {reader} schema has a restriction at path '#/maxLength' that the {writer} schema does not have",
         ),
         (
             {"oneOf": [_TEXT, _FLAG]},
             {"oneOf": [_TEXT]},
             "SUM_TYPE_NARROWED",
-            "The {reader} schema lists less at path '#/' than the {writer} schema",
+            "The {reader} schema has fewer elements at path '#/' than the {writer} schema",
         ),
     ],
 )
-def test_a_person_is_told_what_differs_and_what_would_help(old: Node, new: Node, kind: str, description: str) -> None:
+def test_a_description_says_what_differs_and_what_would_help(old: Node, new: Node, kind: str, description: str) -> None:
     (difference,) = _differences(old, new)
 
     assert (difference.type, difference.description) == (kind, description)
@@ -489,7 +489,7 @@ def test_a_schema_that_moves_into_a_definition_has_not_changed() -> None:
     assert _told(referring, inline) == []
 
 
-def test_a_difference_in_a_definition_is_told_wherever_it_is_used() -> None:
+def test_a_difference_in_a_definition_is_reported_wherever_it_is_used() -> None:
     def schema(inner: Node) -> Node:
         return {
             **_as_dict(_obj(a={"$ref": "#/definitions/x"}, b={"items": {"$ref": "#/definitions/x"}})),
@@ -518,7 +518,7 @@ def test_keywords_beside_a_reference_count_since_2019() -> None:
     assert _told(schema("http://json-schema.org/draft-07/schema#", 6), _TEXT) == []
 
 
-def test_draft_4_says_by_a_flag_that_a_limit_is_excluded() -> None:
+def test_draft_4_has_a_flag_for_exclusive_limits() -> None:
     draft = {"$schema": "http://json-schema.org/draft-04/schema#", "type": "number", "maximum": 5}
 
     assert _told(draft, draft | {"exclusiveMaximum": True}) == ["EXCLUSIVE_MAXIMUM_ADDED #/exclusiveMaximum"]
@@ -526,7 +526,7 @@ def test_draft_4_says_by_a_flag_that_a_limit_is_excluded() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["^(?=n)", r"(n)1\1?"])
-def test_a_pattern_that_nobody_can_match_safely_is_expected_to_do_the_worse(pattern: str) -> None:
+def test_a_pattern_that_cannot_be_matched_safely_is_assumed_to_do_the_worse(pattern: str) -> None:
     patterns = {"type": "object", "patternProperties": {pattern: _TEXT}, "additionalProperties": False}
     with_property = patterns | {"properties": {"n1": _FLAG}}
 

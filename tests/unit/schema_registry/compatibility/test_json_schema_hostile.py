@@ -72,7 +72,7 @@ def _three_in_a_circle(first: str, second: str) -> JsonObject:
     }
 
 
-def test_what_was_taken_for_compatible_inside_itself_is_looked_at_again() -> None:
+def test_a_pair_that_was_presumed_compatible_inside_itself_is_compared_again() -> None:
     assert _is_compatible(_three_in_a_circle("integer", "boolean"), _three_in_a_circle("integer", "boolean"))
     assert not _is_compatible(_three_in_a_circle("integer", "boolean"), _three_in_a_circle("boolean", "number"))
 
@@ -103,7 +103,7 @@ def _bomb(shift: int, *, kinds: int = 30, places: int = 8) -> JsonObject:
 
 
 @pytest.mark.parametrize("policy", [Policy.STRICT, Policy.LENIENT])
-def test_a_comparison_without_end_is_given_up_and_says_so(policy: Policy) -> None:
+def test_a_comparison_that_takes_too_long_is_reported_as_too_complex(policy: Policy) -> None:
     (difference,) = _compared(_bomb(0), _bomb(1), policy)
 
     assert difference.type == "TOO_COMPLEX"
@@ -127,19 +127,21 @@ def test_differences_that_multiply_are_cut_but_never_without_an_incompatible_one
         }
         return {"$ref": "#/definitions/d0", "definitions": definitions | {"d60": leaf}}
 
-    told = _compared(doubling({"type": "string", "title": "a"}), doubling({"type": "string", "title": "b"}))
-    assert len(told) == MAX_DIFFERENCES
-    assert all(difference.is_compatible for difference in told)
+    found_differences = _compared(
+        doubling({"type": "string", "title": "a"}), doubling({"type": "string", "title": "b"})
+    )
+    assert len(found_differences) == MAX_DIFFERENCES
+    assert all(difference.is_compatible for difference in found_differences)
 
 
-def test_an_incompatible_difference_is_told_even_after_a_thousand_others() -> None:
+def test_an_incompatible_difference_is_reported_even_after_a_thousand_others() -> None:
     def schema(title: str, last: str) -> JsonObject:
         return {"properties": {f"a{number}": {"title": title} for number in range(2_000)} | {"z": {"type": last}}}
 
-    told = _compared(schema("old", "string"), schema("new", "number"))
+    found_differences = _compared(schema("old", "string"), schema("new", "number"))
 
-    assert len(told) == MAX_DIFFERENCES + 1
-    assert [difference.path for difference in told if not difference.is_compatible] == ["#/properties/z"]
+    assert len(found_differences) == MAX_DIFFERENCES + 1
+    assert [difference.path for difference in found_differences if not difference.is_compatible] == ["#/properties/z"]
 
 
 def test_a_long_chain_of_references_needs_no_stack() -> None:

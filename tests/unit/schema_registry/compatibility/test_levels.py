@@ -51,7 +51,7 @@ def test_the_levels_that_allow_a_change(new: AvroSchema, old: AvroSchema, levels
     assert allowed_levels(new, old) == levels
 
 
-def test_nothing_stands_in_the_way_of_the_first_schema() -> None:
+def test_the_first_schema_is_always_compatible() -> None:
     assert allowed_levels(schema(A)) == ALL
 
 
@@ -61,12 +61,12 @@ def test_only_transitive_levels_look_past_the_newest() -> None:
     assert allowed_levels(schema(A), schema(A, B), schema(A, B_DEFAULT)) == plain | BACKWARD
 
 
-def test_a_change_is_told_in_confluents_shape() -> None:
+def test_a_difference_has_confluents_format() -> None:
     old = schema(A)
     assert check(Level.BACKWARD, schema(A, B), [Earlier(7, old)]) == [
         (
-            "{errorType:'READER_FIELD_MISSING_DEFAULT_VALUE', description:'The new schema wants a field 'b' at path "
-            "'/fields/1' that the old schema does not write, and gives it no default', additionalInfo:'b'}"
+            "{errorType:'READER_FIELD_MISSING_DEFAULT_VALUE', description:'The new schema has a field 'b' at path "
+            "'/fields/1' that is missing in the old schema and has no default', additionalInfo:'b'}"
         ),
         "{oldSchemaVersion: 7}",
         "{oldSchema: '" + old.canonical + "'}",
@@ -78,8 +78,8 @@ def test_new_and_old_change_places_when_looking_forward() -> None:
     messages = check(Level.FORWARD_TRANSITIVE, parse('"long"'), [Earlier(1, parse('"int"'))], validate_fields=True)
     assert messages == [
         (
-            "{errorType:'TYPE_MISMATCH', description:'At path '/' the old schema has a type that cannot read what "
-            "the new schema writes', additionalInfo:'reader type: INT not compatible with writer type: LONG'}"
+            "{errorType:'TYPE_MISMATCH', description:'At path '/' the old schema has a type that cannot read the "
+            "type of the new schema', additionalInfo:'reader type: INT not compatible with writer type: LONG'}"
         ),
         "{oldSchemaVersion: 1}",
         "{oldSchema: '\"int\"'}",
@@ -87,7 +87,7 @@ def test_new_and_old_change_places_when_looking_forward() -> None:
     ]
 
 
-def test_full_levels_tell_the_way_forward_first() -> None:
+def test_full_levels_report_forward_differences_first() -> None:
     messages = check(Level.FULL, parse('"boolean"'), [Earlier(None, parse('"int"'))])
     assert ["the old schema has a type" in message for message in messages[:2]] == [True, False]
     assert messages[2:] == ["{oldSchema: '\"int\"'}", "{validateFields: 'false', compatibility: 'FULL'}"]
@@ -111,12 +111,12 @@ class _OtherSchema:
     name = None
     field_names = ()
 
-    def formatted(self, style: str) -> str:
+    def format(self, style: str) -> str:
         return style
 
 
 @pytest.mark.parametrize("level", Level)
-def test_another_format_stands_in_the_way_of_all_levels_but_none(level: Level) -> None:
+def test_another_format_is_incompatible_at_all_levels_but_none(level: Level) -> None:
     messages = check(level, schema(A), [Earlier(1, _OtherSchema())])
     ending = f"{{validateFields: 'false', compatibility: '{level}'}}"
     assert messages == ([] if level is Level.NONE else [DIFFERENT_TYPE, ending])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema_registry.formats.avro_json import as_single, quoted, read, written
+from schema_registry.formats.avro_json import quote, read, to_single, write
 from schema_registry.formats.schema import DEFAULT_LIMITS, InvalidSchema
 
 
@@ -16,13 +16,13 @@ from schema_registry.formats.schema import DEFAULT_LIMITS, InvalidSchema
         ("string", "not JSON: Expecting value at line 1, column 1"),
         ('"int" "int"', "not JSON: Extra data at line 1, column 7"),
         ('{"a":1,}', "not JSON"),
-        ("NaN", "not JSON: NaN is no number"),
-        ("[-Infinity]", "not JSON: -Infinity is no number"),
+        ("NaN", "not JSON: NaN is not a JSON number"),
+        ("[-Infinity]", "not JSON: -Infinity is not a JSON number"),
         ("1e999", "the number 1e999 is too large"),
-        ('{"a":1,"b":2,"a":3}', "the key 'a' stands twice in one object"),
-        ('"\\ud800"', "the text holds half a surrogate pair"),
-        ('{"\\uDFFF":1}', "the text holds half a surrogate pair"),
-        ('"\ud800"', "the text holds half a surrogate pair"),
+        ('{"a":1,"b":2,"a":3}', "the key 'a' appears twice in one object"),
+        ('"\\ud800"', "the text contains an unpaired surrogate"),
+        ('{"\\uDFFF":1}', "the text contains an unpaired surrogate"),
+        ('"\ud800"', "the text contains an unpaired surrogate"),
         ("1 /* never closed", "not JSON"),
         ("/*/ 1", "not JSON"),
         ('"a', "not JSON"),
@@ -59,15 +59,15 @@ def test_a_whole_surrogate_pair_is_a_character() -> None:
     ],
 )
 def test_doubles_are_written_as_java_does(value: float, text: str) -> None:
-    assert written(value) == text
+    assert write(value) == text
 
 
 def test_only_what_must_be_escaped_is() -> None:
-    assert quoted('é"\\/\b\t\n\f\r\x00\x1f\x7f\u2028') == '"é\\"\\\\/\\b\\t\\n\\f\\r\\u0000\\u001F\x7f\u2028"'
+    assert quote('é"\\/\b\t\n\f\r\x00\x1f\x7f\u2028') == '"é\\"\\\\/\\b\\t\\n\\f\\r\\u0000\\u001F\x7f\u2028"'
 
 
-def test_the_shortest_number_that_32_bits_tell_apart() -> None:
-    assert [as_single(value) for value in (0.1, 12.3, 16777217.0, 1e39)] == [0.1, 12.3, 16777216.0, 1e39]
+def test_the_shortest_number_with_the_same_32_bits() -> None:
+    assert [to_single(value) for value in (0.1, 12.3, 16777217.0, 1e39)] == [0.1, 12.3, 16777216.0, 1e39]
 
 
 VALUES = st.recursive(
@@ -79,4 +79,4 @@ VALUES = st.recursive(
 
 @given(VALUES, st.booleans())
 def test_what_is_written_is_read_back(value: Any, sort_keys: bool) -> None:
-    assert json.loads(written(value, sort_keys=sort_keys)) == value
+    assert json.loads(write(value, sort_keys=sort_keys)) == value

@@ -64,14 +64,14 @@ REFUSED = {
     "two symbols": ('{"type":"enum","name":"E","symbols":["A","B","A"]}', "/symbols/2: there are two symbols 'A'"),
     "two definitions that differ": (
         '[{"type":"array","items":{"type":"fixed","name":"F","size":1}},{"type":"fixed","name":"F","size":2}]',
-        "/1: the type 'F' was defined before, and otherwise",
+        "/1: the type 'F' already has a different definition",
     ),
     "a definition within itself": (
         record('{"name":"a","type":{"type":"record","name":"R","fields":[]}}'),
-        "/fields/0/type: the type 'R' is defined within itself",
+        "/fields/0/type: the type 'R' is defined inside itself",
     ),
     # Unions.
-    "a union in a union": ('["null",["int"]]', "/1: a union must not hold a union"),
+    "a union in a union": ('["null",["int"]]', "/1: a union must not directly contain another union"),
     "a branch twice": ('["int","null","int"]', "/2: the union has 'int' twice"),
     "a primitive twice, once with a logical type": (
         '["int",{"type":"int","logicalType":"date"}]',
@@ -89,11 +89,11 @@ REFUSED = {
     ),
     "a wrong default": (
         record('{"name":"a","type":"int","default":"x"}'),
-        "/fields/0: the default \"x\" of field 'a' is no int",
+        "/fields/0: the default \"x\" of field 'a' is not a valid int",
     ),
-    "text that is no number": (
+    "text that is not a number": (
         record('{"name":"a","type":"double","default":"x"}'),
-        "/fields/0/default: 'x' is no number",
+        "/fields/0/default: 'x' is not a number",
     ),
     "an unknown order": (record('{"name":"a","type":"int","order":"up"}'), "/fields/0/order: the order must be"),
     "aliases in text": (
@@ -112,7 +112,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_refused_and_told_where_and_why(text: str, message: str) -> None:
+def test_invalid_schemas_are_refused_with_place_and_reason(text: str, message: str) -> None:
     with pytest.raises(InvalidSchema) as caught:
         parse(text)
     assert str(caught.value).startswith(message.replace(r"\\", "\\"))
@@ -139,7 +139,7 @@ def test_accepted_as_in_java(text: str) -> None:
     assert parse(text).canonical
 
 
-def test_to_say_the_same_twice_is_allowed() -> None:
+def test_an_equal_definition_may_be_repeated() -> None:
     one = '{"type":"record","name":"A","doc":"one","fields":[{"name":"next","type":["null","A"]}]}'
     other = '{"name":"A","type":"record","fields":[{"type":["null","A"],"name":"next"}]}'
     schema = parse(f'{{"type":"map","values":[{{"type":"array","items":{one}}},{other}]}}')
@@ -147,12 +147,12 @@ def test_to_say_the_same_twice_is_allowed() -> None:
 
 
 @pytest.mark.parametrize("difference", ['"default":1', '"order":"ignore"', '"p":1'])
-def test_to_say_it_twice_with_a_difference_is_not(difference: str) -> None:
+def test_a_different_definition_must_not_be_repeated(difference: str) -> None:
     one = '{"type":"array","items":{"type":"record","name":"A","fields":[{"name":"f","type":"int"}]}}'
     other = (
         f'{{"type":"map","values":{{"type":"record","name":"A","fields":[{{"name":"f","type":"int",{difference}}}]}}}}'
     )
-    with pytest.raises(InvalidSchema, match="defined before"):
+    with pytest.raises(InvalidSchema, match="a different definition"):
         parse(f"[{one},{other}]")
 
 

@@ -66,7 +66,7 @@ CANONICAL = {
         '{"type":"int","b":{"z":1,"a":[true,null]},"a":"x"}',
         '{"type":"int","b":{"z":1,"a":[true,null]},"a":"x"}',
     ),
-    "the properties of a type that is mentioned are dropped": (
+    "the properties of a type that is used by name are dropped": (
         '[{"type":"fixed","name":"F","size":1},{"type":"array","items":{"type":"F","p":1}}]',
         '[{"type":"fixed","name":"F","size":1},{"type":"array","items":"F"}]',
     ),

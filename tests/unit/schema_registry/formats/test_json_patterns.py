@@ -26,7 +26,7 @@ def test_a_regular_expression_has_no_fault(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", "*a", "(?<", "\\", "(?=", "x" * (MAX_PATTERN_CHARS + 1)])
-def test_what_is_no_regular_expression_has_a_fault(pattern: str) -> None:
+def test_an_invalid_regular_expression_has_a_fault(pattern: str) -> None:
     assert pattern_fault(pattern)
 
 
@@ -41,7 +41,7 @@ def test_what_is_no_regular_expression_has_a_fault(pattern: str) -> None:
         (r"(a)\1", "aa", None),
     ],
 )
-def test_a_match_is_told_unless_only_backtracking_could_tell(pattern: str, text: str, is_match: bool | None) -> None:
+def test_a_match_is_known_unless_it_needs_backtracking(pattern: str, text: str, is_match: bool | None) -> None:
     assert matches(pattern, text) is is_match
 
 
@@ -76,7 +76,7 @@ def test_a_schema_cannot_have_so_many_costly_patterns_that_it_takes_long(pattern
     faults = [patterns.fault(pattern % number) for number in range(5_000)]
     assert time.process_time() - started < PATIENCE_S
     assert faults[:MAX_PATTERNS] == [None] * MAX_PATTERNS
-    assert faults[MAX_PATTERNS] == "the schema has more than 500 of them or 100000 characters in all"
+    assert faults[MAX_PATTERNS] == "the schema has more than 500 patterns, or 100000 characters of them"
 
 
 def test_a_pattern_that_is_there_many_times_counts_once() -> None:
@@ -88,4 +88,4 @@ def test_a_schema_cannot_have_patterns_of_any_length_in_all() -> None:
     patterns = SchemaPatterns()
     faults = [patterns.fault(f"{number}(?=a)" + "[a-z]|" * 1_500) for number in range(12)]
     assert faults[0] is None
-    assert faults[-1] == "the schema has more than 500 of them or 100000 characters in all"
+    assert faults[-1] == "the schema has more than 500 patterns, or 100000 characters of them"

@@ -40,7 +40,7 @@ _SCHEMAS = st.fixed_dictionaries(
         ("http://example.com/my-own-metaschema", Draft.DRAFT_7),
     ],
 )
-def test_the_draft_is_what_the_document_says_or_else_the_seventh(uri: str | None, draft: Draft) -> None:
+def test_the_draft_is_that_of_the_document_or_else_the_seventh(uri: str | None, draft: Draft) -> None:
     assert parse(json.dumps({"$schema": uri} if uri else {})).draft is draft
 
 
@@ -49,7 +49,7 @@ def test_the_canonical_text_keeps_order_and_numbers() -> None:
 
     assert schema.canonical == '{"type":"number","title":"Größe","multipleOf":0.10,"maximum":1E+2,"b":1,"a":2}'
     assert schema.normalized == '{"a":2,"b":1,"maximum":1E+2,"multipleOf":0.10,"title":"Größe","type":"number"}'
-    assert schema.formatted("") == schema.formatted("resolved") == schema.canonical
+    assert schema.format("") == schema.format("resolved") == schema.canonical
     assert schema.schema_type is SchemaType.JSON
 
 
@@ -75,18 +75,18 @@ def test_true_and_false_are_schemas(text: str, accepts: bool) -> None:
         ("[]", "a JSON Schema is an object, true or false"),
         ('"string"', "a JSON Schema is an object, true or false"),
         ("5", "a JSON Schema is an object, true or false"),
-        (r'{"title":"\ud800"}', "half of a surrogate pair"),
+        (r'{"title":"\ud800"}', "contains an unpaired surrogate"),
         ('{"type":"strange"}', "#/type: expected the name of a type"),
         ('{"properties":{"a":{"items":[{"minLength":-1}]}}}', "#/properties/a/items/0/minLength: expected a non-neg"),
         ('{"$schema":"http://json-schema.org/draft-04/schema#","not":true}', "#/not: expected a schema"),
         ('{"properties":{"$$secret":{}}}', r"#/properties/\$\$secret: names of properties cannot start with"),
-        ('{"type":"string","type":"number"}', "the key 'type' is there twice"),
+        ('{"type":"string","type":"number"}', "the key 'type' appears twice"),
         ('{"$id":5}', r"#/\$id: expected a string"),
         ('{"$ref":5}', r"#/\$ref: expected a string"),
-        ('{"pattern":"("}', "#/pattern: no regular expression"),
+        ('{"pattern":"("}', "#/pattern: not a valid regular expression"),
     ],
 )
-def test_what_is_no_schema_is_refused_with_place_and_reason(text: str, message: str) -> None:
+def test_an_invalid_schema_is_refused_with_place_and_reason(text: str, message: str) -> None:
     with pytest.raises(InvalidSchema, match=message):
         parse(text)
 

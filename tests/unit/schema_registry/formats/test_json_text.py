@@ -42,17 +42,17 @@ def test_keys_are_sorted_as_java_sorts_them() -> None:
         ("{'a': 1}", "not JSON: Expecting property name"),
         ("{} x", "not JSON: Extra data: line 1 column 4"),
         ("// {}", "not JSON"),
-        ("[NaN]", "NaN is no JSON number"),
-        ("[-Infinity]", "-Infinity is no JSON number"),
+        ("[NaN]", "NaN is not a JSON number"),
+        ("[-Infinity]", "-Infinity is not a JSON number"),
         ("[1e999999]", "the number 1e999999 does not fit a double"),
         ("[1e-999]", "the number 1e-999 does not fit a double"),
         ("9" * 5_000, "a number has too many digits"),
-        ('{"a":1,"b":2,"a":3}', "the key 'a' is there twice"),
+        ('{"a":1,"b":2,"a":3}', "the key 'a' appears twice"),
         ("\ufeff{}", "not JSON"),
         ('["\t"]', "not JSON: Invalid control character"),
     ],
 )
-def test_what_is_no_json_is_refused_with_the_reason(text: str, reason: str) -> None:
+def test_text_that_is_not_json_is_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(InvalidSchema, match=reason):
         read(text, limits=DEFAULT_LIMITS)
 
@@ -87,6 +87,6 @@ def test_more_values_than_the_limit_are_refused() -> None:
 def test_one_of_very_many_keys_twice_is_found_at_once() -> None:
     keys = [*(f'"{number}":0' for number in range(100_000)), '"99999":1']
     started = time.process_time()
-    with pytest.raises(InvalidSchema, match="the key '99999' is there twice"):
+    with pytest.raises(InvalidSchema, match="the key '99999' appears twice"):
         read("{" + ",".join(keys) + "}", limits=DEFAULT_LIMITS)
     assert time.process_time() - started < PATIENCE_S

@@ -44,10 +44,10 @@ def test_a_schema_without_messages_has_no_name() -> None:
 
 def test_unknown_formats_give_the_canonical_text() -> None:
     schema = parse(PROTO3 + "message A {}")
-    assert schema.formatted("no such format") == schema.formatted("") == schema.canonical
+    assert schema.format("no such format") == schema.format("") == schema.canonical
 
 
-def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+def test_a_byte_order_mark_is_not_part_of_the_text() -> None:
     text = PROTO3 + "package p; message A { B b = 1; } message B {}"
     assert parse("\ufeff" + text).canonical == parse(text).canonical
 
@@ -114,7 +114,7 @@ def test_an_index_past_the_end_is_refused(indexes: list[int]) -> None:
 
 
 @pytest.mark.parametrize("name", ["p.X", "A", "p.A.X", "p", "", "q.A"])
-def test_a_name_that_is_no_message_has_no_indexes(name: str) -> None:
+def test_a_name_that_is_not_a_message_has_no_indexes(name: str) -> None:
     with pytest.raises(InvalidSchema, match="no message"):
         parse(INDEXED).indexes_of(name)
 
@@ -134,22 +134,22 @@ def test_references_of_references_are_found() -> None:
 
 
 def test_references_may_be_serialized() -> None:
-    serialized = parse(MIDDLE, REFERENCES[:1]).formatted("serialized")
+    serialized = parse(MIDDLE, REFERENCES[:1]).format("serialized")
     mixed = (REFERENCES[0], reference("dir/middle.proto", serialized))
     assert parse(TOP, mixed).descriptor_set == parse(TOP, REFERENCES).descriptor_set
 
 
 def test_a_schema_with_references_can_be_serialized_and_read_back() -> None:
     schema = parse(TOP, REFERENCES)
-    assert parse(schema.formatted("serialized"), REFERENCES).normalized == schema.normalized
+    assert parse(schema.format("serialized"), REFERENCES).normalized == schema.normalized
 
 
 def test_confluents_client_reads_what_is_serialized() -> None:
     pool = DescriptorPool()
     _init_pool(pool)
     for index, each in enumerate(REFERENCES):
-        pool.Add(_str_to_proto(each.name, parse(each.text, REFERENCES[:index]).formatted("serialized")))
-    pool.Add(_str_to_proto("default", parse(TOP, REFERENCES).formatted("serialized")))
+        pool.Add(_str_to_proto(each.name, parse(each.text, REFERENCES[:index]).format("serialized")))
+    pool.Add(_str_to_proto("default", parse(TOP, REFERENCES).format("serialized")))
     top = message_factory.GetMessageClass(pool.FindMessageTypeByName("top.Top"))
     assert top(middle={"deep": {"x": 3}}).SerializeToString()
 
@@ -191,7 +191,7 @@ def test_a_faulty_reference_is_named() -> None:
 def test_well_known_types_need_no_reference(path: str, type_name: str) -> None:
     schema = parse(PROTO3 + f'import "{path}"; message A {{ {type_name} x = 1; }}')
     assert schema.pool.FindMessageTypeByName(type_name).full_name == type_name
-    assert parse(schema.formatted("serialized")).descriptor == schema.descriptor
+    assert parse(schema.format("serialized")).descriptor == schema.descriptor
 
 
 def test_a_reference_to_a_well_known_type_changes_nothing() -> None:
@@ -259,13 +259,13 @@ def test_a_map_entry_that_is_none_is_refused() -> None:
         ("  \n", "^the schema is empty$"),
     ],
 )
-def test_errors_tell_where_and_why(text: str, error: str) -> None:
+def test_errors_have_place_and_reason(text: str, error: str) -> None:
     with pytest.raises(InvalidSchema, match=error) as raised:
         parse(text)
     assert "/proc" not in str(raised.value)
 
 
-def test_several_errors_are_told_at_once() -> None:
+def test_several_errors_are_reported_at_once() -> None:
     with pytest.raises(InvalidSchema, match='2:13: "X" is not defined.; 2:22: "Y" is not defined.'):
         parse(PROTO3 + "message A { X x = 1; Y y = 2; }")
 
@@ -346,7 +346,7 @@ def test_limits_can_be_set() -> None:
 
 
 def test_a_descriptor_is_held_to_the_limits_too() -> None:
-    serialized = parse(PROTO3 + "message A { int32 a = 1; int32 b = 2; }").formatted("serialized")
+    serialized = parse(PROTO3 + "message A { int32 a = 1; int32 b = 2; }").format("serialized")
     with pytest.raises(InvalidSchema, match="more than 2 "):
         parse(serialized, limits=Limits(max_elements=2))
 

@@ -407,7 +407,7 @@ def test_canonical_text_is_left_as_it_is(text: str) -> None:
 @pytest.mark.parametrize("text", CANONICAL.values(), ids=CANONICAL.keys())
 def test_a_serialized_schema_means_the_same(text: str) -> None:
     schema = parse(text)
-    serialized = parse(schema.formatted("serialized"))
+    serialized = parse(schema.format("serialized"))
     assert _known(serialized) == _known(schema)
     assert serialized.normalized == schema.normalized
     assert parse(serialized.canonical).canonical == serialized.canonical
@@ -423,7 +423,7 @@ def test_normal_form_parses_to_the_same_meaning(text: str) -> None:
 
 @pytest.mark.parametrize("text", CANONICAL.values(), ids=CANONICAL.keys())
 def test_without_extensions_it_still_parses(text: str) -> None:
-    stripped = parse(parse(text).formatted("ignore_extensions"))
+    stripped = parse(parse(text).format("ignore_extensions"))
     assert "(p." not in stripped.canonical
     assert "extend " not in stripped.canonical
 
@@ -584,7 +584,7 @@ def test_tabs_and_wide_characters_do_not_confuse_names() -> None:
 def test_the_bundled_files_keep_their_meaning_in_every_form(name: str) -> None:
     folder = next(prefix for prefix in protobuf_builtin.folders() if name.startswith(f"{prefix}/"))
     schema = parse((protobuf_builtin.folders()[folder] / name.removeprefix(f"{folder}/")).read_text())
-    for form in (schema.canonical, schema.normalized, schema.formatted("serialized")):
+    for form in (schema.canonical, schema.normalized, schema.format("serialized")):
         again = parse(form)
         assert again.normalized == schema.normalized
         assert _unordered(again) == _unordered(schema)
@@ -605,7 +605,7 @@ def test_canonical_is_a_fixpoint(text: str) -> None:
 @settings(max_examples=60, deadline=None)
 def test_what_is_serialized_comes_back(text: str) -> None:
     schema = parse(text)
-    again = parse(schema.formatted("serialized"))
+    again = parse(schema.format("serialized"))
     assert again.normalized == schema.normalized
     assert [message.name for message in again.descriptor.message_type] == [
         message.name for message in schema.descriptor.message_type

@@ -1,4 +1,4 @@
-"""Custom options that nothing defines: kept as written, though protoc knows none of them."""
+"""Undefined custom options: kept as they are written, although protoc rejects them."""
 
 import time
 
@@ -60,7 +60,7 @@ def test_normal_form_sorts_it_among_the_others() -> None:
 
 def test_without_extensions_only_confluents_own_are_left() -> None:
     schema = parse(proto('message A {\n  string a = 1 [(z) = 1, (confluent.field_meta).doc = "x"];\n}\n'))
-    assert '1 [(confluent.field_meta).doc = "x"];' in schema.formatted("ignore_extensions")
+    assert '1 [(confluent.field_meta).doc = "x"];' in schema.format("ignore_extensions")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_without_extensions_only_confluents_own_are_left() -> None:
         "message A { string a = 1 [(x) = ]; }",
     ],
 )
-def test_other_errors_are_still_told(body: str) -> None:
+def test_other_errors_are_still_reported(body: str) -> None:
     with pytest.raises(InvalidSchema):
         parse(proto(body))
 

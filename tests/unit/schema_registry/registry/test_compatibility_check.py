@@ -58,22 +58,22 @@ def test_everything_may_follow_nothing(world: RegistryWorld) -> None:
     assert refused.value.code == 40402
 
 
-def test_messages_are_told_if_asked_for(world: RegistryWorld) -> None:
+def test_messages_are_returned_on_request(world: RegistryWorld) -> None:
     world.register("orders", record("a"))
-    told = check(world, '"int"')
-    assert told.messages is not None
-    assert told.messages[-1] == "{validateFields: 'false', compatibility: 'BACKWARD'}"
-    assert "{oldSchemaVersion: 1}" in told.messages
+    result = check(world, '"int"')
+    assert result.messages is not None
+    assert result.messages[-1] == "{validateFields: 'false', compatibility: 'BACKWARD'}"
+    assert "{oldSchemaVersion: 1}" in result.messages
     quiet = world.registry.check("orders", None, schema_body('"int"'), normalize=False, verbose=False)
     assert quiet == Compatibility(is_compatible=False)
 
 
-def test_a_text_that_is_no_schema_is_incompatible_or_refused(world: RegistryWorld) -> None:
+def test_an_invalid_schema_is_incompatible_or_refused(world: RegistryWorld) -> None:
     world.register("orders", record("a"))
-    told = check(world, "{")
-    assert told.is_compatible is False
-    assert told.messages is not None
-    assert told.messages[0].startswith("Invalid schema of type AVRO, details: ")
+    result = check(world, "{")
+    assert result.is_compatible is False
+    assert result.messages is not None
+    assert result.messages[0].startswith("Invalid schema of type AVRO, details: ")
     for text in ("{", None):
         with pytest.raises(RegistryError) as refused:
             world.registry.check("orders", None, schema_body(text), normalize=False, verbose=False)
@@ -82,9 +82,9 @@ def test_a_text_that_is_no_schema_is_incompatible_or_refused(world: RegistryWorl
 
 def test_another_format_is_incompatible(world: RegistryWorld) -> None:
     world.register("orders", record("a"))
-    told = check(world, '{"type":"object"}', schemaType="JSON")
-    assert told.messages is not None
-    assert told.messages[0] == "Incompatible because of different schema type"
+    result = check(world, '{"type":"object"}', schemaType="JSON")
+    assert result.messages is not None
+    assert result.messages[0] == "Incompatible because of different schema type"
 
 
 def test_only_versions_of_the_same_group_are_compared(world: RegistryWorld) -> None:
@@ -132,6 +132,6 @@ def test_a_lenient_policy_allows_what_a_strict_one_refuses(world: RegistryWorld)
 
 def test_transitive_levels_name_the_version_that_is_in_the_way(two_versions: RegistryWorld) -> None:
     two_versions.registry.update_config("orders", ConfigUpdate(compatibility="FORWARD_TRANSITIVE"))
-    told = check(two_versions, record("a"))
-    assert told.messages is not None
-    assert "{oldSchemaVersion: 1}" in told.messages
+    result = check(two_versions, record("a"))
+    assert result.messages is not None
+    assert "{oldSchemaVersion: 1}" in result.messages

@@ -85,7 +85,7 @@ def test_rules_of_two_directions_may_have_an_action_for_each(group: str, rule: d
 
 def test_the_version_in_the_metadata() -> None:
     versioned = data_contracts.with_version(Metadata(properties={"a": "b"}), 3)
-    assert data_contracts.version_in(versioned) == "3"
+    assert data_contracts.stated_version(versioned) == "3"
     assert data_contracts.without_version(versioned) == Metadata(properties={"a": "b"})
     assert data_contracts.without_version(None) == Metadata()
 

@@ -72,7 +72,7 @@ def refused(code: int) -> "pytest.RaisesExc[RegistryError]":
 # --- KEKs ---
 
 
-def test_a_kek_is_told_as_it_was_created(deks: Deks) -> None:
+def test_a_kek_is_returned_as_it_was_created(deks: Deks) -> None:
     created = deks.keks.create(kek(kmsProps={"region": "here"}, doc="for orders"))
 
     assert created == deks.keks.get("kek1")
@@ -118,7 +118,7 @@ def test_an_incomplete_or_unusable_kek_is_refused(deks: Deks, creation: KekCreat
         deks.keks.create(creation)
 
 
-def test_a_name_is_taken_once(deks: Deks) -> None:
+def test_a_name_can_be_used_only_once(deks: Deks) -> None:
     deks.keks.create(kek())
 
     with refused(40971):
@@ -189,7 +189,7 @@ def test_a_kek_can_be_created_as_deleted(deks: Deks) -> None:
     assert deks.keks.names() == []
 
 
-def test_deleting_for_good_needs_a_deletion_before(deks: Deks) -> None:
+def test_a_permanent_delete_needs_a_soft_delete_before(deks: Deks) -> None:
     deks.keks.create(kek())
 
     with refused(40471):
@@ -260,7 +260,7 @@ def test_a_full_registry_takes_no_more_keks(database: Database, clock: ManualClo
 # --- secrets ---
 
 
-def test_secrets_of_a_kek_are_used_but_not_told(deks: Deks) -> None:
+def test_secrets_of_a_kek_are_used_but_not_returned(deks: Deks) -> None:
     created = deks.keks.create(kek(kmsProps={"secret": "own", "region": "here"}, shared=True))
 
     assert created.kms_props == {"region": "here"}
@@ -287,9 +287,9 @@ def test_no_secret_is_in_messages_or_logs(deks: Deks, caplog: pytest.LogCaptureF
     with pytest.raises(RegistryError) as error:
         deks.get("kek1", "orders-value")
 
-    told = f"{error.value.message} {error.value.__cause__!r} {caplog.text}"
-    assert "secret" not in told.replace("another secret", "")
-    assert str(made.key_material) not in told
+    output = f"{error.value.message} {error.value.__cause__!r} {caplog.text}"
+    assert "secret" not in output.replace("another secret", "")
+    assert str(made.key_material) not in output
 
 
 # --- testing whether a KEK can be used ---
@@ -319,7 +319,7 @@ def test_a_kek_that_fails_the_trial_is_not_created_or_changed(deks: Deks) -> Non
     assert deks.keks.get("kek1").shared is False
 
 
-def test_a_service_that_denies_access_is_told_as_forbidden(deks: Deks) -> None:
+def test_a_service_that_denies_access_is_reported_as_forbidden(deks: Deks) -> None:
     deks.keks.create(kek(kmsType="denying-kms", shared=True))
 
     with refused(40370):
@@ -348,7 +348,7 @@ def test_local_kms_needs_a_secret(database: Database, clock: ManualClock) -> Non
 # --- DEKs ---
 
 
-def test_a_dek_is_told_as_it_was_created(deks: Deks) -> None:
+def test_a_dek_is_returned_as_it_was_created(deks: Deks) -> None:
     deks.keks.create(kek())
     created = deks.create("kek1", wrapped())
 
@@ -399,7 +399,7 @@ def test_an_unusable_dek_is_refused(deks: Deks, code: int, creation: DekCreation
         deks.create("kek1", creation)
 
 
-def test_a_dek_is_taken_once(deks: Deks) -> None:
+def test_a_dek_can_be_created_only_once(deks: Deks) -> None:
     deks.keks.create(kek())
     deks.create("kek1", wrapped())
 
@@ -429,7 +429,7 @@ def test_a_full_registry_takes_no_more_deks(database: Database, clock: ManualClo
 
 
 @pytest.mark.parametrize(("algorithm", "size"), [("AES128_GCM", 18), ("AES256_GCM", 34), ("AES256_SIV", 66)])
-def test_with_a_shared_kek_the_registry_makes_keys_and_tells_them(deks: Deks, algorithm: str, size: int) -> None:
+def test_with_a_shared_kek_the_registry_creates_and_returns_keys(deks: Deks, algorithm: str, size: int) -> None:
     deks.keks.create(kek(shared=True))
     made = deks.create("kek1", dek(algorithm=algorithm))
 
@@ -439,7 +439,7 @@ def test_with_a_shared_kek_the_registry_makes_keys_and_tells_them(deks: Deks, al
     assert wrapper.unwrap(base64.b64decode(made.encrypted_key_material)) == base64.b64decode(made.key_material or "")
 
 
-def test_a_dek_that_a_client_wrapped_is_told_in_plain_once_its_kek_is_shared(deks: Deks) -> None:
+def test_a_dek_that_a_client_wrapped_is_returned_in_plain_once_its_kek_is_shared(deks: Deks) -> None:
     deks.keks.create(kek())
     material = base64.b64encode(LocalKms("mysecret")("mykey", {}).wrap(b"a key")).decode()
     assert deks.create("kek1", dek(encryptedKeyMaterial=material)).key_material is None
@@ -449,7 +449,7 @@ def test_a_dek_that_a_client_wrapped_is_told_in_plain_once_its_kek_is_shared(dek
     assert deks.get("kek1", "orders-value").key_material == base64.b64encode(b"a key").decode()
 
 
-def test_in_import_mode_a_new_key_is_not_told_in_plain(database: Database, clock: ManualClock) -> None:
+def test_in_import_mode_a_new_key_is_not_returned_in_plain(database: Database, clock: ManualClock) -> None:
     deks = Deks(database, clock, drivers=DRIVERS, is_importing=lambda subject: subject == "orders-value")
     deks.keks.create(kek(shared=True))
 
@@ -457,7 +457,7 @@ def test_in_import_mode_a_new_key_is_not_told_in_plain(database: Database, clock
     assert deks.create("kek1", dek("payments-value")).key_material is not None
 
 
-def test_an_alias_has_the_keys_of_what_it_stands_for(database: Database, deks: Deks) -> None:
+def test_an_alias_has_the_keys_of_its_subject(database: Database, deks: Deks) -> None:
     deks.keks.create(kek())
     alias = SubjectName(".staging", "old-value")
     database.write(lambda connection: update_config(connection, alias, ConfigUpdate(alias="orders-value")))
@@ -474,7 +474,7 @@ def test_the_default_context_need_not_be_named(deks: Deks) -> None:
     assert deks.subjects("kek1") == ["orders-value"]
 
 
-def test_material_that_is_no_base64_cannot_be_told_in_plain(deks: Deks) -> None:
+def test_material_that_is_not_base64_cannot_be_returned_in_plain(deks: Deks) -> None:
     deks.keks.create(kek(shared=True))
     deks.keks.change("kek1", KekChange(shared=False))
     deks.create("kek1", dek(encryptedKeyMaterial="no base64!"))

@@ -1,18 +1,22 @@
-"""Deleting: softly, for good, and what stands in the way."""
+"""Deletes: soft and permanent ones, and what prevents them."""
 
 import pytest
 
+from core_broker.service.clock import ManualClock
 from schema_registry.errors import RegistryError
 from schema_registry.models import ConfigUpdate, ModeBody
-from tests.support.registry_world import RegistryWorld, record
+from schema_registry.registry.registry import Registry
+from schema_registry.settings import RegistrySettings
+from schema_registry.store.database import Database
+from tests.support.registry_world import RegistryWorld, record, schema_body
 
 USER = '{"type":"record","name":"User","fields":[{"name":"b","type":"Base"}]}'
 TO_BASE = [{"name": "Base", "subject": "base", "version": 1}]
 
 
 @pytest.fixture
-def mentioned(world_on_each: RegistryWorld) -> RegistryWorld:
-    """A registry where the subject `user` mentions the first version of `base`."""
+def referenced(world_on_each: RegistryWorld) -> RegistryWorld:
+    """A registry where the subject `user` references the first version of `base`."""
     world_on_each.register("base", record("a", name="Base"))
     world_on_each.register("user", USER, references=TO_BASE)
     return world_on_each
@@ -43,7 +47,7 @@ def test_a_permanent_delete_forgets_a_version_and_its_id(world_on_each: Registry
 def test_an_id_lives_as_long_as_one_subject_has_it(world_on_each: RegistryWorld) -> None:
     world_on_each.register("orders", record("a"))
     world_on_each.register("items", record("a"))
-    world_on_each.delete_for_good("orders")
+    world_on_each.delete_permanently("orders")
     assert world_on_each.registry.schema_by_id(1).schema_ == record("a")
 
 
@@ -110,10 +114,10 @@ def test_nothing_is_deleted_in_a_read_only_registry(world: RegistryWorld) -> Non
         assert refused.value.code == 42205
 
 
-def test_what_others_mention_cannot_be_deleted(mentioned: RegistryWorld) -> None:
+def test_a_referenced_schema_cannot_be_deleted(referenced: RegistryWorld) -> None:
     for delete in (
-        lambda: mentioned.registry.delete_subject("base", permanent=False),
-        lambda: mentioned.registry.delete_version("base", "1", permanent=False),
+        lambda: referenced.registry.delete_subject("base", permanent=False),
+        lambda: referenced.registry.delete_version("base", "1", permanent=False),
     ):
         with pytest.raises(RegistryError) as refused:
             delete()
@@ -123,40 +127,40 @@ def test_what_others_mention_cannot_be_deleted(mentioned: RegistryWorld) -> None
         )
 
 
-def test_a_soft_deleted_referrer_does_not_prevent_a_soft_delete(mentioned: RegistryWorld) -> None:
-    mentioned.registry.delete_subject("user", permanent=False)
-    assert mentioned.registry.delete_version("base", "1", permanent=False) == 1
-    assert mentioned.registry.version("user", "1", deleted=True).deleted is True
+def test_a_soft_deleted_referrer_does_not_prevent_a_soft_delete(referenced: RegistryWorld) -> None:
+    referenced.registry.delete_subject("user", permanent=False)
+    assert referenced.registry.delete_version("base", "1", permanent=False) == 1
+    assert referenced.registry.version("user", "1", deleted=True).deleted is True
 
 
-def test_what_a_soft_deleted_schema_mentions_cannot_be_deleted_for_good(mentioned: RegistryWorld) -> None:
-    before = mentioned.registry.version("user", "1", style="resolved").schema_
-    mentioned.registry.delete_subject("user", permanent=False)
-    mentioned.registry.delete_subject("base", permanent=False)
+def test_what_a_soft_deleted_schema_references_cannot_be_deleted_permanently(referenced: RegistryWorld) -> None:
+    before = referenced.registry.version("user", "1", style="resolved").schema_
+    referenced.registry.delete_subject("user", permanent=False)
+    referenced.registry.delete_subject("base", permanent=False)
     for delete in (
-        lambda: mentioned.registry.delete_subject("base", permanent=True),
-        lambda: mentioned.registry.delete_version("base", "1", permanent=True),
+        lambda: referenced.registry.delete_subject("base", permanent=True),
+        lambda: referenced.registry.delete_version("base", "1", permanent=True),
     ):
         with pytest.raises(RegistryError) as refused:
             delete()
         assert refused.value.code == 42206
-    assert mentioned.registry.version("user", "1", style="resolved", deleted=True).schema_ == before
+    assert referenced.registry.version("user", "1", style="resolved", deleted=True).schema_ == before
 
 
-def test_what_was_mentioned_can_be_deleted_for_good_after_its_referrers(mentioned: RegistryWorld) -> None:
-    mentioned.delete_for_good("user")
-    mentioned.delete_for_good("base")
-    assert mentioned.subjects(deleted=True) == []
+def test_a_referenced_schema_can_be_deleted_permanently_after_its_referrers(referenced: RegistryWorld) -> None:
+    referenced.delete_permanently("user")
+    referenced.delete_permanently("base")
+    assert referenced.subjects(deleted=True) == []
 
 
-def test_a_subject_that_mentions_itself_can_be_deleted(world: RegistryWorld) -> None:
+def test_a_subject_that_references_itself_can_be_deleted(world: RegistryWorld) -> None:
     world.register("all", record("a", name="Base"))
     world.registry.update_config("all", ConfigUpdate(compatibility="NONE"))
     world.register("all", USER, references=[{"name": "Base", "subject": "all", "version": 1}])
     with pytest.raises(RegistryError) as refused:
         world.registry.delete_version("all", "1", permanent=False)
     assert refused.value.code == 42206
-    world.delete_for_good("all")
+    world.delete_permanently("all")
     assert world.subjects(deleted=True) == []
 
 
@@ -195,14 +199,16 @@ def test_config_and_mode_go_with_the_last_version(configured: RegistryWorld, ver
         assert refused.value.code in (40408, 40409)
 
 
-def test_caches_are_told_of_deletes(world: RegistryWorld) -> None:
-    told: list[str] = []
-    world.registry.on_forgotten = lambda: told.append("forgotten")
-    world.register("orders", record("a"))
-    assert told == []
-    world.registry.delete_subject("orders", permanent=False)
-    world.registry.delete_subject("orders", permanent=True)
-    assert told == ["forgotten", "forgotten"]
+def test_every_delete_calls_on_schemas_removed_and_a_registration_does_not(database: Database) -> None:
+    calls: list[str] = []
+    registry = Registry(
+        database, RegistrySettings.parse({}), ManualClock(), on_schemas_removed=lambda: calls.append("removed")
+    )
+    registry.register("orders", schema_body(record("a")))
+    assert calls == []
+    registry.delete_subject("orders", permanent=False)
+    registry.delete_subject("orders", permanent=True)
+    assert calls == ["removed", "removed"]
 
 
 def test_an_empty_context_can_be_deleted(world_on_each: RegistryWorld) -> None:
@@ -210,7 +216,7 @@ def test_an_empty_context_can_be_deleted(world_on_each: RegistryWorld) -> None:
     with pytest.raises(RegistryError) as refused:
         world_on_each.registry.delete_context(".b")
     assert (refused.value.code, refused.value.message) == (42211, "The specified context '.b' is not empty.")
-    world_on_each.delete_for_good(":.b:orders")
+    world_on_each.delete_permanently(":.b:orders")
     assert world_on_each.registry.contexts(prefix="", offset=0, limit=-1) == [".", ".b"]
     world_on_each.registry.delete_context("b")
     assert world_on_each.registry.contexts(prefix="", offset=0, limit=-1) == ["."]

@@ -82,7 +82,7 @@ def test_contents_differ_in_everything_that_is_stored() -> None:
     assert len({one.content_hash for one in different}) == len(different)
 
 
-def test_a_meaning_does_not_tell_its_version() -> None:
+def test_a_meaning_does_not_depend_on_the_stated_version() -> None:
     versioned = content(metadata=Metadata(properties={"confluent:version": "3"}))
     assert versioned.meaning_hash("x") == content().meaning_hash("x")
     assert versioned.content_hash != content().content_hash

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from schema_registry.errors import RegistryError
-from schema_registry.models import ConfigUpdate, SchemaAnswer
+from schema_registry.models import ConfigUpdate, SchemaResponse
 from schema_registry.registry.listings import SchemaFilter
 from tests.support.registry_world import RegistryWorld, record
 
 
 def schemas(
     world: RegistryWorld, prefix: str = "", *, aliases: bool = False, offset: int = 0, limit: int = -1, **wanted: Any
-) -> list[SchemaAnswer]:
+) -> list[SchemaResponse]:
     return world.registry.schemas(prefix, SchemaFilter(**wanted), aliases=aliases, offset=offset, limit=limit)
 
 

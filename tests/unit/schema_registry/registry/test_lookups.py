@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from schema_registry.errors import RegistryError
-from schema_registry.models import ConfigUpdate, ContextId, SchemaAnswer, SubjectVersion
+from schema_registry.models import ConfigUpdate, ContextId, SchemaResponse, SubjectVersion
 from tests.support.registry_world import RegistryWorld, record, schema_body
 
 ADDRESS = '{"type":"record","name":"Address","fields":[{"name":"city","type":"string"}]}'
@@ -14,7 +14,7 @@ PERSON_INLINE = f'{{"type":"record","name":"Person","fields":[{{"name":"home","t
 TO_ADDRESS = [{"name": "Address", "subject": "address", "version": 1}]
 
 
-def look_up(world: RegistryWorld, subject: str, text: str, *, deleted: bool = False) -> SchemaAnswer:
+def look_up(world: RegistryWorld, subject: str, text: str, *, deleted: bool = False) -> SchemaResponse:
     return world.registry.look_up(subject, schema_body(text), deleted=deleted)
 
 
@@ -55,12 +55,12 @@ def test_a_schema_with_its_references_inline_is_found_whatever_the_order_of_its_
     assert found.id == stored.id
 
 
-def test_an_answer_by_id_tells_when_the_schema_was_registered_and_whether_it_is_deleted(world: RegistryWorld) -> None:
+def test_a_schema_by_id_has_its_registration_time_and_whether_it_is_deleted(world: RegistryWorld) -> None:
     world.register("orders", record("a"))
     guid = world.registry.schema_by_id(1).guid
     assert guid is not None
-    told = (world.registry.schema_by_id(1), world.registry.schema_by_guid(guid))
-    assert [(answer.ts, answer.deleted) for answer in told] == [(1_000, False)] * 2
+    found = (world.registry.schema_by_id(1), world.registry.schema_by_guid(guid))
+    assert [(answer.ts, answer.deleted) for answer in found] == [(1_000, False)] * 2
     world.registry.delete_subject("orders", permanent=False)
     assert world.registry.schema_by_id(1).deleted is True
     world.register("payments", record("a"))
@@ -133,7 +133,7 @@ def test_a_schema_by_its_id(world_on_each: RegistryWorld) -> None:
 
 
 @pytest.mark.parametrize("schema_id", [2, 0, -1, 2**31, 2**70])
-def test_ids_that_stand_for_nothing(world_on_each: RegistryWorld, schema_id: int) -> None:
+def test_unknown_ids(world_on_each: RegistryWorld, schema_id: int) -> None:
     world_on_each.register("orders", record("a"))
     with pytest.raises(RegistryError) as refused:
         world_on_each.registry.schema_by_id(schema_id)
@@ -184,7 +184,7 @@ def test_a_guid_is_the_same_in_all_contexts(world_on_each: RegistryWorld) -> Non
 
 
 @pytest.mark.parametrize("guid", ["00000000-0000-0000-0000-000000000000", "nonsense", "\x00", ""])
-def test_guids_that_stand_for_nothing(world_on_each: RegistryWorld, guid: str) -> None:
+def test_unknown_guids(world_on_each: RegistryWorld, guid: str) -> None:
     with pytest.raises(RegistryError) as refused:
         world_on_each.registry.schema_by_guid(guid)
     assert refused.value.code == 40403
@@ -203,7 +203,7 @@ def test_the_latest_version_with_metadata(world_on_each: RegistryWorld) -> None:
         assert refused.value.code == code
 
 
-def test_an_alias_stands_for_another_subject(world: RegistryWorld) -> None:
+def test_an_alias_means_another_subject(world: RegistryWorld) -> None:
     world.register("orders", record("a"))
     world.registry.update_config("bestellungen", ConfigUpdate(alias="orders"))
     assert world.registry.version("bestellungen", "1").subject == "orders"

@@ -1,4 +1,4 @@
-"""References: resolved when registered, kept, told."""
+"""References: resolved at registration, stored, returned."""
 
 import json
 import time
@@ -46,14 +46,14 @@ def test_a_reference_is_meant_in_the_context_of_its_subject(world: RegistryWorld
     assert answer.references == [Reference(name="Base", subject=":.x:base", version=1)]
 
 
-def test_reference_subjects_can_be_told_with_their_contexts(world: RegistryWorld) -> None:
+def test_reference_subjects_can_be_returned_with_their_contexts(world: RegistryWorld) -> None:
     world.register(":.x:base", record("a", name="Base"))
     world.register(":.x:user", user("Base"), references=[to("Base", "base")])
-    told = world.registry.version(":.x:user", "1", reference_style="qualified").references
-    assert told == [Reference(name="Base", subject=":.x:base", version=1)]
+    found = world.registry.version(":.x:user", "1", reference_style="qualified").references
+    assert found == [Reference(name="Base", subject=":.x:base", version=1)]
 
 
-def test_a_deleted_version_cannot_be_mentioned_anew(world_on_each: RegistryWorld) -> None:
+def test_a_new_schema_cannot_reference_a_deleted_version(world_on_each: RegistryWorld) -> None:
     world_on_each.register("base", record("a", name="Base"))
     world_on_each.registry.delete_subject("base", permanent=False)
     with pytest.raises(RegistryError, match='No schema reference found for subject "base" and version 1') as refused:
@@ -61,7 +61,7 @@ def test_a_deleted_version_cannot_be_mentioned_anew(world_on_each: RegistryWorld
     assert refused.value.code == 42201
 
 
-def test_who_mentions_a_version(world_on_each: RegistryWorld) -> None:
+def test_the_referrers_of_a_version(world_on_each: RegistryWorld) -> None:
     world_on_each.register("base", record("a", name="Base"))
     world_on_each.register("one", user("Base", name="One"), references=[to("Base", "base")])
     world_on_each.register("two", user("Base", name="Two"), references=[to("Base", "base")])
@@ -110,7 +110,7 @@ def test_json_and_protobuf_refer_too(world: RegistryWorld) -> None:
     assert world.registry.version("q", "1", style="serialized").schema_
 
 
-def test_a_name_stands_for_the_version_that_is_met_first(world_on_each: RegistryWorld) -> None:
+def test_a_name_means_the_version_that_is_found_first(world_on_each: RegistryWorld) -> None:
     world = world_on_each
     world.register("inner", record("a", name="Inner"))
     world.register("inner", record("a", "b", name="Inner"))
@@ -132,5 +132,5 @@ def test_references_that_are_very_long_together_are_refused_before_they_are_read
     long = json.dumps({"type": "enum", "name": "E", "symbols": ["A"], "doc": "x" * 900_000})
     for number in range(3):
         world.register(f"long-{number}", long)
-    with pytest.raises(RegistryError, match="references have more than 2097152 characters in all"):
+    with pytest.raises(RegistryError, match="references have more than 2097152 characters in total"):
         world.register("user", record("a"), references=[to(f"L{number}", f"long-{number}") for number in range(3)])

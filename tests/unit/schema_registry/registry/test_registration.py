@@ -23,7 +23,7 @@ def test_registering_again_answers_what_is_there(world_on_each: RegistryWorld) -
     assert world_on_each.versions("orders") == [1]
 
 
-def test_the_answer_tells_all_about_the_new_version(world: RegistryWorld) -> None:
+def test_the_response_has_all_about_the_new_version(world: RegistryWorld) -> None:
     answer = world.register("orders", record("a"), properties={"owner": "me"})
     assert answer.schema_ == record("a")
     assert answer.schema_type == "AVRO"
@@ -55,7 +55,7 @@ def test_a_deleted_schema_comes_back_with_its_id_and_a_higher_version(world_on_e
 
 def test_ids_are_not_given_again_after_a_permanent_delete(world_on_each: RegistryWorld) -> None:
     world_on_each.register("orders", record("a"))
-    world_on_each.delete_for_good("orders")
+    world_on_each.delete_permanently("orders")
     again = world_on_each.register("orders", record("a"))
     assert (again.id, again.version) == (2, 1)
 
@@ -66,7 +66,7 @@ def test_an_empty_text_takes_the_latest_schema(world: RegistryWorld) -> None:
     assert (tagged.version, tagged.schema_) == (2, record("a"))
 
 
-def test_metadata_and_rules_are_taken_from_the_version_before(world: RegistryWorld) -> None:
+def test_metadata_and_rules_are_inherited_from_the_version_before(world: RegistryWorld) -> None:
     rules = {"domainRules": [{"name": "check", "type": "CEL", "kind": "CONDITION", "mode": "WRITE", "expr": "true"}]}
     world.register("orders", record("a"), properties={"owner": "me"}, ruleSet=rules)
     second = world.register("orders", record("a", "b"))
@@ -89,7 +89,7 @@ def test_defaults_and_overrides_frame_what_a_client_sends(world: RegistryWorld) 
     assert world.register("orders", record("a"), properties={"b": "client"}).version == 1
 
 
-def test_asking_for_the_next_version_tells_it_in_the_metadata(world: RegistryWorld) -> None:
+def test_asking_for_the_next_version_states_it_in_the_metadata(world: RegistryWorld) -> None:
     world.register("orders", record("a"))
     second = world.register("orders", record("a", "b"), version=2)
     assert second.version == 2
@@ -214,7 +214,7 @@ def test_what_is_registered_is_answered_in_any_mode(world: RegistryWorld) -> Non
     assert world.id_of("orders", '"string"') == 1
 
 
-def test_new_schemas_are_checked_more_strictly_unless_told_otherwise(world: RegistryWorld) -> None:
+def test_new_schemas_are_checked_more_strictly_by_default(world: RegistryWorld) -> None:
     wrong_default = '{"type":"record","name":"R","fields":[{"name":"f","type":"int","default":"text"}]}'
     with pytest.raises(RegistryError) as refused:
         world.register("orders", wrong_default)

@@ -38,7 +38,7 @@ def test_one_content_may_be_imported_with_two_ids(importing: RegistryWorld) -> N
     assert importing.registry.schema_by_id(200).schema_ == record("a")
 
 
-def test_an_id_never_stands_for_two_contents(importing: RegistryWorld) -> None:
+def test_an_id_never_means_two_contents(importing: RegistryWorld) -> None:
     importing.register("orders", record("a"), id=100, version=1)
     with pytest.raises(RegistryError, match="Overwrite new schema with id 100") as refused:
         importing.register("orders", record("b"), id=100, version=2)
@@ -85,8 +85,8 @@ def test_an_import_can_be_forced_upon_what_is_there(world_on_each: RegistryWorld
 
 
 @pytest.fixture
-def mentioned(world_on_each: RegistryWorld) -> RegistryWorld:
-    """A registry where the subject `user` mentions the first version of `base`."""
+def referenced(world_on_each: RegistryWorld) -> RegistryWorld:
+    """A registry where the subject `user` references the first version of `base`."""
     world_on_each.register("base", record("a", name="Base"))
     world_on_each.register(
         "user",
@@ -96,22 +96,22 @@ def mentioned(world_on_each: RegistryWorld) -> RegistryWorld:
     return world_on_each
 
 
-def test_an_import_does_not_pull_out_what_soft_deleted_schemas_elsewhere_mention(mentioned: RegistryWorld) -> None:
-    mentioned.registry.delete_subject("user", permanent=False)
-    mentioned.registry.delete_subject("base", permanent=False)
+def test_an_import_does_not_remove_what_soft_deleted_schemas_elsewhere_reference(referenced: RegistryWorld) -> None:
+    referenced.registry.delete_subject("user", permanent=False)
+    referenced.registry.delete_subject("base", permanent=False)
     with pytest.raises(RegistryError) as refused:
-        mentioned.registry.set_mode("base", ModeBody(mode="IMPORT"), force=False)
+        referenced.registry.set_mode("base", ModeBody(mode="IMPORT"), force=False)
     assert refused.value.code == 42206
-    assert mentioned.versions("base", deleted=True) == [1]
+    assert referenced.versions("base", deleted=True) == [1]
 
 
-def test_an_import_clears_referrers_together_with_what_they_mention(mentioned: RegistryWorld) -> None:
-    mentioned.registry.delete_subject("user", permanent=False)
-    mentioned.registry.delete_subject("base", permanent=False)
-    mentioned.registry.set_mode(None, ModeBody(mode="IMPORT"), force=False)
-    assert mentioned.subjects(deleted=True) == []
+def test_an_import_clears_referrers_together_with_what_they_reference(referenced: RegistryWorld) -> None:
+    referenced.registry.delete_subject("user", permanent=False)
+    referenced.registry.delete_subject("base", permanent=False)
+    referenced.registry.set_mode(None, ModeBody(mode="IMPORT"), force=False)
+    assert referenced.subjects(deleted=True) == []
 
 
-def test_an_import_does_not_pull_out_what_others_mention(mentioned: RegistryWorld) -> None:
+def test_an_import_does_not_remove_what_other_schemas_reference(referenced: RegistryWorld) -> None:
     with pytest.raises(RegistryError):
-        mentioned.registry.set_mode("base", ModeBody(mode="IMPORT"), force=False)
+        referenced.registry.set_mode("base", ModeBody(mode="IMPORT"), force=False)

@@ -10,16 +10,16 @@ from tests.support.registry_world import RegistryWorld, record, schema_body
 
 @pytest.fixture
 def two_versions(world: RegistryWorld) -> RegistryWorld:
-    """One schema twice: a version that does not tell its number, and one that does."""
+    """One schema twice: a version that does not state its number, and one that does."""
     world.register("orders", record("a"))
     world.register("orders", record("a"), version=2)
     return world
 
 
-def register(world: RegistryWorld, *, told: str | None = None, **body: Any) -> tuple[int | None, str | None]:
+def register(world: RegistryWorld, *, stated: str | None = None, **body: Any) -> tuple[int | None, str | None]:
     """Register the schema again; gives the id and the number that the metadata tell."""
-    if told is not None:
-        body["properties"] = {"confluent:version": told}
+    if stated is not None:
+        body["properties"] = {"confluent:version": stated}
     answer = world.register("orders", record("a"), **body)
     properties = (answer.metadata.properties if answer.metadata is not None else None) or {}
     return answer.id, properties.get("confluent:version")
@@ -48,7 +48,7 @@ def test_a_first_version_without_a_number_is_the_latest_too(world: RegistryWorld
     assert register(world, version=-1) == (1, None)
 
 
-def test_a_look_up_finds_the_version_that_is_told(two_versions: RegistryWorld) -> None:
+def test_a_look_up_finds_the_stated_version(two_versions: RegistryWorld) -> None:
     assert found(two_versions) == 1
     assert found(two_versions, properties={"confluent:version": "1"}) == 1
     assert found(two_versions, properties={"confluent:version": "2"}) == 2
@@ -60,14 +60,14 @@ def test_a_look_up_without_a_number_finds_one_with_it(two_versions: RegistryWorl
     assert register(two_versions) == (2, "2")
 
 
-@pytest.mark.parametrize("told", ["-1", "0", "9"])
-def test_a_number_that_no_version_has_makes_a_new_one(two_versions: RegistryWorld, told: str) -> None:
-    assert register(two_versions, told=told) == (3, "3")
+@pytest.mark.parametrize("stated", ["-1", "0", "9"])
+def test_a_number_that_no_version_has_makes_a_new_one(two_versions: RegistryWorld, stated: str) -> None:
+    assert register(two_versions, stated=stated) == (3, "3")
 
 
 def test_a_number_that_a_version_has_finds_it(two_versions: RegistryWorld) -> None:
     register(two_versions, version=3)
-    assert register(two_versions, told="2") == (2, "2")
+    assert register(two_versions, stated="2") == (2, "2")
     assert two_versions.versions("orders") == [1, 2, 3]
 
 

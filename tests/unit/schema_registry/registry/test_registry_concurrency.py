@@ -87,7 +87,7 @@ def test_deletes_and_registrations_of_one_content_do_not_break_each_other(world_
         found = world.registry.version("new", "latest")
         assert found.id is not None
         assert world.registry.schema_by_id(found.id).schema_ == found.schema_
-        world.delete_for_good("new")
+        world.delete_permanently("new")
 
 
 def test_incompatible_schemas_that_come_together_do_not_both_get_in(world_on_each: RegistryWorld) -> None:

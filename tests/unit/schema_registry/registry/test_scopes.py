@@ -65,8 +65,8 @@ def test_a_null_clears_a_key_and_an_absent_one_is_left_alone(world_on_each: Regi
 def test_an_update_is_answered_with_all_that_is_set_then(world_on_each: RegistryWorld) -> None:
     world = world_on_each
     world.registry.update_config("orders", ConfigUpdate(compatibility_group="major", validate_fields=True))
-    told = world.registry.update_config("orders", ConfigUpdate.model_validate({"compatibilityGroup": None}))
-    assert told.to_json() == b'{"validateFields":true}'
+    result = world.registry.update_config("orders", ConfigUpdate.model_validate({"compatibilityGroup": None}))
+    assert result.to_json() == b'{"validateFields":true}'
 
 
 def test_all_keys_are_kept(world: RegistryWorld) -> None:
@@ -113,7 +113,7 @@ def test_configs_that_are_refused(world: RegistryWorld, subject: str | None, upd
     assert refused.value.code == code
 
 
-def test_deleting_a_config_tells_what_it_was(world_on_each: RegistryWorld) -> None:
+def test_deleting_a_config_returns_what_was_set(world_on_each: RegistryWorld) -> None:
     world = world_on_each
     set_level(world, "orders", "FULL")
     assert world.registry.delete_config("orders") == Config(compatibility_level="FULL")
@@ -165,7 +165,7 @@ def test_the_nearest_mode_holds(world_on_each: RegistryWorld, text: str) -> None
     assert [mode(world, subject) for subject in ("orders", "items", ":.y:orders")] == [text, "READWRITE", "READWRITE"]
 
 
-def test_an_override_is_not_told_as_the_mode_of_subjects_that_have_none(world: RegistryWorld) -> None:
+def test_an_override_is_not_returned_as_the_mode_of_subjects_without_one(world: RegistryWorld) -> None:
     set_mode(world, None, "READONLY_OVERRIDE")
     assert mode(world, None, inherited=False) == "READONLY_OVERRIDE"
     with pytest.raises(RegistryError) as refused:

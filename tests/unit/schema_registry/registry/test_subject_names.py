@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schema_registry.errors import RegistryError
-from schema_registry.registry.subject_names import SubjectName, checked, context_name, parse, parse_beside
+from schema_registry.registry.subject_names import SubjectName, context_name, parse, parse_beside, parse_for_write
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_name_may_begin_with_its_context(text: str, context: str, name: str) -
 def test_a_qualified_name_is_read_as_it_was_written(context: str, name: str) -> None:
     subject = SubjectName(f".{context}", name)
     if subject.is_in_default_context and name.startswith((":.", ":*:")):
-        return  # such a name cannot be told from a context
+        return  # such a name cannot be distinguished from a context
     assert parse(subject.qualified) == subject
 
 
@@ -46,17 +46,17 @@ def test_a_name_without_a_context_is_meant_beside_another() -> None:
 
 
 def test_the_registry_wide_context_has_no_subjects() -> None:
-    assert checked(":.__GLOBAL:", allow_global=True) == SubjectName(".__GLOBAL", "")
+    assert parse_for_write(":.__GLOBAL:", allow_global=True) == SubjectName(".__GLOBAL", "")
     with pytest.raises(RegistryError) as refused:
-        checked(":.__GLOBAL:")
+        parse_for_write(":.__GLOBAL:")
     assert refused.value.code == 42208
 
 
 @pytest.mark.parametrize("name", ["x" * 1500, "é" * 750])
 def test_names_have_room(name: str) -> None:
-    assert checked(name).name == name
+    assert parse_for_write(name).name == name
     with pytest.raises(RegistryError):
-        checked(name + "x")
+        parse_for_write(name + "x")
 
 
 @pytest.mark.parametrize("text", ["x", ".x", ":.x:", ":x:"])

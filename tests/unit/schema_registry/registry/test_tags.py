@@ -34,7 +34,7 @@ def test_tags_of_avro_fields_and_records_become_a_new_version(world: RegistryWor
     assert less["fields"][0]["confluent:tags"] == ["X"]
 
 
-def test_the_new_version_can_be_told(world: RegistryWorld) -> None:
+def test_the_new_version_can_be_given(world: RegistryWorld) -> None:
     world.register("orders", record("a"))
     with pytest.raises(RegistryError, match="one more than previous") as refused:
         change(world, newVersion=7, tagsToAdd=[tags("Order.a", "PII")])
@@ -174,7 +174,7 @@ def test_tags_in_many_places_are_written_at_once(world: RegistryWorld) -> None:
 
 def test_tags_in_more_places_than_a_request_may_name_are_refused(world: RegistryWorld) -> None:
     world.register("orders", record("a"))
-    with pytest.raises(RegistryError, match="Tags of 501 records and fields are to be changed, allowed are 500"):
+    with pytest.raises(RegistryError, match="changes the tags of 501 records and fields, but at most 500 are allowed"):
         change(world, tagsToAdd=[tags("Order.a", "PII")] * 501)
 
 

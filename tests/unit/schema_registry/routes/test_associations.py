@@ -90,7 +90,7 @@ def test_schemas_are_found_by_the_associations_of_their_subjects(
     assert [schema["subject"] for schema in listed] == found
 
 
-def test_an_error_is_told_in_the_envelope(client: TestClient) -> None:
+def test_an_error_comes_in_the_envelope(client: TestClient) -> None:
     answer = client.delete("/associations/resources/id-1")
 
     assert answer.status_code == 404

@@ -59,7 +59,7 @@ def test_all_operations_answer(client: TestClient) -> None:
     ]
 
 
-def test_an_error_is_told_in_the_envelope(client: TestClient) -> None:
+def test_an_error_comes_in_the_envelope(client: TestClient) -> None:
     answer = client.get(f"{KEKS}/kek1")
 
     assert answer.status_code == 404

@@ -3,7 +3,7 @@
 import pytest
 
 from core_broker.service.web.media_types import negotiate
-from schema_registry.routes.media_types import ANSWERS
+from schema_registry.routes.media_types import RESPONSES
 
 V1, ANY_VERSION, JSON = (
     b"application/vnd.schemaregistry.v1+json",
@@ -36,4 +36,4 @@ V1, ANY_VERSION, JSON = (
     ],
 )
 def test_the_best_type_that_the_client_accepts_is_chosen(accept: bytes, expected: bytes | None) -> None:
-    assert negotiate(accept, ANSWERS) == expected
+    assert negotiate(accept, RESPONSES) == expected

@@ -1,4 +1,4 @@
-"""What is told about versions of subjects, over HTTP."""
+"""Versions of subjects over HTTP."""
 
 import base64
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def descriptor() -> str:
 
 
 @pytest.mark.parametrize(
-    ("kind", "sent", "style", "told"),
+    ("kind", "sent", "style", "expected"),
     [
         ("PROTOBUF", TEXT, "", TEXT),
         ("PROTOBUF", descriptor(), "", None),
@@ -45,10 +45,10 @@ def descriptor() -> str:
         ("AVRO", '"int"', "", '"int"'),
     ],
 )
-def test_who_registers_a_descriptor_is_told_a_text_only_when_it_asks(
-    client: TestClient, kind: str, sent: str, style: str, told: str | None
+def test_a_client_that_registers_a_descriptor_gets_a_text_only_on_request(
+    client: TestClient, kind: str, sent: str, style: str, expected: str | None
 ) -> None:
     body = {"schema": sent, "schemaType": kind}
     for _ in ("a new version", "one that is there"):
         answer = client.post("/subjects/orders/versions", params={"format": style}, json=body).json()
-        assert (answer["id"], answer["version"], answer.get("schema")) == (1, 1, told)
+        assert (answer["id"], answer["version"], answer.get("schema")) == (1, 1, expected)

@@ -119,9 +119,9 @@ def test_the_folder_of_an_sqlite_file_is_made(tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match="database.url: the folder .*/file/below cannot be made: Not a directory"):
+    with pytest.raises(ValueError, match="database.url: cannot create the folder .*/file/below: Not a directory"):
         Database(f"sqlite:///{tmp_path}/file/below/registry.db")
 
 
@@ -189,12 +189,12 @@ def test_a_connection_that_is_cut_in_a_transaction_is_replaced(postgres: Postgre
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(("seconds", "told"), [(10, "10s"), (0.1, "100ms")])
-def test_postgresql_is_told_how_long_to_wait(postgres: PostgresServer, seconds: float, told: str) -> None:
+@pytest.mark.parametrize(("seconds", "expected"), [(10, "10s"), (0.1, "100ms")])
+def test_postgresql_gets_the_time_out(postgres: PostgresServer, seconds: float, expected: str) -> None:
     database = Database(postgres.create_database(), timeout_seconds=seconds)
     with database.read() as connection:
         for name in ("statement_timeout", "lock_timeout"):
-            assert connection.execute(text(f"SHOW {name}")).scalar() == told
+            assert connection.execute(text(f"SHOW {name}")).scalar() == expected
     database.close()
 
 

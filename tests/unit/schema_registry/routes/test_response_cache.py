@@ -7,7 +7,7 @@ import pytest
 
 from core_broker.service.clock import ManualClock
 from core_broker.service.web.asgi import Message, Receive, Scope, Send
-from schema_registry.routes.ready_answers import ReadyAnswers
+from schema_registry.routes.response_cache import ResponseCache
 
 ID = "/schemas/ids/1"
 
@@ -29,14 +29,14 @@ class Backend:
         await send({"type": "http.response.body", "body": b"%d" % self.calls + self.rest})
 
 
-def ask(app: ReadyAnswers, target: str = ID, *, method: str = "GET", headers: dict[str, str] | None = None) -> Any:
+def ask(app: ResponseCache, target: str = ID, *, method: str = "GET", headers: dict[str, str] | None = None) -> Any:
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
         sent.append(message)
 
     async def receive() -> Message:
-        raise AssertionError("nobody should read a body")
+        raise AssertionError("the body must not be read")
 
     path, _, query = target.partition("?")
     scope = {
@@ -50,8 +50,8 @@ def ask(app: ReadyAnswers, target: str = ID, *, method: str = "GET", headers: di
     return sent[0]["status"], sent[1]["body"].strip()
 
 
-def cache(backend: Backend, *, max_bytes: int = 100_000, clock: ManualClock | None = None) -> ReadyAnswers:
-    return ReadyAnswers(backend, max_bytes=max_bytes, ttl_seconds=10, now=(clock or ManualClock()).monotonic)
+def cache(backend: Backend, *, max_bytes: int = 100_000, clock: ManualClock | None = None) -> ResponseCache:
+    return ResponseCache(backend, max_bytes=max_bytes, ttl_seconds=10, now=(clock or ManualClock()).monotonic)
 
 
 def test_a_schema_is_asked_for_once() -> None:
@@ -100,14 +100,14 @@ def test_what_is_deleted_is_never_kept_for_it_may_come_back() -> None:
 def test_a_delete_forgets_all() -> None:
     app = cache(Backend())
     ask(app)
-    app.forget()
+    app.clear()
     assert ask(app) == (200, b"2")
 
 
 def test_an_answer_that_was_read_before_a_permanent_delete_is_not_kept_after_it() -> None:
     backend = Backend()
     app = cache(backend)
-    backend.meanwhile = app.forget
+    backend.meanwhile = app.clear
     ask(app)
     backend.meanwhile = None
     assert ask(app) == (200, b"2")
@@ -126,7 +126,7 @@ def test_an_answer_larger_than_all_memory_is_not_kept() -> None:
     assert [ask(app) for _ in range(2)] == [(200, b"1"), (200, b"2")]
 
 
-def test_a_client_that_has_the_answer_is_told_so() -> None:
+def test_a_client_that_has_the_response_gets_not_modified() -> None:
     app = cache(Backend())
     ask(app)
     assert ask(app, headers={"if-none-match": '"g"'}) == (304, b"")

@@ -1,4 +1,4 @@
-"""A lock that is handed on in the order of asking."""
+"""A lock that threads get in the order in which they asked for it."""
 
 import threading
 from collections import deque
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Turns:
-    """One holder at a time, first come first served; a wait is bounded."""
+class FairLock:
+    """One holder at a time, first come first served; every wait has a time-out."""
 
     def __init__(self) -> None:
         self._state = threading.Lock()
@@ -16,7 +16,7 @@ class Turns:
 
     @contextmanager
     def take(self, *, timeout_seconds: float) -> Iterator[None]:
-        """Hold the lock for the block; TimeoutError when the turn does not come in time."""
+        """Hold the lock for the duration of the block; raises TimeoutError when it is not free in time."""
         self._acquire(timeout_seconds)
         try:
             yield
@@ -33,9 +33,10 @@ class Turns:
         if turn.wait(timeout_seconds):
             return
         with self._state:
+            # The lock may have been handed over between the time-out and here: then we hold it.
             if not turn.is_set():
                 self._waiting.remove(turn)
-                raise TimeoutError("no turn to write came in time")
+                raise TimeoutError("timed out waiting for the write lock")
 
     def _release(self) -> None:
         with self._state:

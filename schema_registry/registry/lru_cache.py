@@ -1,4 +1,4 @@
-"""A cache that keeps what was used last."""
+"""A cache that drops the least recently used values first."""
 
 import threading
 from collections import OrderedDict
@@ -9,8 +9,8 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class RecentlyUsed(Generic[K, V]):
-    """Values by key up to a total weight; what was not used for longest goes first. Safe for threads."""
+class LruCache(Generic[K, V]):
+    """Values by key, up to a total weight; the least recently used ones are dropped first. Thread-safe."""
 
     def __init__(self, *, weight_max: int) -> None:
         self._weight_max = weight_max
@@ -19,7 +19,7 @@ class RecentlyUsed(Generic[K, V]):
         self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        """The value, if it is still there."""
+        """The value, if it is still in the cache."""
         with self._lock:
             found = self._values.get(key)
             if found is None:
@@ -28,7 +28,7 @@ class RecentlyUsed(Generic[K, V]):
             return found[0]
 
     def put(self, key: K, value: V, *, weight: int) -> None:
-        """Keep a value; one that is heavier than all there may be is not kept."""
+        """Add a value, unless it is heavier than the whole cache may be."""
         if weight > self._weight_max:
             return
         with self._lock:

@@ -1,10 +1,10 @@
 """The cache: bounded by weight, the oldest goes."""
 
-from schema_registry.registry.recently_used import RecentlyUsed
+from schema_registry.registry.lru_cache import LruCache
 
 
 def test_what_was_used_last_stays() -> None:
-    cache: RecentlyUsed[str, int] = RecentlyUsed(weight_max=3)
+    cache: LruCache[str, int] = LruCache(weight_max=3)
     for number, key in enumerate("abc"):
         cache.put(key, number, weight=1)
     assert cache.get("a") == 0
@@ -13,7 +13,7 @@ def test_what_was_used_last_stays() -> None:
 
 
 def test_a_heavy_value_takes_the_place_of_several() -> None:
-    cache: RecentlyUsed[str, int] = RecentlyUsed(weight_max=3)
+    cache: LruCache[str, int] = LruCache(weight_max=3)
     for number, key in enumerate("abc"):
         cache.put(key, number, weight=1)
     cache.put("d", 3, weight=2)
@@ -21,14 +21,14 @@ def test_a_heavy_value_takes_the_place_of_several() -> None:
 
 
 def test_what_is_too_heavy_is_not_kept() -> None:
-    cache: RecentlyUsed[str, int] = RecentlyUsed(weight_max=3)
+    cache: LruCache[str, int] = LruCache(weight_max=3)
     cache.put("a", 0, weight=3)
     cache.put("b", 1, weight=4)
     assert (cache.get("a"), cache.get("b")) == (0, None)
 
 
 def test_a_value_that_is_put_again_weighs_once() -> None:
-    cache: RecentlyUsed[str, int] = RecentlyUsed(weight_max=3)
+    cache: LruCache[str, int] = LruCache(weight_max=3)
     cache.put("a", 0, weight=1)
     for number in range(5):
         cache.put("b", number, weight=2)
