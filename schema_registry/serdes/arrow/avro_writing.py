@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from schema_registry.formats.avro import AvroSchema
 from schema_registry.formats.avro_types import Enum, Fixed, Primitive
@@ -29,13 +28,8 @@ from schema_registry.serdes.avro_plan import (
     StructPlan,
 )
 from schema_registry.serdes.errors import InvalidData
-from schema_registry.serdes.logical import Logical, LogicalName
+from schema_registry.serdes.logical import Logical
 
-_STORED: Final = {
-    LogicalName.DATE: stored.days,
-    LogicalName.TIME: stored.milliseconds_of_day,
-    LogicalName.TIMESTAMP: stored.milliseconds,
-}
 _END: Final = b"\x00"
 
 
@@ -75,12 +69,7 @@ def _encode(plan: Plan, array: pa.Array) -> Pieces:
 
 
 def _struct(plan: StructPlan, array: pa.Array) -> Pieces:
-    if not pa.types.is_struct(array.type):
-        raise InvalidData(f"expected structs, not {array.type}")
-    columns = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
-    unknown = columns.keys() - {field.name for field in plan.fields}
-    if unknown:
-        raise InvalidData(f"the record {plan.name} has no field {min(unknown)}")
+    columns = joining.columns_of(array, [field.name for field in plan.fields], f"the record {plan.name}")
     return [piece for field in plan.fields for piece in _field(field, columns)]
 
 
@@ -107,18 +96,14 @@ def _flat(plan: ChoicePlan, array: pa.Array) -> Pieces:
 
 
 def _choice(plan: ChoicePlan, array: pa.Array) -> Pieces:
-    """Structs with a field for each branch, of which the first that is not null counts."""
-    if not pa.types.is_struct(array.type):
-        raise InvalidData(f"expected structs with a field for each type of the union, not {array.type}")
+    """Structs with a field for each branch."""
+    by_name = {branch.name: branch for branch in plan.branches}
+    columns = joining.columns_of(array, by_name, "the union")
     is_left = np.ones(len(array), dtype=np.bool_)
     pieces: Pieces = []
-    for branch in plan.branches:
-        column = joining.column_named(array, branch.name)
-        if column is None:
-            continue
-        is_chosen = joining.is_valid(column) & is_left
-        some = column.filter(pa.array(is_chosen))
-        data = joining.joined([varint(branch.index), *_encode(branch.plan, some)], len(some))
+    for name, is_chosen in joining.chosen(columns, list(by_name), len(array)):
+        some = columns[name].filter(pa.array(is_chosen))
+        data = joining.joined([varint(by_name[name].index), *_encode(by_name[name].plan, some)], len(some))
         pieces.append(joining.spread(data, is_chosen, b""))
         is_left &= ~is_chosen
     if is_left.any():
@@ -152,7 +137,8 @@ def _block(pieces: Pieces, counts: stored.Numbers) -> Pieces:
 def _scalar(plan: Scalar, array: pa.Array) -> Pieces:
     match plan.type:
         case Enum():
-            return _symbols(plan.type, array)
+            places = joining.symbol_places(array, plan.type.symbols, plan.type.name.full)
+            return [joining.varints(joining.zigzag(places))]
         case Fixed():
             return [_fixed(plan.type, plan.logical, array)]
         case Primitive("string"):
@@ -161,7 +147,7 @@ def _scalar(plan: Scalar, array: pa.Array) -> Pieces:
             return _sized(_bytes(plan.logical, array))
         case Primitive("int" | "long" as kind):
             if plan.logical is not None:
-                numbers = _STORED[plan.logical.name](array)
+                numbers = stored.NUMBERS[plan.logical.name](array)
             else:
                 numbers = joining.integers_of(array, -RANGES[kind], RANGES[kind] - 1)
             return [joining.varints(joining.zigzag(numbers))]
@@ -193,12 +179,3 @@ def _fixed(fixed: Fixed, logical: Logical | None, array: pa.Array) -> pa.Array:
     if (lengths != fixed.size).any():
         raise InvalidData(f"{fixed.name.full} takes {fixed.size} bytes, not {lengths[lengths != fixed.size][0]}")
     return data
-
-
-def _symbols(enum: Enum, array: pa.Array) -> Pieces:
-    texts = joining.text_of(array).cast(pa.string())
-    indexes = pc.index_in(texts, value_set=pa.array(list(enum.symbols), type=pa.string()))
-    if indexes.null_count:
-        wrong = texts.filter(indexes.is_null())[0].as_py()
-        raise InvalidData(f"{enum.name.full} has no symbol {wrong[:200]!r}")
-    return [joining.varints(joining.zigzag(indexes.to_numpy().astype(np.int64)))]

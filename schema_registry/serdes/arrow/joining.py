@@ -4,7 +4,7 @@ What a field is written as is a list of pieces: binary arrays, and bytes that ar
 these as fast as memory is copied, so that no record is ever looked at by itself.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from schema_registry.serdes.errors import InvalidData
 Piece: TypeAlias = pa.Array | bytes
 Pieces: TypeAlias = list[Piece]
 Unsigned: TypeAlias = npt.NDArray[np.uint64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _BATCH: Final = 1 << 16
 """Records that are joined at once: more do not stay in the processor's caches."""
@@ -192,7 +193,33 @@ def gathered(items: pa.Array, counts: npt.NDArray[np.int64]) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(counts), [None, pa.py_buffer(starts[ends].copy()), data])
 
 
-def column_named(struct: pa.Array, name: str) -> pa.Array | None:
-    """A field of structs that are not null; None if they have none of that name."""
-    index = struct.type.get_field_index(name)
-    return None if index < 0 else struct.flatten()[index]
+def columns_of(struct: pa.Array, names: Collection[str], what: str) -> dict[str, pa.Array]:
+    """The fields of structs that are not null; raises InvalidData for those that are not among the names."""
+    if not pa.types.is_struct(struct.type):
+        raise InvalidData(f"expected structs, not {struct.type}")
+    columns = dict(zip((field.name for field in struct.type), struct.flatten(), strict=True))
+    unknown = columns.keys() - set(names)
+    if unknown:
+        raise InvalidData(f"{what} has no field {min(unknown)}")
+    return columns
+
+
+def chosen(columns: Mapping[str, pa.Array], names: Sequence[str], count: int) -> Iterator[tuple[str, Flags]]:
+    """Which rows each of several columns is set in that are a choice: the first that is not null counts."""
+    is_left = np.ones(count, dtype=np.bool_)
+    for name in names:
+        if name in columns:
+            is_there = is_valid(columns[name]) & is_left
+            is_left &= ~is_there
+            yield name, is_there
+
+
+def symbol_places(array: pa.Array, symbols: Sequence[str], what: str) -> npt.NDArray[np.int64]:
+    """The places of symbols among those of an enum; raises InvalidData for others."""
+    texts = text_of(array).cast(pa.string())
+    found = pc.index_in(texts, value_set=pa.array(list(symbols), type=pa.string()))
+    if found.null_count:
+        wrong = texts.filter(found.is_null())[0].as_py()
+        raise InvalidData(f"{what} has no symbol {wrong[:200]!r}")
+    places: npt.NDArray[np.int64] = found.to_numpy().astype(np.int64)
+    return places

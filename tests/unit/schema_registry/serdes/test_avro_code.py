@@ -134,6 +134,7 @@ def test_an_enum_may_have_more_symbols_than_one_byte_counts() -> None:
         ("double", b"1234", "ends too soon"),
         ("string", b"\x01", "ends too soon"),
         ("long", b"\xff" * 11, "more than 64 bits"),
+        ("long", b"\xff" * 9 + b"\x02", "more than 64 bits"),
         ({"type": "map", "values": "int"}, b"\x02\x02", "ends too soon"),
     ],
 )
