@@ -16,7 +16,6 @@ from schema_registry.formats.avro_types import Field as AvroField
 from schema_registry.formats.avro_types import Type as AvroType
 from schema_registry.serdes import avro_bounds
 from schema_registry.serdes.avro import AvroCodec, default_bytes
-from schema_registry.serdes.avro_code import Read, Write, reader, writer
 from schema_registry.serdes.avro_mismatch import Form
 from schema_registry.serdes.avro_plan import (
     NO_DEFAULT,
@@ -31,6 +30,8 @@ from schema_registry.serdes.avro_plan import (
     Scalar,
     StructPlan,
 )
+from schema_registry.serdes.avro_reading import Read, reader
+from schema_registry.serdes.avro_writing import Write, writer
 
 _KINDS: Final = {
     Type.INT8: ("int", "long"),

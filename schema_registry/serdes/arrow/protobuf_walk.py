@@ -1,6 +1,6 @@
 """Flat Protobuf messages as columns, a field of all messages at a time.
 
-Whoever writes messages writes their fields in the order of their numbers, each at most once. Messages of plain fields
+Libraries write the fields of a message in the order of their numbers, each at most once. Messages of plain fields
 that are written so are gone through here together; all others, damaged ones among them, are left to Protobuf itself.
 """
 
@@ -70,7 +70,7 @@ class FlatMessages:
         self._type = type_
 
     def read(self, bodies: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
-        """Messages that are as usual, and which these are; raises ArrowInvalid where a text is none."""
+        """Messages that are as usual, and which these are; raises ArrowInvalid where a text is not UTF-8."""
         walk = _Walk(bodies)
         found = {field.name: walk.field(field) for field in self._fields}
         is_done = walk.is_done
