@@ -12,9 +12,10 @@ import pyarrow as pa
 from schema_registry.formats.avro import AvroSchema
 from schema_registry.formats.avro_types import Enum, Fixed, Primitive
 from schema_registry.serdes.arrow import joining, stored
+from schema_registry.serdes.arrow.avro_batches import batch_writer
 from schema_registry.serdes.arrow.avro_columns import column_plan, column_type
 from schema_registry.serdes.arrow.binary import binary_array
-from schema_registry.serdes.arrow.joining import Pieces
+from schema_registry.serdes.arrow.joining import Piece, Pieces
 from schema_registry.serdes.avro import default_bytes
 from schema_registry.serdes.avro_numbers import RANGES, varint
 from schema_registry.serdes.avro_plan import (
@@ -40,13 +41,28 @@ class AvroWriter:
         self._plan = column_plan(schema.root)
         self.type = column_type(self._plan)
         """What columns are best made of; others that hold the same values will do."""
+        self._fast = batch_writer(self._plan)
 
     def write(self, rows: pa.Array) -> pa.Array:
         """Rows, one value each, as binary values; raises InvalidData."""
         plan = self._plan
+        if self._fast is not None and not rows.null_count and _has_all(plan, rows.type):
+            return self._fast(rows)
         if isinstance(plan, Scalar) and plan.type.kind == "bytes":  # alone they have no length before them
             return joining.write_rows(rows, lambda some: _encode(plan, some)[-1:])
         return joining.write_rows(rows, lambda some: _encode(plan, some))
+
+
+def _has_all(plan: Plan, type_: pa.DataType) -> bool:
+    """Whether no field needs its default."""
+    if isinstance(plan, ChoicePlan):
+        return _has_all(plan.branches[0].plan, type_)
+    if isinstance(plan, ListPlan):
+        return not pa.types.is_list(type_) or _has_all(plan.items, type_.value_type)
+    if not isinstance(plan, StructPlan) or not pa.types.is_struct(type_):
+        return True
+    places = {field.name: type_.get_field_index(field.name) for field in plan.fields}
+    return all(places[f.name] >= 0 and _has_all(f.plan, type_.field(places[f.name]).type) for f in plan.fields)
 
 
 def _encode(plan: Plan, array: pa.Array) -> Pieces:
@@ -145,16 +161,19 @@ def _scalar(plan: Scalar, array: pa.Array) -> Pieces:
             return _sized(joining.text_of(array))
         case Primitive("bytes"):
             return _sized(_bytes(plan.logical, array))
-        case Primitive("int" | "long" as kind):
-            if plan.logical is not None:
-                numbers = stored.NUMBERS[plan.logical.name](array)
-            else:
-                numbers = joining.integers_of(array, -RANGES[kind], RANGES[kind] - 1)
-            return [joining.varints(joining.zigzag(numbers))]
+        case Primitive("int" | "long"):
+            return [joining.varints(joining.zigzag(_numbers(plan, array)))]
         case Primitive("float" | "double" as kind):
             return [joining.fixed(joining.floats_of(array, pa.float32() if kind == "float" else pa.float64()))]
         case Primitive():
             return [joining.fixed(joining.booleans_of(array))]
+
+
+def _numbers(plan: Scalar, array: pa.Array) -> stored.Numbers:
+    if plan.logical is not None:
+        return stored.NUMBERS[plan.logical.name](array)
+    limit = RANGES[plan.type.kind]
+    return joining.integers_of(array, -limit, limit - 1)
 
 
 def _sized(data: pa.Array) -> Pieces:
@@ -167,13 +186,12 @@ def _bytes(logical: Logical | None, array: pa.Array) -> pa.Array:
     return binary_array(stored.unscaled(array, logical.scale), None)
 
 
-def _fixed(fixed: Fixed, logical: Logical | None, array: pa.Array) -> pa.Array:
+def _fixed(fixed: Fixed, logical: Logical | None, array: pa.Array) -> Piece:
     if logical is not None:
         content = stored.unscaled(array, logical.scale)
         if len(content.lengths) and content.lengths.max() > fixed.size:
             raise InvalidData(f"a number is too large for the {fixed.size} bytes of {fixed.name.full}")
-        rows = stored.aligned(*content, width=fixed.size)
-        return joining.fixed(rows.view(f"V{fixed.size}").reshape(-1))
+        return stored.aligned(*content, width=fixed.size)
     data = joining.bytes_of(array)
     lengths = joining.lengths_of(data)
     if (lengths != fixed.size).any():

@@ -132,16 +132,20 @@ def _plain(plan: Plan, array: pa.Array) -> Pieces:
             joining.booleans_of(array)  # which refuses all else
             return [_texts(array)]
         case "float32" | "float64":
-            return [_texts(pa.array(_finite(joining.floats_of(array, column_type(plan)))))]
+            return [_numbers(joining.floats_of(array, column_type(plan)))]
         case _:
             limit = LIMITS[plan.kind]
             return [_texts(pa.array(joining.integers_of(array, -limit, limit - 1)))]
 
 
-def _finite(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if not np.isfinite(numbers).all():
-        raise InvalidData(f"{numbers[~np.isfinite(numbers)][0]} cannot be written as JSON, which has numbers only")
-    return numbers
+def _numbers(floats: npt.NDArray[Any]) -> pa.Array:
+    if not np.isfinite(floats).all():
+        raise InvalidData(f"{floats[~np.isfinite(floats)][0]} cannot be written as JSON, which has numbers only")
+    texts = _texts(pa.array(floats))
+    is_minus_zero = (floats == 0) & np.signbit(floats)
+    if not is_minus_zero.any():
+        return texts
+    return pc.if_else(pa.array(is_minus_zero), pa.scalar(b"-0.0", pa.binary()), texts)  # -0 would be a whole number
 
 
 def _texts(array: pa.Array) -> pa.Array:
