@@ -11,12 +11,15 @@ from connect.api.data import Schema
 from connect.api.errors import DataError
 from schema_registry.serdes import logical
 from schema_registry.serdes.errors import InvalidData
+from schema_registry.serdes.logical import Logical, LogicalName
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 EPOCH = logical.EPOCH
 MILLISECONDS_PER_DAY = logical.MILLISECONDS_PER_DAY
+
+_NAMES = frozenset(LogicalName)
 
 
 def _for_connect(change: Callable[P, T]) -> Callable[P, T]:
@@ -40,6 +43,14 @@ unscaled = _for_connect(logical.unscaled)
 decimal_bytes = _for_connect(logical.decimal_bytes)
 decimal_of = _for_connect(logical.decimal_of)
 rescaled = logical.rescaled
+
+
+def logical_of(schema: Schema) -> Logical | None:
+    """The logical type of a schema; raises DataError for a Decimal without a scale."""
+    if schema.name not in _NAMES:
+        return None
+    name = LogicalName(schema.name)
+    return Logical(name, scale=scale_of(schema) if name is LogicalName.DECIMAL else 0)
 
 
 @lru_cache(maxsize=1000)

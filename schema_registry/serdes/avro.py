@@ -18,9 +18,10 @@ from fastavro.schema import SchemaParseException
 from schema_registry.formats.avro import AvroSchema
 from schema_registry.formats.avro_types import Field, Name, Primitive, Record
 from schema_registry.serdes import avro_bounds
-from schema_registry.serdes.avro_code import Read, Write, reader, writer
 from schema_registry.serdes.avro_mismatch import Form, Mismatch
 from schema_registry.serdes.avro_plan import JsonEncoding
+from schema_registry.serdes.avro_reading import Read, reader
+from schema_registry.serdes.avro_writing import Write, writer
 from schema_registry.serdes.codec import JsonView, Value
 from schema_registry.serdes.errors import InvalidData, UnusableSchema
 
@@ -79,7 +80,7 @@ class AvroCodec:
     def decode_json(self, data: bytes, start: int = 0) -> JsonView:
         """The value of bytes, in Avro's JSON encoding."""
         view = self._json_reader(data, start)
-        # Every level takes a byte; what can be read might still nest too deep for whoever writes it as JSON.
+        # Every level takes a byte; what can be read might still nest too deep to be written as JSON.
         is_long = self._safe_bytes is not None and len(data) - start > avro_bounds.MAX_VALUE_DEPTH // 2
         if is_long and avro_bounds.nests_deeper(view, avro_bounds.MAX_VALUE_DEPTH):
             raise InvalidData(f"the data nests deeper than {avro_bounds.MAX_VALUE_DEPTH} levels")

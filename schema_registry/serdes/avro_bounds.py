@@ -1,4 +1,4 @@
-"""What Avro data may ask of whoever reads it: hostile bytes must not exhaust memory, time or the stack.
+"""What Avro data may ask of its reader: hostile bytes must not exhaust memory, time or the stack.
 
 A few bytes can stand for very much where values take no bytes at all (an array of a billion nulls, records of records
 of nothing), and fastavro's compiled reader recurses on the machine's stack as deep as the bytes say: 5 kB of a

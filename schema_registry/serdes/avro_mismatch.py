@@ -7,7 +7,6 @@ from enum import auto
 from typing import Any, Final, NoReturn
 
 from schema_registry.formats.avro_types import Enum, Fixed
-from schema_registry.serdes import logical as convert
 from schema_registry.serdes.avro_numbers import RANGES
 from schema_registry.serdes.avro_plan import (
     KEY,
@@ -22,17 +21,12 @@ from schema_registry.serdes.avro_plan import (
     StructPlan,
 )
 from schema_registry.serdes.errors import InvalidData
-from schema_registry.serdes.logical import Logical, LogicalName
+from schema_registry.serdes.logical import to_stored
 
 NOT_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 _JSON_NAMES: Final = {type(None): "null", bool: "a boolean", str: "text", list: "an array", dict: "an object"}
 _SHOWN_MAX: Final = 200
-_STORED: Final = {
-    LogicalName.DATE: convert.days_of,
-    LogicalName.TIME: convert.milliseconds_of_time,
-    LogicalName.TIMESTAMP: convert.milliseconds_of,
-}
 
 
 class Form(PythonEnum):
@@ -142,7 +136,10 @@ class _Search:
 
     def _scalar(self, plan: Scalar, value: Any, path: tuple[str, ...]) -> None:
         if not self._is_json and plan.logical is not None and value is not None:
-            value = _stored(plan.logical, value, path)
+            try:
+                value = to_stored(plan.logical)(value)
+            except InvalidData as error:
+                raise Mismatch(str(error), path) from error
         match plan.type.kind:
             case "string":
                 self._text(value, path)
@@ -210,12 +207,3 @@ class _Search:
         if value is None:
             raise Mismatch(f"Found null value for non-optional schema: expected {wanted}", path)
         raise Mismatch(f"expected {wanted}, not a value of type {type(value).__name__}", path)
-
-
-def _stored(logical: Logical, value: Any, path: tuple[str, ...]) -> Any:
-    try:
-        if logical.name is LogicalName.DECIMAL:
-            return convert.decimal_bytes(value, logical.scale)
-        return _STORED[logical.name](value)
-    except InvalidData as error:
-        raise Mismatch(str(error), path) from error

@@ -55,4 +55,6 @@ def read_number(data: bytes, position: int) -> tuple[int, int]:
         byte = data[position]
         number |= (byte & 0x7F) << shift
         shift += 7
+    if number >> 64:
+        raise InvalidData("a number has more than 64 bits")
     return (number >> 1) ^ -(number & 1), position + 1

@@ -3,7 +3,7 @@
 A plan is the schema with all choices made that the format leaves open: how a union appears (`{branch: value}`, or the
 bare value where only null is the other choice), which arrays are maps whose keys are not text, and which logical types
 are more than what is stored for them. Everything that reads or writes data by a schema is made from its plan:
-Python functions by `avro_code`, Arrow columns by `arrow.avro_reading` and `arrow.avro_writing`.
+Python functions by `avro_reading` and `avro_writing`, Arrow columns by `arrow.avro_reading` and `arrow.avro_writing`.
 """
 
 from collections.abc import Sequence
@@ -176,7 +176,7 @@ class Meaning:
         return branch.name.simple if isinstance(branch, Record | Enum | Fixed) else branch.kind
 
     def is_flat(self, union: Union) -> bool:
-        """Whether values of a union are told without the name of their branch."""
+        """Whether values of a union stand without the name of their branch."""
         return sum(branch.kind != "null" for branch in union.branches) == 1
 
     def _union(self, union: Union) -> Plan:

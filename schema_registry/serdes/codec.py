@@ -5,7 +5,7 @@ from typing import Any, Protocol
 Value = Any
 """Python data as the format's own library makes it."""
 JsonView = Any
-"""The same data as JSON can tell it: None, bool, int, float, str, list and dict."""
+"""The same data in JSON: None, bool, int, float, str, list and dict."""
 
 
 class Codec(Protocol):
@@ -20,9 +20,9 @@ class Codec(Protocol):
         ...
 
     def encode_json(self, view: JsonView) -> bytes:
-        """The bytes of a value that is told as JSON."""
+        """The bytes of a value in the format's JSON encoding."""
         ...
 
     def decode_json(self, data: bytes, start: int = 0) -> JsonView:
-        """The value of bytes, told as JSON."""
+        """The value of bytes, in the format's JSON encoding."""
         ...

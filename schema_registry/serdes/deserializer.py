@@ -64,7 +64,7 @@ class Deserializer:
 
     Only the first record of a schema asks the registry: what follows costs the framing and the format's own decoding.
     `reader` (Avro only) is the schema that values shall have, whichever they were written with. JSON is checked against
-    its schema if `validates_json` says so; whoever wrote it did. Safe for any number of threads.
+    its schema if `validates_json` says so; writers have done that already. Safe for any number of threads.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Deserializer:
     def deserialize_json(
         self, data: bytes | None, *, is_key: bool = False, headers: Iterable[Header] | None = None
     ) -> Decoded | None:
-        """The same, told as JSON."""
+        """The same, in the format's JSON encoding."""
         if data is None:
             return None
         frame = read_frame(data, header_of(headers, is_key=is_key))

@@ -6,7 +6,7 @@ SerdeError
 ├── InvalidData      bytes or a value do not fit their schema
 └── UnusableSchema   no data can be read or written by this schema; the message tells why
 
-A registry that does not answer is not told by these: `schema_registry.client.errors` come through as they are.
+A registry that does not answer is none of these: `schema_registry.client.errors` come through as they are.
 """
 
 

@@ -31,7 +31,7 @@ _BYTES_PER_STEP = 2
 
 
 class JsonCodec:
-    """Reads and writes documents of one JSON Schema; both check, unless told not to."""
+    """Reads and writes documents of one JSON Schema; both check, unless reading is not to."""
 
     def __init__(self, schema: JsonSchema, *, validates_reads: bool = True) -> None:
         self._schema = schema
@@ -92,11 +92,11 @@ class JsonCodec:
             raise InvalidData(f"the JSON Schema has a pattern that cannot be matched: {_short(unknown)}") from None
         if error is not None:
             place = "/".join(_short(part) for part in error.absolute_path)
-            raise InvalidData(f"the document does not fit its JSON Schema: /{place}: {_told(error)}")
+            raise InvalidData(f"the document does not fit its JSON Schema: /{place}: {_described(error)}")
 
 
-def _told(error: ValidationError) -> str:
-    """What is wrong with which value; long values are cut, so that the end of the sentence is told too."""
+def _described(error: ValidationError) -> str:
+    """What is wrong with which value; long values are cut, so that the end of the sentence is there, too."""
     value = repr(error.instance)
     return error.message.replace(value, _short(value))[:_MAX_SHOWN]
 

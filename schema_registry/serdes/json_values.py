@@ -10,20 +10,17 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from schema_registry.formats.json_schema import JsonSchema
+from schema_registry.serdes import checks
+from schema_registry.serdes.checks import LIMITS
 from schema_registry.serdes.errors import InvalidData
 from schema_registry.serdes.json_plan import KEY, VALUE, Choices, Meaning, Plan, Shape
 from schema_registry.serdes.logical import (
     DIGITS_MAX,
     LogicalName,
-    date_of,
-    days_of,
-    decimal_bytes,
     decimal_of,
-    milliseconds_of,
-    milliseconds_of_time,
+    from_stored,
     rescaled,
-    time_of,
-    timestamp_of,
+    to_stored,
     unscaled,
 )
 
@@ -32,19 +29,8 @@ Change = Callable[[Any], Any]
 Read = Callable[[bytes, int], Any]
 Write = Callable[[Any], bytes]
 
-_LIMITS: Final = {"int8": 1 << 7, "int16": 1 << 15, "int32": 1 << 31, "int64": 1 << 63}
 _FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, InvalidOperation, RecursionError)
 _JSON_NAMES: Final = {type(None): "NULL", bool: "BOOLEAN", str: "STRING", list: "ARRAY", dict: "OBJECT"}
-_FROM_STORED: Final[dict[LogicalName, Change]] = {
-    LogicalName.DATE: date_of,
-    LogicalName.TIME: time_of,
-    LogicalName.TIMESTAMP: timestamp_of,
-}
-_TO_STORED: Final[dict[LogicalName, Change]] = {
-    LogicalName.DATE: days_of,
-    LogicalName.TIME: milliseconds_of_time,
-    LogicalName.TIMESTAMP: milliseconds_of,
-}
 encode_json: Final = msgspec.json.Encoder(decimal_format="number").encode
 """Bytes become base64, decimals numbers."""
 _exact_decode: Final = msgspec.json.Decoder(float_hook=Decimal).decode
@@ -133,10 +119,10 @@ def _present(plan: Plan) -> Change:
 
 def _plain_reader(plan: Plan) -> Change:
     if plan.logical is None:
-        return _integer(plan.kind) if plan.kind in _LIMITS else _PLAIN_READERS[plan.kind]
+        return _integer(plan.kind) if plan.kind in LIMITS else _PLAIN_READERS[plan.kind]
     if plan.logical.name is LogicalName.DECIMAL:
         return _decimal(plan.logical.scale)
-    change, integer = _FROM_STORED[plan.logical.name], _integer(plan.kind)
+    change, integer = from_stored(plan.logical), _integer(plan.kind)
     return lambda value: change(integer(value))
 
 
@@ -206,7 +192,7 @@ def _is_of_type(plan: Plan, value: Json) -> bool:
         return kind is list
     if plan.shape in (Shape.MAP, Shape.ENTRIES):
         return kind in (dict, list)
-    if plan.kind in _LIMITS:
+    if plan.kind in LIMITS:
         return kind is int
     if plan.kind in ("float32", "float64") or plan.logical is not None:
         return kind in (int, float, Decimal)
@@ -268,7 +254,7 @@ def _decimal(scale: int) -> Change:
 
 
 def _integer(kind: str) -> Change:
-    limit = _LIMITS[kind]
+    limit = LIMITS[kind]
 
     def change(value: Json) -> Any:
         if value.__class__ is not int:
@@ -376,7 +362,7 @@ class _Makers:
             case Shape.PLAIN:
                 return self._plain(plan)
             case Shape.SYMBOL:
-                return _checked_text
+                return checks.text
             case Shape.TEXT:
                 return _parsed
             case Shape.LIST:
@@ -392,13 +378,11 @@ class _Makers:
 
     def _plain(self, plan: Plan) -> Change:
         if plan.logical is None:
-            return _checked_integer(plan.kind) if plan.kind in _LIMITS else _PLAIN_MAKERS[plan.kind]
-        if plan.logical.name is not LogicalName.DECIMAL:
-            return _TO_STORED[plan.logical.name]
-        scale = plan.logical.scale
-        if self._has_numeric_decimals:
+            return _finite if plan.kind in ("float32", "float64") else checks.CHECKS[plan.kind]
+        if plan.logical.name is LogicalName.DECIMAL and self._has_numeric_decimals:
+            scale = plan.logical.scale
             return lambda value: value if unscaled(value, scale) is not None else None
-        return lambda value: decimal_bytes(value, scale)
+        return to_stored(plan.logical)
 
     def _struct(self, plan: Plan) -> Change:
         fields = [(f.name, f.plan.is_optional, f.plan.default, self._present(f.plan)) for f in plan.fields]
@@ -407,7 +391,7 @@ class _Makers:
 
         def make(value: Any) -> Json:
             if not isinstance(value, dict):
-                _refuse("a struct", value)
+                checks.refuse("a struct", value)
             get = value.get
             made = {}
             for name, is_optional, default, present in fields:
@@ -446,7 +430,7 @@ class _Makers:
 def _made_list(item: Change) -> Change:
     def make(value: Any) -> Json:
         if not isinstance(value, list | tuple):
-            _refuse("an array", value)
+            checks.refuse("an array", value)
         return [item(part) for part in value]
 
     return make
@@ -455,8 +439,8 @@ def _made_list(item: Change) -> Change:
 def _made_object(values: Change) -> Change:
     def make(value: Any) -> Json:
         if not isinstance(value, dict):
-            _refuse("a map", value)
-        return {_checked_text(key): values(item) for key, item in value.items()}
+            checks.refuse("a map", value)
+        return {checks.text(key): values(item) for key, item in value.items()}
 
     return make
 
@@ -464,67 +448,21 @@ def _made_object(values: Change) -> Change:
 def _made_entries(keys: Change, values: Change) -> Change:
     def make(value: Any) -> Json:
         if not isinstance(value, dict):
-            _refuse("a map", value)
+            checks.refuse("a map", value)
         return [{KEY: keys(key), VALUE: values(item)} for key, item in value.items()]
 
     return make
 
 
-def _checked_integer(kind: str) -> Change:
-    limit = _LIMITS[kind]
-
-    def make(value: Any) -> Json:
-        if value.__class__ is not int:
-            _refuse(kind, value)
-        if not -limit <= value < limit:
-            raise InvalidData(f"{value} is out of the range of {kind}")
-        return value
-
-    return make
-
-
-def _checked_number(value: Any) -> Json:
-    if value.__class__ is not float and value.__class__ is not int:
-        _refuse("a number", value)
-    if not math.isfinite(value):
+def _finite(value: Any) -> Json:
+    if not math.isfinite(checks.number(value)):
         raise InvalidData(f"{value} cannot be written as JSON, which has numbers only")
-    return value
-
-
-def _checked_boolean(value: Any) -> Json:
-    if value.__class__ is not bool:
-        _refuse("a boolean", value)
-    return value
-
-
-def _checked_text(value: Any) -> Json:
-    if not isinstance(value, str):
-        _refuse("text", value)
     return value
 
 
 def _parsed(value: Any) -> Json:
     """Text that is JSON."""
     try:
-        return msgspec.json.decode(_checked_text(value), type=msgspec.Raw)
+        return msgspec.json.decode(checks.text(value), type=msgspec.Raw)
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
         raise InvalidData(f"the text is no JSON: {error}") from error
-
-
-def _checked_bytes(value: Any) -> Json:
-    if not isinstance(value, bytes | bytearray | memoryview):
-        _refuse("bytes", value)
-    return value
-
-
-_PLAIN_MAKERS: Final[dict[str, Change]] = {
-    "float32": _checked_number,
-    "float64": _checked_number,
-    "boolean": _checked_boolean,
-    "string": _checked_text,
-    "bytes": _checked_bytes,
-}
-
-
-def _refuse(wanted: str, value: Any) -> NoReturn:
-    raise InvalidData(f"Invalid type: expected {wanted}, not a value of type {type(value).__name__}")

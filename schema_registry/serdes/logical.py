@@ -6,6 +6,7 @@ does not know (`timestamp-micros`, `uuid` and so on) is the plain type that is s
 """
 
 import datetime as dt
+from collections.abc import Callable
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from enum import StrEnum
 from functools import lru_cache
@@ -124,6 +125,32 @@ def decimal_of(data: bytes, scale: int) -> Decimal:
     if len(data) > _BYTES_MAX:
         raise InvalidData(f"A Decimal of {len(data)} bytes has more digits than {_BYTES_MAX} bytes hold")
     return _EXACT.scaleb(Decimal(int.from_bytes(data, "big", signed=True)), -scale)
+
+
+def to_stored(logical: Logical) -> Callable[[Any], Any]:
+    """What turns values of a logical type into what is stored for them; raises InvalidData."""
+    if logical.name is LogicalName.DECIMAL:
+        return lambda value: decimal_bytes(value, logical.scale)
+    return _TO_STORED[logical.name]
+
+
+def from_stored(logical: Logical) -> Callable[[Any], Any]:
+    """What turns what is stored for a logical type, of the right type already, into values; raises InvalidData."""
+    if logical.name is LogicalName.DECIMAL:
+        return lambda data: decimal_of(data, logical.scale)
+    return _FROM_STORED[logical.name]
+
+
+_TO_STORED: Final[dict[LogicalName, Callable[[Any], int]]] = {
+    LogicalName.DATE: days_of,
+    LogicalName.TIME: milliseconds_of_time,
+    LogicalName.TIMESTAMP: milliseconds_of,
+}
+_FROM_STORED: Final[dict[LogicalName, Callable[[int], Any]]] = {
+    LogicalName.DATE: date_of,
+    LogicalName.TIME: time_of,
+    LogicalName.TIMESTAMP: timestamp_of,
+}
 
 
 @lru_cache(maxsize=1000)

@@ -32,7 +32,7 @@ class ProtobufCodec:
     """Reads and writes one message of a schema, the first one unless another is named.
 
     The JSON view is Protobuf's own mapping, as Confluent's REST proxy has it: names in camel case, and fields that
-    are not set told by their defaults where presence means nothing.
+    are not set by their defaults where presence means nothing.
     """
 
     def __init__(self, schema: ProtobufSchema, *, message: str | None = None) -> None:
@@ -89,4 +89,4 @@ class ProtobufCodec:
                 message, always_print_fields_with_no_presence=True, descriptor_pool=self._pool
             )
         except _FAULTS as error:
-            raise InvalidData(f"the message {self._name} cannot be told as JSON: {error}") from error
+            raise InvalidData(f"the message {self._name} cannot be written as JSON: {error}") from error

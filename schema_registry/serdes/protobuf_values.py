@@ -2,11 +2,12 @@
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from google.protobuf.descriptor import EnumDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
+from schema_registry.serdes.checks import CHECKS, refuse
 from schema_registry.serdes.errors import InvalidData
 from schema_registry.serdes.logical import (
     SCALE_MAX,
@@ -44,7 +45,6 @@ Make = Callable[[Any], Any]
 MILLISECOND_NS: Final = 1_000_000
 
 _SIGN: Final = 1 << 63
-_LIMITS: Final = {"int8": 1 << 7, "int16": 1 << 15}
 _FAULTS: Final = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
 
 
@@ -215,7 +215,7 @@ def _message_making(plan: MessagePlan) -> Make:
 
     def make_message(value: Any) -> Any:
         if not isinstance(value, dict):
-            _refuse(f"a struct {plan.message.full_name}", value)
+            refuse(f"a struct {plan.message.full_name}", value)
         parts: dict[str, Any] = {}
         for source, name, default, make in fields:
             part = value.get(source)
@@ -264,7 +264,7 @@ def _map_making(plan: MapPlan) -> Make:
 
     def make(mapping: Any) -> Any:
         if not isinstance(mapping, dict):
-            _refuse("a map", mapping)
+            refuse("a map", mapping)
         if is_declared:
             return {key(k): empty if v is None else value(v) for k, v in mapping.items()}
         pairs = ((None if k is None else key(k), None if v is None else value(v)) for k, v in mapping.items())
@@ -276,7 +276,7 @@ def _map_making(plan: MapPlan) -> Make:
 def _list_making(item: Make) -> Make:
     def make(values: Any) -> Any:
         if not isinstance(values, list | tuple):
-            _refuse("an array", values)
+            refuse("an array", values)
         if any(value is None for value in values):
             raise InvalidData("Protobuf has no nulls in arrays")
         return [item(value) for value in values]
@@ -329,66 +329,7 @@ def _enum_making(enum: EnumDescriptor) -> Make:
 
 
 def _scalar_making(plan: Scalar) -> Make:
-    if plan.type in UNSIGNED:
-        return _unsigned
-    if plan.kind in _LIMITS:
-        limit = _LIMITS[plan.kind]
-        return lambda value: _within(value, limit)
-    return _SCALAR_MAKINGS[plan.kind]
-
-
-def _integer(value: Any) -> Any:
-    if value.__class__ is not int:
-        _refuse("a whole number", value)
-    return value
-
-
-def _within(value: Any, limit: int) -> int:
-    number: int = _integer(value)
-    if not -limit <= number < limit:
-        raise InvalidData(f"{number} is out of range")
-    return number
-
-
-def _unsigned(value: Any) -> int:
-    number: int = _integer(value)
-    return number + 2 * _SIGN if number < 0 else number
-
-
-def _floating(value: Any) -> Any:
-    if value.__class__ is not float and value.__class__ is not int:
-        _refuse("a number", value)
-    return value
-
-
-def _boolean(value: Any) -> Any:
-    if value.__class__ is not bool:
-        _refuse("a boolean", value)
-    return value
-
-
-def _text(value: Any) -> Any:
-    if not isinstance(value, str):
-        _refuse("text", value)
-    return value
-
-
-def _bytes(value: Any) -> Any:
-    if not isinstance(value, bytes | bytearray | memoryview):
-        _refuse("bytes", value)
-    return bytes(value)
-
-
-_SCALAR_MAKINGS: Final[dict[str, Make]] = {
-    "int32": _integer,
-    "int64": _integer,
-    "float32": _floating,
-    "float64": _floating,
-    "boolean": _boolean,
-    "string": _text,
-    "bytes": _bytes,
-}
-
-
-def _refuse(wanted: str, value: Any) -> NoReturn:
-    raise InvalidData(f"Invalid type: expected {wanted}, not a value of type {type(value).__name__}")
+    check = CHECKS[plan.kind]
+    if plan.type not in UNSIGNED:
+        return check
+    return lambda value: number if (number := check(value)) >= 0 else number + 2 * _SIGN

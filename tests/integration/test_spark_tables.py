@@ -16,11 +16,12 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from core_broker.service.clock import ManualClock
+from schema_registry.serdes.arrow.types import TIMESTAMP
 from streams.errors import SchemaConflict, WrongOption
 from streams.spark.files import Files, HadoopFiles, joined
 from streams.spark.tables import StagedFile, Tables, TableSpec
 from streams.spark.tables import operations as table_operations
-from streams.spark.types import TIMESTAMP, list_of, map_of
+from streams.spark.types import list_of, map_of
 from tests.support.spark_java import needs_java
 from tests.support.spark_session import small_session
 from tests.support.staged_files import staged

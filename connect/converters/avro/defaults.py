@@ -4,11 +4,12 @@ from typing import Any
 
 from connect.api.data import Schema, Type, Value
 from connect.api.errors import DataError
+from connect.api.logical import logical_of
 from connect.converters.avro import config as names
 from connect.converters.avro.config import AvroConfig
-from connect.converters.stored import from_stored, to_stored
 from schema_registry.formats.avro_types import Array, Map, Record, Union
 from schema_registry.formats.avro_types import Type as AvroType
+from schema_registry.serdes.logical import from_stored, to_stored
 
 Json = Any
 
@@ -25,8 +26,9 @@ def default_to_avro(schema: Schema, value: Value, config: AvroConfig) -> Json:
     """A Connect default as the JSON of an Avro default; raises DataError."""
     if value is None:
         return None
-    if change := to_stored(schema):
-        value = change(value)
+    logical = logical_of(schema)
+    if logical is not None:
+        value = to_stored(logical)(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).decode("latin-1")
     match schema.type:
@@ -89,8 +91,8 @@ def _plain(schema: Schema, value: Json) -> Value:
         value = value.encode("latin-1")
     elif schema.type in (Type.FLOAT32, Type.FLOAT64):
         value = float(value)
-    change = from_stored(schema)
-    return value if change is None else change(value)
+    logical = logical_of(schema)
+    return value if logical is None else from_stored(logical)(value)
 
 
 _JSON_TYPES: dict[Type, Any] = {

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from connect.api.data import DECIMAL_NAME, Schema, Type, Value
+from connect.api.data import Schema, Type, Value
 from connect.api.errors import DataError
-from connect.api.logical import scale_of
+from connect.api.logical import logical_of
 from connect.converters.avro import config as names
 from connect.converters.avro.config import AvroConfig
 from schema_registry.formats.avro import AvroSchema
@@ -16,7 +16,6 @@ from schema_registry.formats.avro_types import Field as AvroField
 from schema_registry.formats.avro_types import Type as AvroType
 from schema_registry.serdes import avro_bounds
 from schema_registry.serdes.avro import AvroCodec, default_bytes
-from schema_registry.serdes.avro_code import Read, Write, reader, writer
 from schema_registry.serdes.avro_mismatch import Form
 from schema_registry.serdes.avro_plan import (
     NO_DEFAULT,
@@ -31,7 +30,8 @@ from schema_registry.serdes.avro_plan import (
     Scalar,
     StructPlan,
 )
-from schema_registry.serdes.logical import Logical, LogicalName
+from schema_registry.serdes.avro_reading import Read, reader
+from schema_registry.serdes.avro_writing import Write, writer
 
 _KINDS: Final = {
     Type.INT8: ("int", "long"),
@@ -48,7 +48,6 @@ _KINDS: Final = {
     Type.STRUCT: ("record",),
 }
 """What values of a type may be written as, where a union leaves the choice."""
-_LOGICAL: Final = frozenset(LogicalName)
 
 
 def reading(root: AvroType, schema: Schema | None, config: AvroConfig) -> Read:
@@ -106,7 +105,7 @@ class _WritePlans:
             case Map():
                 return MapPlan(self.of(type_.values, _values(schema)))
             case Primitive() | Fixed() | Enum():
-                return Scalar(type_, _logical(schema))
+                return Scalar(type_, logical_of(schema))
 
     def _union(self, union: Union, schema: Schema) -> ChoicePlan:
         branches = {index: branch for index, branch in enumerate(union.branches) if branch.kind != "null"}
@@ -150,13 +149,6 @@ def _missing(record: Record, field: AvroField) -> FieldPlan:
     if not field.has_default:
         raise DataError(f"the Avro record {record.name.full} has a field {field.name} that the Connect schema has not")
     return FieldPlan(field.name, Scalar(Primitive("null")), field.name, constant=default_bytes(field))
-
-
-def _logical(schema: Schema) -> Logical | None:
-    if schema.name not in _LOGICAL:
-        return None
-    scale = scale_of(schema) if schema.name == DECIMAL_NAME else 0
-    return Logical(LogicalName(schema.name), scale=scale)
 
 
 def _values(schema: Schema) -> Schema:

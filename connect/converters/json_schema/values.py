@@ -1,17 +1,14 @@
 """Plans by which documents of a JSON Schema are read as values of Connect, and values written as documents."""
 
-from connect.api.data import DECIMAL_NAME, Schema, Type
+from connect.api.data import Schema, Type
 from connect.api.errors import DataError
-from connect.api.logical import scale_of
+from connect.api.logical import logical_of
 from connect.converters.json.writing import ready
 from connect.converters.json_schema import config as names
 from connect.converters.json_schema.config import JsonSchemaConfig
 from schema_registry.formats.json_schema import JsonSchema
 from schema_registry.serdes.json_plan import Choices, FieldPlan, Plan, Shape
 from schema_registry.serdes.json_values import Write, encode_json, plan_of, writer
-from schema_registry.serdes.logical import Logical, LogicalName
-
-_LOGICAL = frozenset(LogicalName)
 
 
 def read_plan(schema: JsonSchema, config: JsonSchemaConfig) -> Plan:
@@ -65,11 +62,4 @@ def _plan(schema: Schema, *, ignores_defaults: bool) -> Plan:
         case Type.STRING if names.ENUM in schema.parameters or names.GENERAL_ENUM in schema.parameters:
             return Plan(shape=Shape.SYMBOL, kind="string")
         case _:
-            return Plan(shape=Shape.PLAIN, kind=schema.type.value, logical=_logical(schema))
-
-
-def _logical(schema: Schema) -> Logical | None:
-    if schema.name not in _LOGICAL:
-        return None
-    scale = scale_of(schema) if schema.name == DECIMAL_NAME else 0
-    return Logical(LogicalName(schema.name), scale=scale)
+            return Plan(shape=Shape.PLAIN, kind=schema.type.value, logical=logical_of(schema))

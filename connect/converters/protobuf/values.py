@@ -2,12 +2,11 @@
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from connect.api.data import DECIMAL_NAME, Schema, Type
+from connect.api.data import Schema, Type
 from connect.api.errors import DataError
-from connect.api.logical import scale_of
+from connect.api.logical import logical_of
 from connect.converters.protobuf import config as names
 from connect.converters.protobuf.config import ProtobufConfig
-from schema_registry.serdes.logical import Logical, LogicalName
 from schema_registry.serdes.protobuf_plan import (
     Choices,
     EnumPlan,
@@ -22,8 +21,6 @@ from schema_registry.serdes.protobuf_plan import (
     Scalar,
     WrapperPlan,
 )
-
-_LOGICAL = frozenset(LogicalName)
 
 
 def read_plan(message: Descriptor, config: ProtobufConfig) -> MessagePlan | WrapperPlan:
@@ -90,9 +87,9 @@ class _WritePlans:
         if field.message_type is None:
             is_plain = schema.type.is_primitive
             return Scalar(field.type, schema.type.value if is_plain else "bytes")
-        if schema.name in _LOGICAL:
-            scale = scale_of(schema) if schema.name == DECIMAL_NAME else 0
-            return LogicalPlan(field.message_type, Logical(LogicalName(schema.name), scale=scale))
+        logical = logical_of(schema)
+        if logical is not None:
+            return LogicalPlan(field.message_type, logical)
         if schema.type is Type.STRUCT:
             return self.struct(field.message_type, schema)
         return self.wrapper(field.message_type, schema)

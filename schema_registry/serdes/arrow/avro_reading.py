@@ -18,11 +18,12 @@ from schema_registry.formats.avro_types import Primitive
 from schema_registry.serdes.arrow.avro_columns import Column, Columns, column_plan
 from schema_registry.serdes.arrow.avro_walk import TooLong, Walk
 from schema_registry.serdes.arrow.binary import Doubt, Rows, taken
+from schema_registry.serdes.arrow.extraction import extracted, plain
 from schema_registry.serdes.arrow.pieces import read_in_pieces
-from schema_registry.serdes.arrow.reading import Bad, Read, SchemaReader, all_rows, array_of, bodies_list, merged
-from schema_registry.serdes.avro_code import reader
+from schema_registry.serdes.arrow.reading import Bad, Read, SchemaReader, all_rows, bodies_list, merged
 from schema_registry.serdes.avro_mismatch import Form
 from schema_registry.serdes.avro_plan import Plan
+from schema_registry.serdes.avro_reading import reader
 from schema_registry.serdes.errors import InvalidData
 
 log = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 _REFUSED: Final = (ValueError, OverflowError, Doubt)
 """What the fast way raises about data; ArrowInvalid is a ValueError."""
 _MOST_DIFFERENCES: Final = 0.5
-"""If more than this share of many good records needs care, the fast way is none."""
+"""If more than this share of many good records needs care, there is no fast way."""
 _FEW: Final = 1000
 _SLICES: Final = 8
 _SMALL: Final = 16
@@ -165,7 +166,7 @@ class AvroReader:
                 bad.append((row, error))
             else:
                 good.append(row)
-        found = array_of(values, self.type, good)
+        found = extracted(values, good, plain(self.type))
         return Read(found.data, found.rows, bad + found.bad)
 
     def _judge(self, count: int, good: list[bytes]) -> None:

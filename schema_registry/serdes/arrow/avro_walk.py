@@ -12,14 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from schema_registry.formats.avro_types import Enum, Fixed, Primitive
-from schema_registry.serdes.arrow.binary import Bytes, Content, Rows, binary_array, content_of, places
+from schema_registry.serdes.arrow.binary import Content, Cursor, Rows, binary_array, content_of
 from schema_registry.serdes.avro_plan import ChoicePlan, EntriesPlan, ListPlan, MapPlan, Plan, Scalar, StructPlan
 
-_PADDING: Final = 16
 _MOST_ITEMS: Final = 64
 _MOST_STEPS: Final = 2000
 """Items that are gone through in all, each of all records at once."""
-_MOST_SHIFT: Final = 63
 _INT32: Final = 1 << 31
 _WIDTHS: Final = {"float": 4, "double": 8}
 _TEXT: Final = Scalar(Primitive("string"))
@@ -33,16 +31,13 @@ class Walk:
     """Goes through records of one plan; `slots` numbers the scalars of bytes whose positions are wanted, by `id`."""
 
     def __init__(self, bodies: pa.Array, slots: Mapping[int, int] | None = None) -> None:
-        data, starts, lengths = places(bodies)
         self._slots = slots or {}
-        self._data: Bytes = np.concatenate([data, np.zeros(_PADDING, np.uint8)])
-        self._starts = starts
-        self._ends = starts + lengths
-        self.is_bad = np.zeros(len(starts), dtype=np.bool_)
+        self._cursor = cursor = Cursor(bodies)
+        self._data, self._starts, self._ends, self._at = cursor.data, cursor.starts, cursor.ends, cursor.at
+        self.is_bad = cursor.is_odd
         """Which records are not what they should be."""
         self._spans: dict[int, tuple[Rows, Rows, Rows]] = {}
         """By slot: where the length before the bytes is, where these begin, and where they end."""
-        self._at = starts.copy()
         self._steps = 0
 
     def through(self, root: Plan) -> "Walk":
@@ -156,38 +151,14 @@ class Walk:
 
     def _number(self, rows: Rows) -> npt.NDArray[np.int64]:
         """The number that comes next, and go behind it."""
-        at = self._at[rows]
-        byte = self._data[at]
-        raw = (byte & 0x7F).astype(np.uint64)
-        at += 1
-        more = np.flatnonzero(byte & 0x80)
-        shift = 7
-        while len(more):
-            if shift > _MOST_SHIFT:
-                self.is_bad[rows[more]] = True
-                break
-            here = np.minimum(at[more], len(self._data) - 1)
-            byte = self._data[here]
-            raw[more] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
-            at[more] += 1
-            more = more[byte >= 0x80]
-            shift += 7
-        self._go_to(rows, at)
+        raw, at = self._cursor.varints(rows, self._at[rows])
+        self._cursor.go_to(rows, at)
         return (raw >> np.uint64(1)).astype(np.int64) ^ -(raw & np.uint64(1)).astype(np.int64)
 
     def _skip(self, rows: Rows, count: "int | npt.NDArray[np.int64]") -> None:
         at = self._at[rows]
         # A length may be any number of 64 bits; what lies beyond any record is bad all the same.
-        self._go_to(rows, at + np.clip(count, -1, len(self._data)), least=at)
-
-    def _go_to(self, rows: Rows, at: Rows, least: Rows | None = None) -> None:
-        is_beyond = at > self._ends[rows]
-        if least is not None:
-            is_beyond |= at < least
-        if is_beyond.any():
-            self.is_bad[rows[is_beyond]] = True
-            at = np.where(is_beyond, self._ends[rows], at)
-        self._at[rows] = at
+        self._cursor.go_to(rows, at + np.clip(count, -1, len(self._data)), least=at)
 
 
 def _nowhere(count: int) -> tuple[Rows, Rows, Rows]:

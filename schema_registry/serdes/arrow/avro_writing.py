@@ -8,14 +8,14 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from schema_registry.formats.avro import AvroSchema
 from schema_registry.formats.avro_types import Enum, Fixed, Primitive
 from schema_registry.serdes.arrow import joining, stored
+from schema_registry.serdes.arrow.avro_batches import batch_writer
 from schema_registry.serdes.arrow.avro_columns import column_plan, column_type
 from schema_registry.serdes.arrow.binary import binary_array
-from schema_registry.serdes.arrow.joining import Pieces
+from schema_registry.serdes.arrow.joining import Piece, Pieces
 from schema_registry.serdes.avro import default_bytes
 from schema_registry.serdes.avro_numbers import RANGES, varint
 from schema_registry.serdes.avro_plan import (
@@ -29,13 +29,8 @@ from schema_registry.serdes.avro_plan import (
     StructPlan,
 )
 from schema_registry.serdes.errors import InvalidData
-from schema_registry.serdes.logical import Logical, LogicalName
+from schema_registry.serdes.logical import Logical
 
-_STORED: Final = {
-    LogicalName.DATE: stored.days,
-    LogicalName.TIME: stored.milliseconds_of_day,
-    LogicalName.TIMESTAMP: stored.milliseconds,
-}
 _END: Final = b"\x00"
 
 
@@ -46,13 +41,28 @@ class AvroWriter:
         self._plan = column_plan(schema.root)
         self.type = column_type(self._plan)
         """What columns are best made of; others that hold the same values will do."""
+        self._fast = batch_writer(self._plan)
 
     def write(self, rows: pa.Array) -> pa.Array:
         """Rows, one value each, as binary values; raises InvalidData."""
         plan = self._plan
+        if self._fast is not None and not rows.null_count and _has_all(plan, rows.type):
+            return self._fast(rows)
         if isinstance(plan, Scalar) and plan.type.kind == "bytes":  # alone they have no length before them
             return joining.write_rows(rows, lambda some: _encode(plan, some)[-1:])
         return joining.write_rows(rows, lambda some: _encode(plan, some))
+
+
+def _has_all(plan: Plan, type_: pa.DataType) -> bool:
+    """Whether no field needs its default."""
+    if isinstance(plan, ChoicePlan):
+        return _has_all(plan.branches[0].plan, type_)
+    if isinstance(plan, ListPlan):
+        return not pa.types.is_list(type_) or _has_all(plan.items, type_.value_type)
+    if not isinstance(plan, StructPlan) or not pa.types.is_struct(type_):
+        return True
+    places = {field.name: type_.get_field_index(field.name) for field in plan.fields}
+    return all(places[f.name] >= 0 and _has_all(f.plan, type_.field(places[f.name]).type) for f in plan.fields)
 
 
 def _encode(plan: Plan, array: pa.Array) -> Pieces:
@@ -75,12 +85,7 @@ def _encode(plan: Plan, array: pa.Array) -> Pieces:
 
 
 def _struct(plan: StructPlan, array: pa.Array) -> Pieces:
-    if not pa.types.is_struct(array.type):
-        raise InvalidData(f"expected structs, not {array.type}")
-    columns = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
-    unknown = columns.keys() - {field.name for field in plan.fields}
-    if unknown:
-        raise InvalidData(f"the record {plan.name} has no field {min(unknown)}")
+    columns = joining.columns_of(array, [field.name for field in plan.fields], f"the record {plan.name}")
     return [piece for field in plan.fields for piece in _field(field, columns)]
 
 
@@ -107,18 +112,14 @@ def _flat(plan: ChoicePlan, array: pa.Array) -> Pieces:
 
 
 def _choice(plan: ChoicePlan, array: pa.Array) -> Pieces:
-    """Structs with a field for each branch, of which the first that is not null counts."""
-    if not pa.types.is_struct(array.type):
-        raise InvalidData(f"expected structs with a field for each type of the union, not {array.type}")
+    """Structs with a field for each branch."""
+    by_name = {branch.name: branch for branch in plan.branches}
+    columns = joining.columns_of(array, by_name, "the union")
     is_left = np.ones(len(array), dtype=np.bool_)
     pieces: Pieces = []
-    for branch in plan.branches:
-        column = joining.column_named(array, branch.name)
-        if column is None:
-            continue
-        is_chosen = joining.is_valid(column) & is_left
-        some = column.filter(pa.array(is_chosen))
-        data = joining.joined([varint(branch.index), *_encode(branch.plan, some)], len(some))
+    for name, is_chosen in joining.chosen(columns, list(by_name), len(array)):
+        some = columns[name].filter(pa.array(is_chosen))
+        data = joining.joined([varint(by_name[name].index), *_encode(by_name[name].plan, some)], len(some))
         pieces.append(joining.spread(data, is_chosen, b""))
         is_left &= ~is_chosen
     if is_left.any():
@@ -152,23 +153,27 @@ def _block(pieces: Pieces, counts: stored.Numbers) -> Pieces:
 def _scalar(plan: Scalar, array: pa.Array) -> Pieces:
     match plan.type:
         case Enum():
-            return _symbols(plan.type, array)
+            places = joining.symbol_places(array, plan.type.symbols, plan.type.name.full)
+            return [joining.varints(joining.zigzag(places))]
         case Fixed():
             return [_fixed(plan.type, plan.logical, array)]
         case Primitive("string"):
             return _sized(joining.text_of(array))
         case Primitive("bytes"):
             return _sized(_bytes(plan.logical, array))
-        case Primitive("int" | "long" as kind):
-            if plan.logical is not None:
-                numbers = _STORED[plan.logical.name](array)
-            else:
-                numbers = joining.integers_of(array, -RANGES[kind], RANGES[kind] - 1)
-            return [joining.varints(joining.zigzag(numbers))]
+        case Primitive("int" | "long"):
+            return [joining.varints(joining.zigzag(_numbers(plan, array)))]
         case Primitive("float" | "double" as kind):
             return [joining.fixed(joining.floats_of(array, pa.float32() if kind == "float" else pa.float64()))]
         case Primitive():
             return [joining.fixed(joining.booleans_of(array))]
+
+
+def _numbers(plan: Scalar, array: pa.Array) -> stored.Numbers:
+    if plan.logical is not None:
+        return stored.NUMBERS[plan.logical.name](array)
+    limit = RANGES[plan.type.kind]
+    return joining.integers_of(array, -limit, limit - 1)
 
 
 def _sized(data: pa.Array) -> Pieces:
@@ -181,24 +186,14 @@ def _bytes(logical: Logical | None, array: pa.Array) -> pa.Array:
     return binary_array(stored.unscaled(array, logical.scale), None)
 
 
-def _fixed(fixed: Fixed, logical: Logical | None, array: pa.Array) -> pa.Array:
+def _fixed(fixed: Fixed, logical: Logical | None, array: pa.Array) -> Piece:
     if logical is not None:
         content = stored.unscaled(array, logical.scale)
         if len(content.lengths) and content.lengths.max() > fixed.size:
             raise InvalidData(f"a number is too large for the {fixed.size} bytes of {fixed.name.full}")
-        rows = stored.aligned(*content, width=fixed.size)
-        return joining.fixed(rows.view(f"V{fixed.size}").reshape(-1))
+        return stored.aligned(*content, width=fixed.size)
     data = joining.bytes_of(array)
     lengths = joining.lengths_of(data)
     if (lengths != fixed.size).any():
         raise InvalidData(f"{fixed.name.full} takes {fixed.size} bytes, not {lengths[lengths != fixed.size][0]}")
     return data
-
-
-def _symbols(enum: Enum, array: pa.Array) -> Pieces:
-    texts = joining.text_of(array).cast(pa.string())
-    indexes = pc.index_in(texts, value_set=pa.array(list(enum.symbols), type=pa.string()))
-    if indexes.null_count:
-        wrong = texts.filter(indexes.is_null())[0].as_py()
-        raise InvalidData(f"{enum.name.full} has no symbol {wrong[:200]!r}")
-    return [joining.varints(joining.zigzag(indexes.to_numpy().astype(np.int64)))]

@@ -13,6 +13,8 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 
 BYTES_MAX: Final = (1 << 31) - 1
 """What one array holds."""
+_PADDING: Final = 16
+_SHIFT_MAX: Final = 63
 
 
 class Doubt(Exception):
@@ -44,6 +46,50 @@ def taken(values: pa.Array, rows: Rows) -> pa.Array:
 def without(values: pa.Array, count: int) -> pa.Array:
     """Values without so many bytes at their beginning."""
     return pc.binary_replace_slice(values, 0, count, b"") if count else values
+
+
+class Cursor:
+    """A position in each of many records, moved along all of them at once; see what becomes of the odd ones."""
+
+    def __init__(self, bodies: pa.Array) -> None:
+        data, starts, lengths = places(bodies)
+        self.data: Bytes = np.concatenate([data, np.zeros(_PADDING, np.uint8)])
+        self.starts = starts
+        self.ends = starts + lengths
+        self.at = starts.copy()
+        self.is_odd = np.zeros(len(starts), dtype=np.bool_)
+        """Which records are not what they should be."""
+
+    def varints(self, rows: Rows, at: Rows) -> tuple[npt.NDArray[np.uint64], Rows]:
+        """Numbers in seven bits per byte, which begin at positions in some records, and where they end."""
+        at = at.copy()
+        last = len(self.data) - 1
+        byte = self.data[np.minimum(at, last)]
+        raw = (byte & 0x7F).astype(np.uint64)
+        at += 1
+        more = np.flatnonzero(byte & 0x80)
+        shift = 7
+        while len(more):
+            byte = self.data[np.minimum(at[more], last)]
+            if shift > _SHIFT_MAX or (shift == _SHIFT_MAX and (byte > 1).any()):
+                is_long = np.ones(len(more), np.bool_) if shift > _SHIFT_MAX else byte > 1
+                self.is_odd[rows[more[is_long]]] = True
+                more, byte = more[~is_long], byte[~is_long]
+            raw[more] |= (byte & 0x7F).astype(np.uint64) << np.uint64(min(shift, _SHIFT_MAX))
+            at[more] += 1
+            more = more[byte >= 0x80]
+            shift += 7
+        return raw, at
+
+    def go_to(self, rows: Rows, at: Rows, least: Rows | None = None) -> None:
+        """Move on; records that end before are odd."""
+        is_beyond = at > self.ends[rows]
+        if least is not None:
+            is_beyond |= at < least
+        if is_beyond.any():
+            self.is_odd[rows[is_beyond]] = True
+            at = np.where(is_beyond, self.ends[rows], at)
+        self.at[rows] = at
 
 
 def content_of(data: Bytes, begin: Rows, end: Rows) -> Content:

@@ -1,10 +1,11 @@
 """Records out of columns: the bytes of every field for all records at once, then joined record by record.
 
-What a field is written as is a list of pieces: binary arrays, and bytes that are the same in every record. Arrow joins
-these as fast as memory is copied, so that no record is ever looked at by itself.
+What a field is written as is a list of pieces: binary arrays, rows of as many bytes each (which are put next to each
+other first), and bytes that are the same in every record. Arrow joins these as fast as memory is copied, so that no
+record is ever looked at by itself.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -15,9 +16,12 @@ import pyarrow.compute as pc
 from schema_registry.serdes.arrow.binary import BYTES_MAX, Content, binary_array
 from schema_registry.serdes.errors import InvalidData
 
-Piece: TypeAlias = pa.Array | bytes
+Matrix: TypeAlias = npt.NDArray[np.uint8]
+"""A row of bytes for each record."""
+Piece: TypeAlias = pa.Array | Matrix | bytes
 Pieces: TypeAlias = list[Piece]
 Unsigned: TypeAlias = npt.NDArray[np.uint64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _BATCH: Final = 1 << 16
 """Records that are joined at once: more do not stay in the processor's caches."""
@@ -36,38 +40,67 @@ def write_rows(rows: pa.Array, encode: Callable[[pa.Array], Pieces]) -> pa.Array
 
 def joined(pieces: Sequence[Piece], count: int) -> pa.Array:
     """Pieces one after the other, for each record."""
-    merged: Pieces = []
-    for piece in pieces:
-        if isinstance(piece, bytes) and merged and isinstance(merged[-1], bytes):
-            merged[-1] += piece
-        elif not isinstance(piece, bytes) or piece:
-            merged.append(piece)
-    if all(isinstance(piece, bytes) for piece in merged):
-        return pa.repeat(pa.scalar(b"".join(merged), pa.binary()), count)
-    if len(merged) == 1:
-        return merged[0]
-    parts = [pa.scalar(piece, pa.binary()) if isinstance(piece, bytes) else piece for piece in merged]
+    parts = [part for part in _merged(pieces, count) if not isinstance(part, bytes) or part]
+    if all(isinstance(part, bytes) for part in parts):
+        return pa.repeat(pa.scalar(b"".join(parts), pa.binary()), count)
+    if len(parts) == 1:
+        return parts[0]
+    parts = [pa.scalar(part, pa.binary()) if isinstance(part, bytes) else part for part in parts]
     try:
         return pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.binary()))
     except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
         raise InvalidData(f"the records are too large to be written together: {error}") from None
 
 
-def varints(numbers: Unsigned, *, is_left_out: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+def _merged(pieces: Sequence[Piece], count: int) -> Iterator[Any]:
+    """Rows of bytes put next to each other, and to what is the same in every record; all else as it is."""
+    run: list[Matrix | bytes] = []
+    for piece in [*pieces, None]:
+        if isinstance(piece, bytes | np.ndarray):
+            run.append(piece)
+            continue
+        if all(isinstance(part, bytes) for part in run):
+            yield b"".join(run)  # type: ignore[arg-type]  # as it just was found to be
+        else:
+            yield _side_by_side(run, count)
+        run = []
+        if piece is not None:
+            yield piece
+
+
+def _side_by_side(run: Sequence[Matrix | bytes], count: int) -> pa.Array:
+    widths = [len(part) if isinstance(part, bytes) else part.shape[1] for part in run]
+    width = sum(widths)
+    if width * count > BYTES_MAX:
+        raise InvalidData("the records are too large to be written together")
+    made = np.empty((count, width), dtype=np.uint8)
+    at = 0
+    for part, size in zip(run, widths, strict=True):
+        made[:, at : at + size] = np.frombuffer(part, np.uint8) if isinstance(part, bytes) else part
+        at += size
+    offsets = np.arange(0, (count + 1) * width, width, dtype=np.int32) if width else np.zeros(count + 1, np.int32)
+    return pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(made)])
+
+
+def varints(numbers: Unsigned, *, is_left_out: Flags | None = None) -> Piece:
     """Numbers in seven bits per byte, low ones first; some may be left out."""
     count = len(numbers)
-    most = int(numbers.max()) if count else 0
-    if most < 0x80 and is_left_out is None:
-        return fixed(numbers.astype(np.uint8))
+    least, most = (int(numbers.min()), int(numbers.max())) if count else (0, 0)
     width = max((most.bit_length() + 6) // 7, 1)
     digits = np.empty((count, width), dtype=np.uint8)
-    lengths = np.ones(count, dtype=np.int64)
+    is_even = is_left_out is None and least >= 1 << 7 * (width - 1) >> (7 if width == 1 else 0)
     for place in range(width):
-        digits[:, place] = (numbers >> np.uint64(7 * place)) & np.uint64(0x7F)
-        if place:
-            is_longer = numbers >= np.uint64(1 << 7 * place)
-            lengths += is_longer
-            digits[:, place - 1] |= is_longer.astype(np.uint8) << 7
+        np.right_shift(numbers, np.uint64(7 * place), out=digits[:, place], casting="unsafe")
+    if is_even:  # All are of the same length.
+        digits[:, :-1] |= 0x80
+        digits[:, -1] &= 0x7F
+        return digits
+    lengths = np.ones(count, dtype=np.int64)
+    digits &= 0x7F
+    for place in range(1, width):
+        is_longer = numbers >= np.uint64(1 << 7 * place)
+        lengths += is_longer
+        digits[:, place - 1] |= is_longer.view(np.uint8) << 7
     if is_left_out is not None:
         lengths[is_left_out] = 0
     kept = np.arange(width) < lengths[:, None]
@@ -79,14 +112,10 @@ def zigzag(numbers: npt.NDArray[np.int64]) -> Unsigned:
     return ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
 
 
-def fixed(values: npt.NDArray[Any]) -> pa.Array:
+def fixed(values: npt.NDArray[Any]) -> Matrix:
     """Numbers as the bytes that they are in memory."""
-    width = values.dtype.itemsize
-    offsets = np.arange(0, (len(values) + 1) * width, width, dtype=np.int64)
-    if offsets[-1] > BYTES_MAX:
-        raise InvalidData("the records are too large to be written together")
-    data = pa.py_buffer(np.ascontiguousarray(values))
-    return pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(offsets.astype(np.int32)), data])
+    found: Matrix = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.dtype.itemsize)
+    return found
 
 
 def sized(data: pa.Array) -> Pieces:
@@ -109,6 +138,8 @@ def bytes_of(array: pa.Array) -> pa.Array:
         raise InvalidData(f"expected text or bytes, not {array.type}")
     if pa.types.is_dictionary(array.type):
         array = array.cast(kind)
+    if pa.types.is_string(kind):
+        return array.view(pa.binary())
     return array if pa.types.is_binary(kind) else array.cast(pa.string() if is_text else pa.binary()).cast(pa.binary())
 
 
@@ -125,16 +156,21 @@ def floats_of(array: pa.Array, type_: pa.DataType) -> npt.NDArray[Any]:
     if not (pa.types.is_floating(array.type) or pa.types.is_integer(array.type)):
         raise InvalidData(f"expected numbers, not {array.type}")
     try:
-        found: npt.NDArray[Any] = array.cast(type_).to_numpy()
+        found: npt.NDArray[Any] = _cast(array, type_).to_numpy()
     except pa.ArrowInvalid as error:
         raise InvalidData(f"a number does not fit: {error}") from None
     return found
 
 
-def booleans_of(array: pa.Array) -> npt.NDArray[np.uint8]:
-    """Booleans as 0 and 1; raises InvalidData for all else."""
+def check_booleans(array: pa.Array) -> None:
+    """Raise InvalidData for all else."""
     if not pa.types.is_boolean(array.type):
         raise InvalidData(f"expected booleans, not {array.type}")
+
+
+def booleans_of(array: pa.Array) -> npt.NDArray[np.uint8]:
+    """Booleans as 0 and 1; raises InvalidData for all else."""
+    check_booleans(array)
     found: npt.NDArray[np.uint8] = array.cast(pa.uint8()).to_numpy()
     return found
 
@@ -144,12 +180,16 @@ def integers_of(array: pa.Array, least: int, most: int) -> npt.NDArray[np.int64]
     if not pa.types.is_integer(array.type):
         raise InvalidData(f"expected whole numbers, not {array.type}")
     try:
-        found: npt.NDArray[np.int64] = array.cast(pa.int64()).to_numpy()
+        found: npt.NDArray[np.int64] = _cast(array, pa.int64()).to_numpy()
     except pa.ArrowInvalid as error:
         raise InvalidData(f"a number does not fit into 64 bits: {error}") from None
     if len(found) and (found.min() < least or found.max() > most):
         raise InvalidData(f"{found.min() if found.min() < least else found.max()} is out of the range of the schema")
     return found
+
+
+def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    return array if array.type == type_ else array.cast(type_)
 
 
 def present(array: pa.Array) -> pa.Array:
@@ -192,7 +232,33 @@ def gathered(items: pa.Array, counts: npt.NDArray[np.int64]) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(counts), [None, pa.py_buffer(starts[ends].copy()), data])
 
 
-def column_named(struct: pa.Array, name: str) -> pa.Array | None:
-    """A field of structs that are not null; None if they have none of that name."""
-    index = struct.type.get_field_index(name)
-    return None if index < 0 else struct.flatten()[index]
+def columns_of(struct: pa.Array, names: Collection[str], what: str) -> dict[str, pa.Array]:
+    """The fields of structs that are not null; raises InvalidData for those that are not among the names."""
+    if not pa.types.is_struct(struct.type):
+        raise InvalidData(f"expected structs, not {struct.type}")
+    columns = dict(zip((field.name for field in struct.type), struct.flatten(), strict=True))
+    unknown = columns.keys() - set(names)
+    if unknown:
+        raise InvalidData(f"{what} has no field {min(unknown)}")
+    return columns
+
+
+def chosen(columns: Mapping[str, pa.Array], names: Sequence[str], count: int) -> Iterator[tuple[str, Flags]]:
+    """Which rows each of several columns is set in that are a choice: the first that is not null counts."""
+    is_left = np.ones(count, dtype=np.bool_)
+    for name in names:
+        if name in columns:
+            is_there = is_valid(columns[name]) & is_left
+            is_left &= ~is_there
+            yield name, is_there
+
+
+def symbol_places(array: pa.Array, symbols: Sequence[str], what: str) -> npt.NDArray[np.int64]:
+    """The places of symbols among those of an enum; raises InvalidData for others."""
+    texts = text_of(array).cast(pa.string())
+    found = pc.index_in(texts, value_set=pa.array(list(symbols), type=pa.string()))
+    if found.null_count:
+        wrong = texts.filter(found.is_null())[0].as_py()
+        raise InvalidData(f"{what} has no symbol {wrong[:200]!r}")
+    places: npt.NDArray[np.int64] = found.to_numpy().astype(np.int64)
+    return places

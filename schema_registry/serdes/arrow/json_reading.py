@@ -6,9 +6,9 @@ import msgspec
 import pyarrow as pa
 
 from schema_registry.formats.json_schema import JsonSchema
-from schema_registry.serdes.arrow.extraction import extracted
+from schema_registry.serdes.arrow.extraction import extracted, plain
 from schema_registry.serdes.arrow.json_columns import Exact, column_plan, column_type
-from schema_registry.serdes.arrow.reading import Bad, Read, SchemaReader, array_of, bodies_list, merged
+from schema_registry.serdes.arrow.reading import Bad, Read, SchemaReader, bodies_list, merged
 from schema_registry.serdes.errors import InvalidData
 from schema_registry.serdes.json_plan import Plan
 from schema_registry.serdes.json_values import reader
@@ -60,5 +60,5 @@ class _JsonSchemaReader:
                 good.append(row)
             except InvalidData as error:
                 bad.append((row, error))
-        read = array_of(values, self.type, good)
+        read = extracted(values, good, plain(self.type))
         return read._replace(bad=bad + read.bad)

@@ -18,16 +18,10 @@ from schema_registry.serdes.arrow import joining, stored
 from schema_registry.serdes.arrow.binary import places
 from schema_registry.serdes.arrow.joining import Pieces
 from schema_registry.serdes.arrow.json_columns import column_plan, column_type
+from schema_registry.serdes.checks import LIMITS
 from schema_registry.serdes.errors import InvalidData
 from schema_registry.serdes.json_plan import FieldPlan, Plan, Shape
-from schema_registry.serdes.logical import LogicalName
 
-_STORED: Final = {
-    LogicalName.DATE: stored.days,
-    LogicalName.TIME: stored.milliseconds_of_day,
-    LogicalName.TIMESTAMP: stored.milliseconds,
-}
-_LIMITS: Final = {"int8": 1 << 7, "int16": 1 << 15, "int32": 1 << 31, "int64": 1 << 63}
 _NULL: Final = b"null"
 _ESCAPED: Final = r'[\x00-\x1f"\\\x7f]'
 
@@ -74,12 +68,7 @@ def _present(plan: Plan, array: pa.Array) -> Pieces:
 
 
 def _struct(plan: Plan, array: pa.Array) -> Pieces:
-    if not pa.types.is_struct(array.type):
-        raise InvalidData(f"expected structs, not {array.type}")
-    columns = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
-    unknown = columns.keys() - {field.name for field in plan.fields}
-    if unknown:
-        raise InvalidData(f"the schema has no property {min(unknown)}")
+    columns = joining.columns_of(array, [field.name for field in plan.fields], "the schema")
     pieces: Pieces = []
     is_left_out = False
     for field in plan.fields:
@@ -132,7 +121,7 @@ def _enclosed(data: pa.Array, opening: bytes) -> pa.Array:
 
 def _plain(plan: Plan, array: pa.Array) -> Pieces:
     if plan.logical is not None:
-        return [_texts(pa.array(_STORED[plan.logical.name](array)))]
+        return [_texts(pa.array(stored.NUMBERS[plan.logical.name](array)))]
     match plan.kind:
         case "string":
             return _quoted(joining.text_of(array))
@@ -143,16 +132,20 @@ def _plain(plan: Plan, array: pa.Array) -> Pieces:
             joining.booleans_of(array)  # which refuses all else
             return [_texts(array)]
         case "float32" | "float64":
-            return [_texts(pa.array(_finite(joining.floats_of(array, column_type(plan)))))]
+            return [_numbers(joining.floats_of(array, column_type(plan)))]
         case _:
-            limit = _LIMITS[plan.kind]
+            limit = LIMITS[plan.kind]
             return [_texts(pa.array(joining.integers_of(array, -limit, limit - 1)))]
 
 
-def _finite(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if not np.isfinite(numbers).all():
-        raise InvalidData(f"{numbers[~np.isfinite(numbers)][0]} cannot be written as JSON, which has numbers only")
-    return numbers
+def _numbers(floats: npt.NDArray[Any]) -> pa.Array:
+    if not np.isfinite(floats).all():
+        raise InvalidData(f"{floats[~np.isfinite(floats)][0]} cannot be written as JSON, which has numbers only")
+    texts = _texts(pa.array(floats))
+    is_minus_zero = (floats == 0) & np.signbit(floats)
+    if not is_minus_zero.any():
+        return texts
+    return pc.if_else(pa.array(is_minus_zero), pa.scalar(b"-0.0", pa.binary()), texts)  # -0 would be a whole number
 
 
 def _texts(array: pa.Array) -> pa.Array:

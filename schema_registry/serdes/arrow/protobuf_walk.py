@@ -1,6 +1,6 @@
 """Flat Protobuf messages as columns, a field of all messages at a time.
 
-Whoever writes messages writes their fields in the order of their numbers, each at most once. Messages of plain fields
+Libraries write the fields of a message in the order of their numbers, each at most once. Messages of plain fields
 that are written so are gone through here together; all others, damaged ones among them, are left to Protobuf itself.
 """
 
@@ -13,10 +13,8 @@ import pyarrow as pa
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-from schema_registry.serdes.arrow.binary import Rows, binary_array, content_of, places
+from schema_registry.serdes.arrow.binary import Cursor, Rows, binary_array, content_of
 
-_PADDING: Final = 16
-_MOST_SHIFT: Final = 63
 _MOST_NUMBER: Final = 2047
 """Fields beyond have longer tags, and are not for those in a hurry."""
 _VARINT, _EIGHT, _TEXT, _FOUR = 0, 1, 2, 5
@@ -72,7 +70,7 @@ class FlatMessages:
         self._type = type_
 
     def read(self, bodies: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_]]:
-        """Messages that are as usual, and which these are; raises ArrowInvalid where a text is none."""
+        """Messages that are as usual, and which these are; raises ArrowInvalid where a text is not UTF-8."""
         walk = _Walk(bodies)
         found = {field.name: walk.field(field) for field in self._fields}
         is_done = walk.is_done
@@ -118,17 +116,15 @@ class _Found(NamedTuple):
 
 class _Walk:
     def __init__(self, bodies: pa.Array) -> None:
-        data, starts, lengths = places(bodies)
-        self.data = np.concatenate([data, np.zeros(_PADDING, np.uint8)])
-        self._ends = starts + lengths
-        self._at = starts.copy()
-        self._is_odd = np.zeros(len(starts), dtype=np.bool_)
+        self._cursor = Cursor(bodies)
+        self.data = self._cursor.data
+        self._ends, self._at = self._cursor.ends, self._cursor.at
 
     @property
     def is_done(self) -> npt.NDArray[np.bool_]:
         """Which messages have been read to their end."""
         is_read: npt.NDArray[np.bool_] = self._at == self._ends
-        return is_read & ~self._is_odd
+        return is_read & ~self._cursor.is_odd
 
     def field(self, field: _Field) -> _Found:
         """Read a field where it comes next."""
@@ -141,10 +137,10 @@ class _Walk:
         ends = np.zeros(count, np.int64)
         match field.wire:
             case 0:
-                raw, at = self._varints(rows, at)
+                raw, at = self._cursor.varints(rows, at)
                 found = field.decode(raw)
             case 2:
-                raw, found = self._varints(rows, at)
+                raw, found = self._cursor.varints(rows, at)
                 at = found + np.minimum(raw, np.uint64(len(self.data))).astype(np.int64)
                 ends[rows] = at
             case _:
@@ -152,34 +148,8 @@ class _Walk:
                 at += 8 if field.wire == _EIGHT else 4
         values = np.zeros(count, found.dtype)
         values[rows] = found
-        self._go_to(rows, at)
+        self._cursor.go_to(rows, at)
         return _Found(is_next, values, ends)
-
-    def _go_to(self, rows: Rows, at: Rows) -> None:
-        is_beyond = at > self._ends[rows]
-        if is_beyond.any():
-            self._is_odd[rows[is_beyond]] = True
-            at = np.where(is_beyond, self._ends[rows], at)
-        self._at[rows] = at
-
-    def _varints(self, rows: Rows, at: Rows) -> tuple[npt.NDArray[np.uint64], Rows]:
-        at = at.copy()
-        last = len(self.data) - 1
-        byte = self.data[np.minimum(at, last)]
-        raw = (byte & 0x7F).astype(np.uint64)
-        at += 1
-        more = np.flatnonzero(byte & 0x80)
-        shift = 7
-        while len(more):
-            byte = self.data[np.minimum(at[more], last)]
-            if shift > _MOST_SHIFT or (shift == _MOST_SHIFT and (byte > 1).any()):
-                self._is_odd[rows[more]] = True
-                break
-            raw[more] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
-            at[more] += 1
-            more = more[byte >= 0x80]
-            shift += 7
-        return raw, at
 
     def _fixed(self, at: Rows, width: int) -> Numbers:
         windows = np.lib.stride_tricks.sliding_window_view(self.data, width)

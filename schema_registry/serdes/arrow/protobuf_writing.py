@@ -5,8 +5,8 @@ in the order of their numbers, and those without presence only where they are no
 does it.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -92,7 +92,8 @@ def _message(plan: Plan, array: pa.Array) -> Pieces:
 
 
 def _fields(plan: MessagePlan, array: pa.Array) -> Pieces:
-    columns = _columns(array, {part.name for part in plan.parts}, plan.message.full_name)
+    what = f"the message {plan.message.full_name}"
+    columns = joining.columns_of(array, [part.name for part in plan.parts], what)
     found: list[tuple[Member, pa.Array]] = []
     for part in plan.parts:
         column = columns.get(part.name)
@@ -101,31 +102,18 @@ def _fields(plan: MessagePlan, array: pa.Array) -> Pieces:
                 raise InvalidData(f"{part.name}: there is no such column, and the field is required")
             found += [] if column is None else [(part, column)]
         elif column is not None:
-            found += _chosen(part.members, column, f"{plan.message.full_name}.{part.name}")
+            found += _chosen(part.members, column, f"{what}, in {part.name},")
     found.sort(key=lambda item: int(item[0].field.number))
     return [piece for member, column in found for piece in _named(member, column)]
 
 
-def _columns(array: pa.Array, names: set[str], what: str) -> dict[str, pa.Array]:
-    if not pa.types.is_struct(array.type):
-        raise InvalidData(f"expected structs, not {array.type}")
-    columns = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
-    unknown = columns.keys() - names
-    if unknown:
-        raise InvalidData(f"the message {what} has no field {min(unknown)}")
-    return columns
-
-
-def _chosen(members: Any, array: pa.Array, what: str) -> Iterator[tuple[Member, pa.Array]]:
-    """Members of a oneof, each null where another was chosen: the first that is not null counts."""
-    columns = _columns(array, {member.name for member in members}, what)
-    is_left = np.ones(len(array), dtype=np.bool_)
-    for member in members:
-        column = columns.get(member.name)
-        if column is not None:
-            is_there = joining.is_valid(column) & is_left
-            is_left &= ~is_there
-            yield member, pc.if_else(pa.array(is_there), column, pa.scalar(None, column.type))
+def _chosen(members: Sequence[Member], array: pa.Array, what: str) -> Iterator[tuple[Member, pa.Array]]:
+    """Members of a oneof, each null where another was chosen."""
+    by_name = {member.name: member for member in members}
+    columns = joining.columns_of(array, by_name, what)
+    for name, is_there in joining.chosen(columns, list(by_name), len(array)):
+        column = columns[name]
+        yield by_name[name], pc.if_else(pa.array(is_there), column, pa.scalar(None, column.type))
 
 
 def _named(member: Member, column: pa.Array) -> Pieces:
@@ -259,14 +247,8 @@ def _numbers_of(enum: EnumDescriptor, array: pa.Array) -> Numbers:
     """Symbols, or numbers, of an enum as numbers."""
     if pa.types.is_integer(array.type):
         return joining.integers_of(array, *_RANGES[FieldDescriptor.TYPE_INT32])
-    texts = joining.text_of(array).cast(pa.string())
-    names = pa.array([str(value.name) for value in enum.values], type=pa.string())
-    places = pc.index_in(texts, value_set=names)
-    if places.null_count:
-        wrong = texts.filter(places.is_null())[0].as_py()
-        raise InvalidData(f"the enum {enum.full_name} has no value {wrong[:200]!r}")
-    numbers = np.array([int(value.number) for value in enum.values], dtype=np.int64)
-    return np.asarray(numbers[places.to_numpy()])
+    places = joining.symbol_places(array, [str(value.name) for value in enum.values], f"the enum {enum.full_name}")
+    return np.array([int(value.number) for value in enum.values], dtype=np.int64)[places]
 
 
 # --- messages that are dates, times, timestamps and decimals ---------------------------------------------------------

@@ -1,13 +1,11 @@
 """What readers of one schema share: values to arrays, and which of them do not fit."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from schema_registry.serdes.arrow.binary import Rows
-from schema_registry.serdes.errors import InvalidData
 
 Bad = list[tuple[int, Exception]]
 NOT_FITTING = (pa.ArrowException, ArithmeticError, TypeError, ValueError)
@@ -39,29 +37,6 @@ class SchemaReader(Protocol):
 def all_rows(count: int) -> Rows:
     """All of so many."""
     return np.arange(count, dtype=np.int64)
-
-
-def array_of(values: Sequence[Any], type_: pa.DataType, rows: Sequence[int]) -> Read:
-    """Values as an array, without those that do not fit the type; `rows` are their places."""
-    try:
-        return Read(pa.array(values, type=type_), np.array(rows, dtype=np.int64), [])
-    except NOT_FITTING:
-        return _one_by_one(values, type_, rows)
-
-
-def _one_by_one(values: Sequence[Any], type_: pa.DataType, rows: Sequence[int]) -> Read:
-    good: list[Any] = []
-    places: list[int] = []
-    bad: Bad = []
-    for row, value in zip(rows, values, strict=True):
-        try:
-            pa.array([value], type=type_)
-        except NOT_FITTING as error:
-            bad.append((row, InvalidData(f"the value does not fit its column: {error}")))
-        else:
-            good.append(value)
-            places.append(row)
-    return Read(pa.array(good, type=type_), np.array(places, dtype=np.int64), bad)
 
 
 def bodies_list(bodies: pa.Array) -> list[bytes]:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from schema_registry.serdes.arrow.binary import Bytes, Content, Doubt, Rows, content_of
 from schema_registry.serdes.arrow.types import DATE, TIME, TIMESTAMP
 from schema_registry.serdes.errors import InvalidData
-from schema_registry.serdes.logical import MILLISECONDS_PER_DAY, SCALE_MAX
+from schema_registry.serdes.logical import MILLISECONDS_PER_DAY, SCALE_MAX, LogicalName
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 
@@ -117,6 +117,14 @@ def milliseconds(array: pa.Array) -> Numbers:
 
 def _milliseconds(array: pa.Array, unit: str) -> Numbers:
     return numbers(array) // _PER_MS.get(unit, 1)
+
+
+NUMBERS: Final = {
+    LogicalName.DATE: days,
+    LogicalName.TIME: milliseconds_of_day,
+    LogicalName.TIMESTAMP: milliseconds,
+}
+"""What is stored for each logical type that is stored as a number."""
 
 
 def unscaled(array: pa.Array, scale: int) -> Content:

@@ -1,4 +1,4 @@
-"""Which schema each of many values names, told without looking at them one by one."""
+"""Which schema each of many values names, found without looking at them one by one."""
 
 from typing import NamedTuple
 

@@ -144,8 +144,8 @@ class RegistryDecoder(Decoder):
 
 
 def _refuse(decoded: Decoded, bad: Bad, topic: str, form: str) -> None:
-    """Tell errors in the words of Connect's converters."""
+    """Note errors in the words of Connect's converters."""
     for row, error in bad:
-        told = InvalidData(f"Failed to deserialize data for topic {topic} to {form}: {error}")
-        told.__cause__ = error
-        decoded.bad.append((row, told))
+        refusal = InvalidData(f"Failed to deserialize data for topic {topic} to {form}: {error}")
+        refusal.__cause__ = error
+        decoded.bad.append((row, refusal))

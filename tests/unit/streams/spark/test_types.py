@@ -5,9 +5,9 @@ import decimal
 import pyarrow as pa
 import pytest
 
+from schema_registry.serdes.arrow.types import TIMESTAMP
 from streams.errors import SchemaConflict
 from streams.spark.types import (
-    TIMESTAMP,
     arrow_type,
     changes,
     conformed,

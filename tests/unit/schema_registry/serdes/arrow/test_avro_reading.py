@@ -17,8 +17,8 @@ from schema_registry.serdes.arrow.avro_columns import column_plan, column_type
 from schema_registry.serdes.arrow.avro_reading import AvroReader, avro_reader
 from schema_registry.serdes.arrow.reading import NOT_FITTING, Read
 from schema_registry.serdes.avro import AvroCodec
-from schema_registry.serdes.avro_code import reader
 from schema_registry.serdes.avro_mismatch import Form
+from schema_registry.serdes.avro_reading import reader
 from schema_registry.serdes.errors import InvalidData, UnusableSchema
 from tests.support.avro_columns import schemas_and_data
 

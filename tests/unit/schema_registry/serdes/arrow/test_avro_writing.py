@@ -11,6 +11,8 @@ from hypothesis import given, settings
 
 from schema_registry.formats import avro
 from schema_registry.formats.avro import AvroSchema
+from schema_registry.serdes.arrow.avro_batches import batch_writer
+from schema_registry.serdes.arrow.avro_columns import column_plan
 from schema_registry.serdes.arrow.avro_reading import avro_reader
 from schema_registry.serdes.arrow.avro_writing import AvroWriter
 from schema_registry.serdes.avro import AvroCodec
@@ -182,6 +184,58 @@ def test_unknown_and_missing_columns_are_refused() -> None:
 def test_bytes_alone_are_written_without_a_length() -> None:
     schema = avro.parse('"bytes"')
     assert AvroWriter(schema).write(pa.array([b"abc", b""])).to_pylist() == [b"abc", b""]
+
+
+PLAIN = {
+    "flag": "boolean",
+    "small": "int",
+    "large": ["null", "long"],
+    "near": ["float", "null"],
+    "far": "double",
+    "text": ["null", "string"],
+    "colour": ["null", {"type": "enum", "name": "E", "symbols": ["RED", "GREEN"]}],
+    "day": ["null", {"type": "int", "logicalType": "date"}],
+    "opens": {"type": "int", "logicalType": "time-millis"},
+    "at": ["null", {"type": "long", "logicalType": "timestamp-millis"}],
+    "tags": ["null", {"type": "array", "items": ["null", "string"]}],
+    "inner": {"type": "record", "name": "I", "fields": [{"name": "n", "type": {"type": "array", "items": "int"}}]},
+}
+
+
+def some_values(number: int) -> dict[str, Any]:
+    is_null = number % 3 == 0
+    return {
+        "flag": number % 2 == 0,
+        "small": -number,
+        "large": None if is_null else 1 << number % 63,
+        "near": None if is_null else number / 2,
+        "far": number / 3,
+        "text": None if is_null else "ž" * (number % 90),
+        "colour": None if is_null else "GREEN",
+        "day": None if is_null else dt.date(1950, 1, 1) + dt.timedelta(number),
+        "opens": dt.time(number % 24),
+        "at": None if is_null else MOMENT + dt.timedelta(seconds=number),
+        "tags": None if is_null else [str(number), None][: number % 3],
+        "inner": {"n": list(range(number % 4))},
+    }
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 200), (1, 4), (3, 150), (7, 7)])
+def test_plain_columns_are_written_all_at_once_as_fastavro_reads_them(start: int, end: int) -> None:
+    schema = schema_of(**PLAIN)
+    values = [some_values(number) for number in range(200)]
+    rows = pa.array(values, AvroWriter(schema).type)
+    assert batch_writer(column_plan(schema.root)) is not None
+    assert written(schema, rows[start:end]) == values[start:end]
+
+
+def test_plain_columns_are_the_same_bytes_either_way() -> None:
+    schema = schema_of(**PLAIN)
+    with_bytes = schema_of(**PLAIN, raw="bytes")
+    values = [some_values(number) for number in range(200)]
+    data = AvroWriter(schema).write(pa.array(values, AvroWriter(schema).type)).to_pylist()
+    rows = pa.array([{**value, "raw": b""} for value in values], AvroWriter(with_bytes).type)
+    assert [record + b"\x00" for record in data] == AvroWriter(with_bytes).write(rows).to_pylist()
 
 
 def test_no_rows_are_no_data() -> None:

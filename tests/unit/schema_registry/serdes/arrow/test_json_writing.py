@@ -135,7 +135,7 @@ def test_columns_that_do_not_fit_are_refused_by_name(node: Any, column: pa.Array
 
 def test_unknown_and_missing_columns_are_refused() -> None:
     writer = JsonWriter(schema_of(("a",), a={"type": "integer"}, b={"type": "integer"}))
-    with pytest.raises(InvalidData, match="the schema has no property c"):
+    with pytest.raises(InvalidData, match="the schema has no field c"):
         writer.write(pa.array([{"a": 1, "c": 2}]))
     with pytest.raises(InvalidData, match="a: there is no such column, and the property is required"):
         writer.write(pa.array([{"b": 1}]))

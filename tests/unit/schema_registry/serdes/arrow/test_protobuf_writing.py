@@ -148,7 +148,7 @@ def test_columns_may_be_missing_and_of_like_types() -> None:
     [
         ("a", pa.array([1 << 31]), "a: 2147483648 is out of the range"),
         ("a", pa.array(["x"]), "a: expected"),
-        ("e", pa.array(["THREE"]), "e: the enum E has no value 'THREE'"),
+        ("e", pa.array(["THREE"]), "e: the enum E has no symbol 'THREE'"),
         ("packed", pa.array([[1, None]]), "packed: Protobuf has no nulls in arrays"),
         ("packed", pa.array([1]), "packed: expected lists"),
         ("other", pa.array([1]), "the message M has no field other"),

@@ -4,8 +4,9 @@ import json
 
 import pyarrow as pa
 
+from schema_registry.serdes.arrow.types import TIMESTAMP
 from streams.spark.tables.catalog_schema import json_of_schema, schema_of_json
-from streams.spark.types import TIMESTAMP, list_of, map_of
+from streams.spark.types import list_of, map_of
 
 
 def test_columns_survive_the_way_into_the_catalog_and_back() -> None:

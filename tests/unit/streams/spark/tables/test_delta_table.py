@@ -17,13 +17,14 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
+from schema_registry.serdes.arrow.types import TIMESTAMP
 from streams.spark.files import Files
 from streams.spark.tables.catalog import Catalog, CatalogEntry
 from streams.spark.tables.delta_table import DeltaTables, delta_schema
 from streams.spark.tables.delta_upkeep import DeltaUpkeep
 from streams.spark.tables.model import StagedFile
 from streams.spark.tables.removal import Older, TopicRange
-from streams.spark.types import TIMESTAMP, list_of
+from streams.spark.types import list_of
 from tests.support.staged_files import staged
 
 SCHEMA = pa.schema([("Id", pa.int64()), ("v", pa.string()), ("day", pa.string())])

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from schema_registry.serdes.arrow.types import TIMESTAMP
 from streams.errors import WrongOption
 from streams.spark.tables.removal import Older, TopicRange, Verdict
-from streams.spark.types import TIMESTAMP
 
 DAY = dt.datetime(2024, 1, 10, 5, tzinfo=dt.UTC)
 

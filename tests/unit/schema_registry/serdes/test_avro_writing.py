@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from schema_registry.formats import avro
 from schema_registry.formats.avro_types import Record
 from schema_registry.serdes.avro import AvroCodec
-from schema_registry.serdes.avro_code import reader, writer
 from schema_registry.serdes.avro_mismatch import Form, Mismatch
 from schema_registry.serdes.avro_numbers import read_number, varint
 from schema_registry.serdes.avro_plan import JsonEncoding, Meaning
+from schema_registry.serdes.avro_reading import reader
+from schema_registry.serdes.avro_writing import writer
 from schema_registry.serdes.errors import InvalidData, UnusableSchema
 from tests.support.avro_values import views
 
@@ -134,6 +135,7 @@ def test_an_enum_may_have_more_symbols_than_one_byte_counts() -> None:
         ("double", b"1234", "ends too soon"),
         ("string", b"\x01", "ends too soon"),
         ("long", b"\xff" * 11, "more than 64 bits"),
+        ("long", b"\xff" * 9 + b"\x02", "more than 64 bits"),
         ({"type": "map", "values": "int"}, b"\x02\x02", "ends too soon"),
     ],
 )

@@ -1,0 +1,58 @@
+"""Plain Python values, held to what they are said to be; each check returns the value, or raises InvalidData."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NoReturn
+
+from schema_registry.serdes.errors import InvalidData
+
+LIMITS: Final = {"int8": 1 << 7, "int16": 1 << 15, "int32": 1 << 31, "int64": 1 << 63}
+
+
+def refuse(wanted: str, value: Any) -> NoReturn:
+    """Refuse a value of another type."""
+    raise InvalidData(f"Invalid type: expected {wanted}, not a value of type {type(value).__name__}")
+
+
+def integer(kind: str) -> Callable[[Any], Any]:
+    """Whole numbers within the range of their kind."""
+    limit = LIMITS[kind]
+
+    def check(value: Any) -> Any:
+        if value.__class__ is not int:
+            refuse(kind, value)
+        if not -limit <= value < limit:
+            raise InvalidData(f"{value} is out of the range of {kind}")
+        return value
+
+    return check
+
+
+def number(value: Any) -> Any:
+    """Numbers, whole ones too."""
+    return value if value.__class__ is float or value.__class__ is int else refuse("a number", value)
+
+
+def boolean(value: Any) -> Any:
+    """Booleans."""
+    return value if value.__class__ is bool else refuse("a boolean", value)
+
+
+def text(value: Any) -> Any:
+    """Text."""
+    return value if isinstance(value, str) else refuse("text", value)
+
+
+def binary(value: Any) -> bytes:
+    """Bytes."""
+    return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else refuse("bytes", value)
+
+
+CHECKS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    **{kind: integer(kind) for kind in LIMITS},
+    "float32": number,
+    "float64": number,
+    "boolean": boolean,
+    "string": text,
+    "bytes": binary,
+}
+"""By the names that Connect has for them."""
