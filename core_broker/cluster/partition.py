@@ -7,7 +7,7 @@ from typing import Protocol
 from core_broker.cluster.metadata import PartitionImage
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.log.partition_log import AppendResult, PartitionLog
-from core_broker.log.producer_state import Origin
+from core_broker.log.producer_state import Origin, ProducerStates
 from core_broker.metrics import TopicTraffic
 from core_broker.protocol.records import Record, build_batch, end_transaction_marker
 from core_broker.service.clock import Clock
@@ -107,6 +107,19 @@ class Partition:
         """Whether `flush.messages` requires a sync to disk before the producer gets its response."""
         log = self.log
         return log.end_offset - log.recovery_point >= log.settings.flush_messages
+
+    @property
+    def producers(self) -> ProducerStates:
+        """The idempotent and transactional producers of the log."""
+        return self.log.producers
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """The largest epoch of the log up to `epoch`, and where it ends; -1 and -1 if unknown (KIP-279)."""
+        return self.log.epochs.end_offset_for(epoch, self.log.end_offset)
+
+    def epoch_for_offset(self, offset: int) -> int:
+        """The leader epoch in which the record at `offset` was written."""
+        return self.log.epochs.epoch_for_offset(offset)
 
     def check_leader_epoch(self, epoch: int) -> None:
         """Reject a client whose leader epoch is older or newer than ours (KIP-320)."""

@@ -1,8 +1,8 @@
 """DescribeTopicPartitions, key 75, version 0: topics page by page, with their eligible leader replicas (KIP-966).
 
-Supported: chosen topics or (an empty list) all of them, in the order of their names; a cursor to go on from; at most
-`max.request.partition.size.limit` partitions in one answer.
-Ignored: nothing. Topics are never created on the way.
+Supported: selected topics or (an empty list) all of them, ordered by name; a cursor to continue from; at most
+`max.request.partition.size.limit` partitions in one response.
+Ignored: nothing. Topics are never created automatically.
 """
 
 from core_broker.cluster.coordinators import INTERNAL_TOPICS
@@ -45,7 +45,7 @@ def handle(request: DescribeTopicPartitionsRequest, context: RequestContext) -> 
 
 
 def _refuse_all(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
-    """A cursor that points nowhere; the answer has no place for an error but its topics."""
+    """Reject an invalid cursor; the response has no top-level error code, only those of its topics."""
     refused = [DescribeTopicPartitionsResponseTopic(ErrorCode.INVALID_REQUEST, topic.name) for topic in request.topics]
     return DescribeTopicPartitionsResponse(topics=refused)
 

@@ -90,7 +90,7 @@ class SchemaGuard:
         self._decide(inspection)
         return inspection
 
-    async def settle(self, inspections: Iterable[Inspection]) -> None:
+    async def resolve(self, inspections: Iterable[Inspection]) -> None:
         """Ask until everything is decided; a batch that cannot be decided in time is refused for now."""
         await asyncio.gather(*(self._settle(inspection) for inspection in inspections if inspection.claims))
 

@@ -41,7 +41,7 @@ async def guard(settings: BrokerSettings, clock: ManualClock) -> AsyncIterator[S
 
 async def inspected(guard: SchemaGuard, settings: TopicSettings, records: Iterable[Record]) -> Inspection:
     inspection = guard.inspect("orders", settings, records)
-    await guard.settle([inspection])
+    await guard.resolve([inspection])
     return inspection
 
 
@@ -82,7 +82,7 @@ async def test_batches_that_wait_for_the_same_answer_ask_once(guard: SchemaGuard
     good = registry.register("orders-value").id
     registry.go.clear()
     batches = [guard.inspect("orders", VALUES, values(framed(good))) for _ in range(20)]
-    waiting = asyncio.ensure_future(guard.settle(batches))
+    waiting = asyncio.ensure_future(guard.resolve(batches))
     assert await asyncio.to_thread(registry.asked_now.acquire, timeout=10)
     registry.go.set()
     await waiting
