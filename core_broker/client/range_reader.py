@@ -135,7 +135,9 @@ class RangeReader:
             )
             if fresh:
                 found += fresh
-                size += self._measure(fresh)
+                fresh_bytes = sum(map(len, fresh))
+                size += fresh_bytes
+                self._row_bytes = fresh_bytes / len(fresh)
                 deadline = time.monotonic() + timeout_ms / 1000
             elif self._read_until < end:
                 waits += 1
@@ -218,11 +220,6 @@ class RangeReader:
 
     def _rows_fitting(self, size: int) -> int:
         return max(1, int(size / self._row_bytes)) if self._row_bytes else _ROWS_FIRST
-
-    def _measure(self, messages: list[Message]) -> int:
-        size = sum(map(len, messages))
-        self._row_bytes = size / len(messages)
-        return size
 
 
 @contextmanager

@@ -198,7 +198,9 @@ class ClassicGroup:
             else:
                 self._replace_static(event, former_id)
         elif event.must_know_its_id:
-            self._add_pending(member_id, event.session_timeout_ms)
+            if len(self._pending) >= PENDING_MEMBERS_MAX:
+                del self._pending[next(iter(self._pending))]
+            self._pending[member_id] = self._clock.monotonic() + event.session_timeout_ms / 1000
             self._answers.refuse_join(event, ErrorCode.MEMBER_ID_REQUIRED, member_id)
         else:
             self._add(event, member_id)
@@ -253,11 +255,6 @@ class ClassicGroup:
         member.session_timeout_ms = event.session_timeout_ms
         member.rebalance_timeout_ms = event.rebalance_timeout_ms
         member.client_id, member.client_host = event.client_id, event.client_host
-
-    def _add_pending(self, member_id: str, session_timeout_ms: int) -> None:
-        if len(self._pending) >= PENDING_MEMBERS_MAX:
-            del self._pending[next(iter(self._pending))]
-        self._pending[member_id] = self._clock.monotonic() + session_timeout_ms / 1000
 
     # --- static members (KIP-345) ------------------------------------------------------------------------------------
 

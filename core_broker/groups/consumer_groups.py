@@ -54,10 +54,6 @@ GroupOverrides = Callable[[str], Mapping[str, str]]
 """The configs of a group, by its name."""
 
 
-def _no_overrides(_group_id: str) -> Mapping[str, str]:
-    return {}
-
-
 class ConsumerGroups:
     """The part of the group coordinator for KIP-848; implements `shape.ConsumerGroupsPart`."""
 
@@ -65,7 +61,7 @@ class ConsumerGroups:
         self,
         owner: GroupOwner,
         topics: Callable[[], Topics],
-        group_overrides: GroupOverrides = _no_overrides,
+        group_overrides: GroupOverrides = lambda _group_id: {},
         *,
         classic: ClassicPart | None = None,
     ) -> None:
@@ -231,7 +227,8 @@ class ConsumerGroups:
 
     def _limits(self, group_id: str) -> ConsumerGroupLimits:
         settings = self._owner.settings
-        own = self._own_settings(group_id, settings)
+        overrides = self._group_overrides(group_id)
+        own = GroupSettings.resolve(overrides, settings) if overrides else None
         return ConsumerGroupLimits(
             session_timeout_ms=own.consumer_session_timeout_ms if own else settings.group_consumer_session_timeout_ms,
             heartbeat_interval_ms=(
@@ -241,10 +238,6 @@ class ConsumerGroups:
             assignors=settings.group_consumer_assignors,
             assignment_interval_ms=settings.group_consumer_assignment_interval_ms,
         )
-
-    def _own_settings(self, group_id: str, settings: BrokerSettings) -> GroupSettings | None:
-        overrides = self._group_overrides(group_id)
-        return GroupSettings.resolve(overrides, settings) if overrides else None
 
 
 def serving(part: ConsumerGroupsPart | None) -> ConsumerGroups:

@@ -122,7 +122,10 @@ def records_of(group: StoredGroup, changes: Changes, now_ms: int) -> list[Stored
         records.append(_encode(stored.ConsumerGroupMetadataKey(group.group_id), value))
     records += [_encode(*_target(group, member_id)) for member_id in sorted(changes.targets - removed)]
     if changes.target_epoch:
-        records.append(_encode(*_target_epoch(group, now_ms)))
+        target_epoch = stored.ConsumerGroupTargetAssignmentMetadataValue(
+            group.target_epoch, assignment_timestamp=now_ms
+        )
+        records.append(_encode(stored.ConsumerGroupTargetAssignmentMetadataKey(group.group_id), target_epoch))
     records += [_encode(*_current(group, member_id)) for member_id in sorted(changes.currents - removed)]
     return records
 
@@ -203,11 +206,6 @@ def _target(group: StoredGroup, member_id: str) -> tuple[Message, Message]:
     topics = [stored.TopicPartition(topic, sorted(numbers)) for topic, numbers in group.targets[member_id].items()]
     key = stored.ConsumerGroupTargetAssignmentMemberKey(group.group_id, member_id)
     return key, stored.ConsumerGroupTargetAssignmentMemberValue(topics)
-
-
-def _target_epoch(group: StoredGroup, now_ms: int) -> tuple[Message, Message]:
-    value = stored.ConsumerGroupTargetAssignmentMetadataValue(group.target_epoch, assignment_timestamp=now_ms)
-    return stored.ConsumerGroupTargetAssignmentMetadataKey(group.group_id), value
 
 
 def _current(group: StoredGroup, member_id: str) -> tuple[Message, Message]:

@@ -70,16 +70,13 @@ class Loader:
     def _replay_batch(self, header: BatchHeader, buffer: memoryview) -> None:
         records = read_records(buffer, header)
         if header.is_control:
-            self._replay_marker(header, records)
+            marker = read_end_marker(records[0]) if records else None
+            if marker is not None:
+                self._shard.offsets.complete(header.producer_id, commit=marker[0], log_offset=header.base_offset)
             return
         producer_id = header.producer_id if header.is_transactional else None
         for record in records:
             self._replay_record(record, producer_id)
-
-    def _replay_marker(self, header: BatchHeader, records: list[Record]) -> None:
-        marker = read_end_marker(records[0]) if records else None
-        if marker is not None:
-            self._shard.offsets.complete(header.producer_id, commit=marker[0], log_offset=header.base_offset)
 
     def _replay_record(self, record: Record, producer_id: int | None) -> None:
         try:

@@ -85,7 +85,9 @@ class LogDirectory:
         _check_same(path, "cluster.id", found.get("cluster.id"), cluster_id)
         known_cluster = found.get("cluster.id") or cluster_id
         self.meta = DirectoryMeta(node_id=node_id, cluster_id=known_cluster, directory_id=directory_id)
-        wanted = _properties(self.meta)
+        wanted = {"version": _META_VERSION, "node.id": str(node_id), "directory.id": directory_id}
+        if known_cluster is not None:
+            wanted["cluster.id"] = known_cluster
         if found != wanted:
             _write_properties(path, wanted)
         return self.meta
@@ -206,13 +208,6 @@ def _check_same(path: Path, key: str, found: str | None, wanted: str | None) -> 
             f"{path} belongs to {key}={found}, but this broker has {key}={wanted}; "
             f"correct log.dirs, or use another directory for this broker",
         )
-
-
-def _properties(meta: DirectoryMeta) -> dict[str, str]:
-    properties = {"version": _META_VERSION, "node.id": str(meta.node_id), "directory.id": meta.directory_id}
-    if meta.cluster_id is not None:
-        properties["cluster.id"] = meta.cluster_id
-    return properties
 
 
 def _read_properties(path: Path) -> dict[str, str]:

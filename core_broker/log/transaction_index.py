@@ -121,12 +121,9 @@ def read_transaction_index(path: Path) -> list[AbortedTransaction]:
         aborted = AbortedTransaction._make(fields)
         if version != _VERSION:
             raise CorruptIndexError(f"{path}: entry version {version} is not {_VERSION}")
-        if not _is_plausible(aborted) or aborted.last_offset <= previous:
+        is_plausible = aborted.producer_id >= 0 and 0 <= aborted.first_offset <= aborted.last_offset
+        if not is_plausible or aborted.last_offset <= previous:
             raise CorruptIndexError(f"{path}: impossible entry {aborted}")
         previous = aborted.last_offset
         entries.append(aborted)
     return entries
-
-
-def _is_plausible(aborted: AbortedTransaction) -> bool:
-    return aborted.producer_id >= 0 and 0 <= aborted.first_offset <= aborted.last_offset

@@ -210,7 +210,8 @@ def _unzstd(data: Buffer, max_bytes: int) -> bytes:
     room = max_bytes
     position = 0
     while position < len(view):
-        frame = _zstd_frame()
+        # A frame states the window that its decoder must allocate; more than 128 MiB is an attack.
+        frame = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES_MAX).decompressobj()
         while not frame.eof:
             if position >= len(view):
                 raise CompressionError("zstd: the data is truncated")
@@ -220,11 +221,6 @@ def _unzstd(data: Buffer, max_bytes: int) -> bytes:
                 raise _too_big(max_bytes)
         position = min(position, len(view)) - len(frame.unused_data)
     return b"".join(pieces)
-
-
-def _zstd_frame() -> "zstandard.ZstdDecompressionObj":
-    # A frame states the window that its decoder must allocate; more than 128 MiB is an attack.
-    return zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES_MAX).decompressobj()
 
 
 def _feed_zstd(frame: "zstandard.ZstdDecompressionObj", piece: memoryview, out: list[bytes]) -> int:

@@ -50,7 +50,7 @@ class RememberedAnswers(Generic[K, V]):
         """Start a lookup, or join a running one; then `recall` has the result. The task may fail."""
         task = self._asking.get(key)
         if task is None:
-            task = self._asking[key] = asyncio.get_running_loop().create_task(self._learn(key))
+            task = self._asking[key] = asyncio.get_running_loop().create_task(self._look_up(key))
             task.add_done_callback(_mark_retrieved)
         return task
 
@@ -61,13 +61,11 @@ class RememberedAnswers(Generic[K, V]):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _learn(self, key: K) -> None:
+    async def _look_up(self, key: K) -> None:
         try:
-            self._store(key, await self._ask(key))
+            value = await self._ask(key)
         finally:
             del self._asking[key]
-
-    def _store(self, key: K, value: V | None) -> None:
         lifetime_s = self._lifetimes.missing_s if value is None else self._lifetimes.found_s
         self._answers.pop(key, None)  # to move it to the end: the oldest entries come first
         while len(self._answers) >= self._lifetimes.size_max:

@@ -147,7 +147,7 @@ def setting(
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(setting, gathered))
 class Settings:
-    """An immutable set of settings. Defaults live on the class, what was set lives on the instance."""
+    """An immutable set of settings. The class has the defaults, an instance the values that were set."""
 
     DEFINITIONS: ClassVar[dict[str, Definition]] = {}
     """Every definition by its key."""
@@ -161,7 +161,10 @@ class Settings:
     @override
     def __init_subclass__(cls) -> None:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Definition)}
-        named = [replace(value, name=name, key=_key(name, value)) for name, value in own.items()]
+        named = [
+            replace(value, name=name, key=f"{value.prefix}*" if value.prefix else name.replace("_", "."))
+            for name, value in own.items()
+        ]
         inherited = [getattr(ancestor, "DEFINITIONS", {}) for ancestor in reversed(cls.__mro__[1:])]
         cls.DEFINITIONS = {key: value for definitions in inherited for key, value in definitions.items()}
         cls.DEFINITIONS.update({definition.key: definition for definition in named})
@@ -264,10 +267,6 @@ class Settings:
             if definition.prefix and given.startswith(definition.prefix):
                 return definition
         raise SettingsError([Problem(key=given, value=text, reason=_unknown(given, cls.DEFINITIONS))])
-
-
-def _key(name: str, definition: Definition) -> str:
-    return f"{definition.prefix}*" if definition.prefix else name.replace("_", ".")
 
 
 def _gather(parsed: dict[str, object], definition: Definition, given: str, text: str) -> None:

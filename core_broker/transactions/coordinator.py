@@ -74,18 +74,16 @@ class TransactionCoordinator:
 
         Start it after all partitions are open: a marker for a missing partition counts as one of a deleted topic.
         """
+        configured_ms = self._settings.transaction_abort_timed_out_transaction_cleanup_interval_ms
+        check_interval_ms = min(configured_ms, TIMEOUT_CHECK_MS_MAX)
         async with self._jobs.running():
             next_expiry = self._clock.monotonic()
             while True:
-                await self._sleep(self._check_interval_ms / 1000)
+                await self._sleep(check_interval_ms / 1000)
                 await self.abort_timed_out()
                 if self._clock.monotonic() >= next_expiry:
                     next_expiry += self._settings.transaction_remove_expired_transaction_cleanup_interval_ms / 1000
                     await self.forget_expired()
-
-    @property
-    def _check_interval_ms(self) -> int:
-        return min(self._settings.transaction_abort_timed_out_transaction_cleanup_interval_ms, TIMEOUT_CHECK_MS_MAX)
 
     async def wait_until_idle(self, *, timeout_ms: int) -> bool:
         """Wait until everything is loaded and every marker is written; False on time-out."""

@@ -153,7 +153,8 @@ def initialize(
     return msgspec.structs.replace(
         current,
         state=TransactionState.EMPTY,
-        previous_producer_id=_previous_id_after_init(current, epoch),
+        # A retry keeps the exhausted id, for a further retry.
+        previous_producer_id=current.previous_producer_id if epoch == current.producer_epoch else current.producer_id,
         producer_epoch=epoch,
         last_producer_epoch=last_epoch,
         timeout_ms=timeout_ms,
@@ -195,11 +196,6 @@ def _next_epoch(current: Transaction, expected: Producer | None) -> tuple[int, i
     if expected.epoch == current.last_producer_epoch:
         return epoch, expected.epoch  # the response to the first attempt was lost: the same epoch again
     raise _fenced(current, expected)
-
-
-def _previous_id_after_init(current: Transaction, epoch: int) -> int:
-    """A retry keeps the exhausted id, for a further retry."""
-    return current.previous_producer_id if epoch == current.producer_epoch else current.producer_id
 
 
 def _with_new_producer_id(
