@@ -1,1 +1,1 @@
-"""A broker that Kafka clients cannot tell from Kafka."""
+"""A Kafka-compatible broker: Kafka clients and tools work with it unchanged."""

@@ -1,4 +1,4 @@
-"""The composition root: every part of a broker is made here, started in order, and stopped in the reverse order."""
+"""The composition root: creates every part of a broker, starts them in order and stops them in reverse order."""
 
 import asyncio
 import logging
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 def run(settings: BrokerSettings) -> int:
-    """Run a broker until it is told to stop; returns the exit code of the process."""
+    """Run a broker until it is stopped by a signal; returns the exit code of the process."""
     logs.configure(level=settings.logging_level, style=settings.logging_format)
     try:
         return lifecycle.run(broker(settings), name="broker")
@@ -51,12 +51,17 @@ def run(settings: BrokerSettings) -> int:
 
 @asynccontextmanager
 async def broker(settings: BrokerSettings, clock: Clock | None = None) -> AsyncIterator[Mapping[str, str]]:
-    """A running broker for as long as the block lasts; gives its endpoints."""
+    """A running broker for as long as the block lasts; yields its endpoints."""
     clock = clock or SystemClock()
     _allow_many_files()
     async with AsyncExitStack() as stack:
         server = await _start(settings, clock, stack)
-        metrics_server = _serve_metrics(server.services, stack)
+        metrics_server = MetricsServer(
+            settings.metrics_listener,
+            collect=lambda: families(server.services),
+            required=settings.is_set("metrics.listener"),
+        )
+        stack.enter_context(metrics_server)
         endpoints = {"listeners": ",".join(map(str, server.listeners))}
         if metrics_server.url is not None:
             endpoints["metrics"] = metrics_server.url
@@ -64,12 +69,20 @@ async def broker(settings: BrokerSettings, clock: Clock | None = None) -> AsyncI
 
 
 async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) -> Server:
-    """Open the logs, replay the metadata, take the ports, announce the broker, and only then let clients in."""
+    """Open the logs, replay the metadata, bind the ports, register the broker, and only then accept clients."""
     metrics = BrokerMetrics()
     logs_on_disk = LogStore(settings.log_dirs, settings, clock)
     logs_on_disk.load()
     stack.callback(logs_on_disk.close)
-    metadata = _start_metadata(logs_on_disk, settings, clock)
+    if logs_on_disk.cluster_id is None:
+        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, "the log directories have no cluster id")
+    metadata = MetadataQuorum(
+        Path(settings.metadata_log_dir) if settings.metadata_log_dir else logs_on_disk.directories[0].path,
+        cluster_id=logs_on_disk.cluster_id,
+        settings=settings,
+        clock=clock,
+    )
+    metadata.start()
     stack.push_async_callback(metadata.close)
     server = Server(settings, metrics)
     stack.callback(server.close)
@@ -107,26 +120,17 @@ async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) 
     )
 
     def configure(image: MetadataImage) -> None:
-        """Give every part the settings in force."""
-        in_force = broker_settings(image, settings)
-        server.configure(in_force)
-        groups.settings = in_force
-        logs_on_disk.configure(in_force)
+        """Apply the settings in effect to every part that allows changes at run time."""
+        current = broker_settings(image, settings)
+        server.configure(current)
+        groups.settings = current
+        logs_on_disk.configure(current)
 
     metadata.subscribe(lambda image, _: configure(image))
     configure(metadata.image)
     await stack.enter_async_context(_running(logs_on_disk.run(), groups.run(), transactions.run(), server.run()))
     server.start(services)
     return server
-
-
-def _start_metadata(logs_on_disk: LogStore, settings: BrokerSettings, clock: Clock) -> MetadataQuorum:
-    if logs_on_disk.cluster_id is None:
-        raise BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR, "the log directories have no cluster id")
-    directory = Path(settings.metadata_log_dir) if settings.metadata_log_dir else logs_on_disk.directories[0].path
-    metadata = MetadataQuorum(directory, cluster_id=logs_on_disk.cluster_id, settings=settings, clock=clock)
-    metadata.start()
-    return metadata
 
 
 def _group_coordinator(
@@ -156,7 +160,7 @@ def _transaction_coordinator(
     groups: GroupCoordinator,
 ) -> TransactionCoordinator:
     async def write_marker(topic: str, index: int, marker: MarkerRequest) -> ErrorCode:
-        """Write a marker to a partition of ours; committed offsets become visible with it."""
+        """Write a marker to a local partition; in the offsets topic it also completes the pending commits."""
         try:
             await partitions.get(topic, index).append_marker(
                 marker.producer_id,
@@ -185,7 +189,7 @@ def _transaction_coordinator(
 
 
 def _partition_count(metadata: MetadataQuorum, topic: str, default: int) -> int:
-    """How many partitions an internal topic has, or will have once somebody needs it."""
+    """How many partitions an internal topic has, or will have once it is created."""
     found = metadata.image.topics.get(topic)
     return default if found is None else len(found.partitions)
 
@@ -193,38 +197,27 @@ def _partition_count(metadata: MetadataQuorum, topic: str, default: int) -> int:
 def _follow_metadata(
     metadata: MetadataQuorum, partitions: Partitions, groups: GroupCoordinator, transactions: TransactionCoordinator
 ) -> None:
-    """Let every part follow the metadata log, beginning with what was replayed."""
+    """Subscribe partitions and coordinators to the metadata log, starting with what was replayed."""
     coordinators: dict[str, GroupCoordinator | TransactionCoordinator] = {
         OFFSETS_TOPIC: groups,
         TRANSACTIONS_TOPIC: transactions,
     }
 
-    def take_over(partition: Partition) -> None:
+    def on_leadership(partition: Partition) -> None:
         coordinator = coordinators.get(partition.topic)
         if coordinator is not None:
             coordinator.become_leader(partition.index, partition.leader_epoch)
 
-    def hand_over(partition: Partition) -> None:
+    def on_removed(partition: Partition) -> None:
         coordinator = coordinators.get(partition.topic)
         if coordinator is not None:
             coordinator.resign(partition.index)
 
-    partitions.on_leadership.append(take_over)
-    partitions.on_removed.append(hand_over)
+    partitions.on_leadership.append(on_leadership)
+    partitions.on_removed.append(on_removed)
     partitions.on_topics_removed.append(groups.on_topics_deleted)
     partitions.synchronise(metadata.image)
     metadata.subscribe(partitions.apply)
-
-
-def _serve_metrics(services: Services, stack: AsyncExitStack) -> MetricsServer:
-    settings = services.settings
-    metrics_server = MetricsServer(
-        settings.metrics_listener,
-        collect=lambda: families(services),
-        required=settings.is_set("metrics.listener"),
-    )
-    stack.enter_context(metrics_server)
-    return metrics_server
 
 
 @asynccontextmanager
@@ -240,7 +233,7 @@ async def _running(*workers: Coroutine[None, None, None]) -> AsyncIterator[None]
 
 
 def _allow_many_files() -> None:
-    """Raise the soft limit of open files to the hard one: connections and segments need them."""
+    """Raise the soft limit of open files to the hard limit: connections and segments need many."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         with suppress(ValueError, OSError):

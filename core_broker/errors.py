@@ -1,7 +1,7 @@
 """Errors of the broker: the wire codes that clients act on, and the exceptions that carry one.
 
-BrokerError(code)   whoever raises it has decided what the client shall be told; dispatch writes it into the answer.
-└── RecordsRefused  single records are at fault, and the answer to the producer names them
+BrokerError(code)   carries the error code for the client; dispatch writes it into the response
+└── RecordsRefused  individual records are invalid, and the produce response names them
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from enum import IntEnum, unique
 from typing import Final
 
 RECORD_ERRORS_MAX: Final = 10_000
-"""Bad records of a batch that are named; Kafka names all, which lets a small compressed batch ask for a huge answer.
+"""How many bad records of a batch a response names; Kafka names all, so a small compressed batch can cause a huge one.
 
-The records after them are not judged. Producers tell their owners that such records were in the company of bad ones,
-which is true, and hear more about them when they are sent again.
+Records beyond the limit are not checked. Producers report them as rejected together with bad ones, which is true, and
+learn more when they are sent again.
 """
 _RECORDS_IN_MESSAGE_MAX: Final = 3
 
@@ -202,7 +202,7 @@ _RETRIABLE = frozenset(
 
 
 class BrokerError(Exception):
-    """A refusal with its wire code and a message that tells the client what to do about it."""
+    """A rejection with its error code and a message for the client."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(code, message)
@@ -214,7 +214,7 @@ class BrokerError(Exception):
 
 
 class RecordsRefused(BrokerError):
-    """A batch that is refused because of some of its records (KIP-467)."""
+    """A batch that is rejected because of some of its records (KIP-467)."""
 
     def __init__(self, code: ErrorCode, bad: Mapping[int, str]) -> None:
         self.records = sorted(bad.items())[:RECORD_ERRORS_MAX]
@@ -223,4 +223,4 @@ class RecordsRefused(BrokerError):
         count = len(self.records) - _RECORDS_IN_MESSAGE_MAX
         at_least = "at least " if len(self.records) == RECORD_ERRORS_MAX else ""
         others = f" (and {at_least}{count} more)" if count > 0 else ""
-        super().__init__(code, f"{named}{others}; nothing of the batch was kept")
+        super().__init__(code, f"{named}{others}; no record of the batch was written")

@@ -1,4 +1,4 @@
-"""What the broker counts about itself: plain integers, turned into Prometheus text when somebody asks."""
+"""The broker's counters: plain integers, turned into Prometheus text when they are scraped."""
 
 import msgspec
 
@@ -17,7 +17,7 @@ class TopicTraffic(msgspec.Struct, gc=False):
 
 
 class RequestStats(msgspec.Struct, gc=False):
-    """How often one API was asked for, and how long the answers took."""
+    """How often one API was called, and how long the responses took."""
 
     count: int = 0
     errors: int = 0
@@ -46,19 +46,19 @@ class BrokerMetrics:
         return traffic
 
     def topic_failed_produce(self, name: str) -> None:
-        """Count a refused produce; a name that no topic has is not remembered, whoever invents it."""
+        """Count a rejected produce. Unknown names are not counted: clients could invent any number of them."""
         traffic = self.topics.get(name)
         if traffic is not None:
             traffic.failed_produce_requests += 1
 
     def topic_unregistered_records(self, name: str, count: int) -> None:
-        """Count records that name no registered schema, by the same rule."""
+        """Count records without a registered schema, for known topics only."""
         traffic = self.topics.get(name)
         if traffic is not None:
             traffic.unregistered_records += count
 
     def topic_failed_fetch(self, name: str) -> None:
-        """Count a refused fetch, by the same rule."""
+        """Count a rejected fetch, for known topics only."""
         traffic = self.topics.get(name)
         if traffic is not None:
             traffic.failed_fetch_requests += 1

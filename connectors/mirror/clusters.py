@@ -8,7 +8,7 @@ from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connectors.mirror.options import MirrorConfig
 from core_broker.client.admin import Admin
 from core_broker.client.errors import ClientError, NotAllowed, Rejected, Retriable, Unreachable
-from core_broker.client.java_properties import PropertyRefused, translated
+from core_broker.client.java_properties import PropertyRefused, to_librdkafka
 from core_broker.client.settings import ClientSettings
 
 Side = Literal["source", "target"]
@@ -41,7 +41,7 @@ def given_properties(config: MirrorConfig, side: Side, role: Role) -> dict[str, 
 def client_settings(config: MirrorConfig, side: Side, role: Role) -> ClientSettings:
     """How a client reaches a cluster; ConfigError when its properties cannot work."""
     try:
-        properties = translated(given_properties(config, side, role).items())
+        properties = to_librdkafka(given_properties(config, side, role).items())
     except PropertyRefused as refused:
         raise ConfigError(f"Invalid value for configuration {side}.{role}.{refused.key}: {refused.reason}") from None
     own = _READER_DEFAULTS if role == "consumer" else {}

@@ -1,7 +1,7 @@
-"""Who may do what: the ACLs of a cluster that has an authorizer.
+"""ACLs of a cluster that has an authorizer.
 
-The enums have Kafka's own words and numbers. confluent-kafka calls the cluster a broker and knows no delegation tokens;
-what it has no word for is refused before anything is sent.
+The enums use Kafka's names. confluent-kafka calls the cluster resource BROKER and does not know delegation tokens; what
+it cannot express is rejected before anything is sent.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,15 +22,15 @@ from confluent_kafka.admin import (
 from confluent_kafka.admin import ResourceType as LibraryResourceType
 
 from core_broker.client.direct import DirectAdmin
-from core_broker.client.errors import ClientError, Rejected, mapped
+from core_broker.client.errors import ClientError, Rejected, map_errors
 from core_broker.client.models import Broker
 
 _NAME_BYTES_MAX = 32_767
-"""Longest text that the protocol can carry."""
+"""Longest string the protocol can carry."""
 
 
 class ResourceType(StrEnum):
-    """What an ACL is about."""
+    """The kind of resource an ACL applies to."""
 
     UNKNOWN = "UNKNOWN"
     ANY = "ANY"
@@ -42,7 +42,7 @@ class ResourceType(StrEnum):
 
 
 class PatternType(StrEnum):
-    """How the name of an ACL's resource is meant."""
+    """How the resource name of an ACL is matched."""
 
     UNKNOWN = "UNKNOWN"
     ANY = "ANY"
@@ -52,7 +52,7 @@ class PatternType(StrEnum):
 
 
 class Operation(StrEnum):
-    """What an ACL allows or denies."""
+    """The operation an ACL allows or denies."""
 
     UNKNOWN = "UNKNOWN"
     ANY = "ANY"
@@ -80,7 +80,7 @@ class Permission(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acl:
-    """One rule."""
+    """One ACL."""
 
     resource_type: ResourceType
     resource_name: str
@@ -93,7 +93,7 @@ class Acl:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclFilter:
-    """Which rules are meant; ANY and None mean all of them."""
+    """Selects ACLs; ANY and None match everything."""
 
     resource_type: ResourceType = ResourceType.ANY
     resource_name: str | None = None
@@ -105,7 +105,7 @@ class AclFilter:
 
 
 class Access:
-    """Asks and changes the ACLs of a cluster; every call may raise a ClientError, Rejected without an authorizer."""
+    """Reads and changes ACLs. Every call may raise a ClientError: Rejected when the cluster has no authorizer."""
 
     def __init__(
         self,
@@ -121,39 +121,39 @@ class Access:
         self._timeout = timeout_seconds
 
     def acls(self, wanted: AclFilter) -> list[Acl]:
-        """The rules that a filter finds, sorted."""
-        with mapped():
-            future = self._client.describe_acls(filter_of(wanted), request_timeout=self._timeout)
+        """The ACLs that match a filter, sorted."""
+        with map_errors():
+            future = self._client.describe_acls(to_library_filter(wanted), request_timeout=self._timeout)
         found = self._wait(future)
         if not found:
-            self._check_answer()
-        return _sorted(found)
+            self._check_not_refused()
+        return _sort(found)
 
     def create(self, acls: Sequence[Acl]) -> None:
-        """Add rules; those that the cluster takes stay when it refuses others."""
-        with mapped():
-            bindings = [binding_of(acl) for acl in dict.fromkeys(acls)]
+        """Add ACLs; those the cluster accepts stay even if it rejects others."""
+        with map_errors():
+            bindings = [to_library_binding(acl) for acl in dict.fromkeys(acls)]
             futures = self._client.create_acls(bindings, request_timeout=self._timeout) if bindings else {}
         failures = [failure for future in futures.values() if (failure := self._failure(future))]
         if failures:
             raise failures[0]
 
     def delete(self, wanted: AclFilter) -> list[Acl]:
-        """Remove the rules that a filter finds; gives those that were removed, sorted."""
-        with mapped():
-            futures = self._client.delete_acls([filter_of(wanted)], request_timeout=self._timeout)
+        """Remove the ACLs that match a filter; returns the removed ones, sorted."""
+        with map_errors():
+            futures = self._client.delete_acls([to_library_filter(wanted)], request_timeout=self._timeout)
         (future,) = futures.values()
-        return _sorted(self._wait(future))
+        return _sort(self._wait(future))
 
-    def _check_answer(self) -> None:
-        """Tell a cluster without rules from one that refused to answer: the library drops the error of DescribeAcls.
+    def _check_not_refused(self) -> None:
+        """Raise if an empty result was in fact a refusal: the library drops the error of DescribeAcls.
 
-        Where a connection of our own cannot be made (the mechanism is neither PLAIN nor SCRAM), there are no rules.
+        If we cannot open our own connection (the mechanism is neither PLAIN nor SCRAM), the result counts as empty.
         """
         cluster = self._wait(self._client.describe_cluster(request_timeout=self._timeout))
-        asked = cluster.controller or cluster.nodes[0]
+        node = cluster.controller or cluster.nodes[0]
         try:
-            self._direct.check_acls(Broker(id=asked.id, host=asked.host, port=asked.port))
+            self._direct.check_acls(Broker(id=node.id, host=node.host, port=node.port))
         except Rejected as error:
             if error.code != KafkaError.UNKNOWN:
                 raise
@@ -166,11 +166,11 @@ class Access:
         return None
 
 
-# --- in the library's words ---
+# --- conversion to and from the library's classes ---
 
 
-def binding_of(acl: Acl) -> AclBinding:
-    """A rule as the library takes it."""
+def to_library_binding(acl: Acl) -> AclBinding:
+    """Our ACL as the library's class."""
     _check_names(acl.resource_name, acl.principal, acl.host)
     return AclBinding(
         _library_resource_type(acl.resource_type),
@@ -183,12 +183,12 @@ def binding_of(acl: Acl) -> AclBinding:
     )
 
 
-def filter_of(wanted: AclFilter) -> AclBindingFilter:
-    """A filter as the library takes it."""
+def to_library_filter(wanted: AclFilter) -> AclBindingFilter:
+    """Our filter as the library's class."""
     _check_names(wanted.resource_name, wanted.principal, wanted.host)
     return AclBindingFilter(
         _library_resource_type(wanted.resource_type),
-        wanted.resource_name,  # type: ignore[arg-type]  # None is any name; its signature forgets this
+        wanted.resource_name,  # type: ignore[arg-type]  # None matches any name; the stubs do not say so
         ResourcePatternType[wanted.pattern_type],
         wanted.principal,  # type: ignore[arg-type]  # the same
         wanted.host,  # type: ignore[arg-type]  # the same
@@ -197,8 +197,8 @@ def filter_of(wanted: AclFilter) -> AclBindingFilter:
     )
 
 
-def acl_of(binding: Any) -> Acl:
-    """What the library found, as a rule."""
+def from_library_binding(binding: Any) -> Acl:
+    """The library's ACL as ours."""
     is_cluster = binding.restype is LibraryResourceType.BROKER
     return Acl(
         resource_type=ResourceType.CLUSTER if is_cluster else ResourceType(binding.restype.name),
@@ -215,25 +215,26 @@ def _library_resource_type(resource_type: ResourceType) -> LibraryResourceType:
     if resource_type is ResourceType.CLUSTER:
         return LibraryResourceType.BROKER
     if resource_type is ResourceType.DELEGATION_TOKEN:
-        raise Rejected("ACLs of delegation tokens cannot be seen or changed: the Kafka client has no word for them")
+        raise Rejected("ACLs of delegation tokens are not supported by the Kafka client library")
     return LibraryResourceType[resource_type]
 
 
 def _check_names(*names: str | None) -> None:
-    """The library cuts names at NUL, so that others are meant, and writes long ones in a way that none can read."""
+    """The library cuts names at NUL, which changes their meaning, and encodes overlong ones so that no broker can read
+    them."""
     for name in names:
         if name is not None and "\0" in name:
-            raise Rejected("A name has the character NUL in it, which names in ACLs cannot have")
+            raise Rejected("A name in an ACL must not contain the character NUL")
         if name is not None and len(name.encode()) > _NAME_BYTES_MAX:
-            raise Rejected(f"A name in an ACL has at most {_NAME_BYTES_MAX} bytes, and one here has more")
+            raise Rejected(f"A name in an ACL must not be longer than {_NAME_BYTES_MAX} bytes")
 
 
-def _sorted(bindings: Iterable[Any]) -> list[Acl]:
-    return sorted((acl_of(binding) for binding in bindings), key=_rank)
+def _sort(bindings: Iterable[Any]) -> list[Acl]:
+    return sorted((from_library_binding(binding) for binding in bindings), key=_sort_key)
 
 
-def _rank(acl: Acl) -> tuple[int, str, int, str, str, int, int]:
-    """Enums sort by their place in Kafka's lists, names by their letters."""
+def _sort_key(acl: Acl) -> tuple[int, str, int, str, str, int, int]:
+    """Enums sort in Kafka's order, names alphabetically."""
     return (
         list(ResourceType).index(acl.resource_type),
         acl.resource_name,

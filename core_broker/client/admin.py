@@ -1,4 +1,4 @@
-"""Topics, groups and the cluster: what an operator asks and changes."""
+"""Administration of a cluster: topics, configs, offsets and groups."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from core_broker.client.access import Access
 from core_broker.client.config_entries import changes_of, read_configs
 from core_broker.client.consumer import Place
 from core_broker.client.direct import DirectAdmin
-from core_broker.client.errors import ClientError, NotAllowed, NotFound, Unreachable, from_kafka, mapped
+from core_broker.client.errors import ClientError, NotAllowed, NotFound, Unreachable, from_kafka, map_errors
 from core_broker.client.group_consumer import Commit
 from core_broker.client.models import (
     Broker,
@@ -45,12 +45,12 @@ from core_broker.client.settings import ClientSettings
 
 T = TypeVar("T")
 Outcome = dict[str, ClientError | None]
-"""What became of each named thing: None when it worked."""
+"""The error for each name, None where the call succeeded."""
 
 _INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
-"""Topics that Kafka calls internal; a listing does not say so itself."""
+"""Kafka's internal topics; the metadata response of the library has no such flag."""
 _TOPICS_PER_REQUEST = 250
-"""The library reads an answer in one go, and no other thread runs meanwhile: an answer must not be too long."""
+"""The library parses a response while holding the GIL, so responses must not be too long."""
 _STALE = (
     KafkaError.FENCED_LEADER_EPOCH,
     KafkaError.UNKNOWN_LEADER_EPOCH,
@@ -58,23 +58,23 @@ _STALE = (
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError._NOENT,
 )
-"""What is told when a partition has another leader, or epoch, than the library knows of."""
+"""Errors that mean the library's cached leader or leader epoch is out of date."""
 _WATCH_SECONDS = 0.15
 _PAUSE_SECONDS = 0.1
 _FIRST_ATTEMPT_SECONDS = 0.15
 _RECONNECT_MS_MAX = 500
-"""A cluster that comes back is to be found at once, not after the ten seconds to which the library's pauses grow."""
+"""Reconnect soon after a cluster comes back: the library's default back-off grows to ten seconds."""
 
 
 class Admin:
-    """Asks and changes a cluster; every call may raise a ClientError."""
+    """Describes and changes a cluster; every call may raise a ClientError."""
 
     def __init__(self, settings: ClientSettings, *, watch: Callable[[], None] = lambda: None) -> None:
-        """`watch` is called now and then while an answer is awaited; what it raises ends the wait."""
+        """`watch` is called repeatedly while waiting for a response; an exception it raises ends the wait."""
         self._timeout = settings.timeout_seconds
         self._watch = watch
         self._configuration = settings.configuration({"reconnect.backoff.max.ms": _RECONNECT_MS_MAX})
-        with mapped():
+        with map_errors():
             self._client = AdminClient(self._configuration)
         self._direct = DirectAdmin(settings)
 
@@ -90,24 +90,24 @@ class Admin:
         )
 
     def ping(self) -> None:
-        """Raise Unreachable unless some broker answers."""
+        """Raise Unreachable unless a broker responds."""
         self._metadata()
 
     # --- topics ---
 
     def topic_names(self) -> dict[str, int]:
-        """Every topic and how many partitions it has."""
+        """Every topic and its number of partitions."""
         metadata = self._metadata()
         return {name: len(topic.partitions) for name, topic in metadata.topics.items()}
 
     def all_topics(self) -> list[Topic]:
-        """Every topic with its partitions, by name, in one request; ids and authorized operations are not told."""
+        """Every topic with its partitions, by name, in one request; without topic ids and authorized operations."""
         metadata = self._metadata()
-        return [_listed(metadata.topics[name]) for name in sorted(metadata.topics)]
+        return [_topic_in_listing(metadata.topics[name]) for name in sorted(metadata.topics)]
 
     def topics(self, names: Iterable[str], *, authorized_operations: bool = False) -> list[Topic]:
         """Partitions, leaders and replicas of topics; NotFound when one does not exist."""
-        with mapped():
+        with map_errors():
             futures = self._client.describe_topics(
                 TopicCollection(list(names)),
                 request_timeout=self._timeout,
@@ -125,9 +125,13 @@ class Admin:
         configs: Mapping[str, str] | None = None,
         validate_only: bool = False,
     ) -> None:
-        """Create a topic; -1 leaves the number to the cluster, `assignment` gives each partition's brokers instead."""
-        with mapped():
-            new = _new_topic(name, partitions, replication_factor, assignment, dict(configs or {}))
+        """Create a topic; -1 means the cluster's default. `assignment` lists the brokers of each partition instead."""
+        with map_errors():
+            if assignment:
+                replicas = [list(brokers) for brokers in assignment]
+                new = NewTopic(name, len(replicas), replica_assignment=replicas, config=dict(configs or {}))
+            else:
+                new = NewTopic(name, partitions, replication_factor, config=dict(configs or {}))
             futures = self._client.create_topics(
                 [new], request_timeout=self._timeout, operation_timeout=self._timeout, validate_only=validate_only
             )
@@ -141,8 +145,8 @@ class Admin:
         return self._outcome(futures)
 
     def grow_topic(self, name: str, partitions: int, *, validate_only: bool = False) -> None:
-        """Give a topic more partitions."""
-        with mapped():
+        """Raise the number of partitions of a topic."""
+        with map_errors():
             futures = self._client.create_partitions(
                 [NewPartitions(name, partitions)],
                 request_timeout=self._timeout,
@@ -159,26 +163,26 @@ class Admin:
         return read_configs(self._wait(found))
 
     def configs_of_topics(self, names: Iterable[str]) -> dict[str, list[Config]]:
-        """The configs of many topics, in few requests; topics that are gone are left out."""
+        """The configs of many topics, in few requests; topics that no longer exist are left out."""
         configs: dict[str, list[Config]] = {}
         wanted = list(names)
         for start in range(0, len(wanted), _TOPICS_PER_REQUEST):
-            asked = wanted[start : start + _TOPICS_PER_REQUEST]
-            futures = self._describe([ConfigResource(ResourceType.TOPIC, name) for name in asked])
-            for name, future in zip(asked, futures, strict=True):
+            batch = wanted[start : start + _TOPICS_PER_REQUEST]
+            futures = self._describe([ConfigResource(ResourceType.TOPIC, name) for name in batch])
+            for name, future in zip(batch, futures, strict=True):
                 with suppress(NotFound):
                     configs[name] = read_configs(self._wait(future))
         return configs
 
     def configs_of_brokers(self, broker_ids: Iterable[int]) -> dict[int, list[Config]]:
-        """The configs of brokers; each is asked itself, all at the same time."""
-        asked = {id_: self._describe([ConfigResource(ResourceType.BROKER, str(id_))])[0] for id_ in broker_ids}
-        return {broker_id: read_configs(self._wait(future)) for broker_id, future in asked.items()}
+        """The configs of brokers; each broker describes its own, and all are queried concurrently."""
+        futures = {id_: self._describe([ConfigResource(ResourceType.BROKER, str(id_))])[0] for id_ in broker_ids}
+        return {broker_id: read_configs(self._wait(future)) for broker_id, future in futures.items()}
 
     def alter_configs(
         self, name: str, *, put: Mapping[str, str], remove: Iterable[str] = (), validate_only: bool = False
     ) -> None:
-        """Set some configs of a topic and return others to their default; the rest stays as it is."""
+        """Set some configs of a topic and reset others to their default; the rest is unchanged."""
         changes = ConfigResource(ResourceType.TOPIC, name, incremental_configs=changes_of(put, remove))
         (future,) = self._alter([changes], validate_only=validate_only)
         self._wait(future)
@@ -186,7 +190,7 @@ class Admin:
     def alter_broker_configs(
         self, broker_id: int, *, put: Mapping[str, str], remove: Iterable[str] = (), validate_only: bool = False
     ) -> None:
-        """Set some configs of one broker and return others to what they are without; the rest stays as it is."""
+        """Set some dynamic configs of one broker and remove others; the rest is unchanged."""
         changes = ConfigResource(ResourceType.BROKER, str(broker_id), incremental_configs=changes_of(put, remove))
         (future,) = self._alter([changes], validate_only=validate_only)
         self._wait(future)
@@ -194,7 +198,7 @@ class Admin:
     def alter_configs_of_topics(
         self, changes: Mapping[str, tuple[Mapping[str, str], Iterable[str]]], *, validate_only: bool = False
     ) -> Outcome:
-        """Change many topics in one request; by topic what to set, and what to return to its default."""
+        """Change many topics in one request: for each topic the configs to set, and those to reset to their default."""
         resources = [
             ConfigResource(ResourceType.TOPIC, name, incremental_configs=changes_of(put, remove))
             for name, (put, remove) in changes.items()
@@ -202,13 +206,13 @@ class Admin:
         return self._outcome(dict(zip(changes, self._alter(resources, validate_only=validate_only), strict=True)))
 
     def cluster_configs(self) -> list[Config]:
-        """The configs that were set for all brokers, by key."""
+        """The dynamic configs set for the whole cluster, by key."""
         return self._direct.cluster_configs(self._controller())
 
     def alter_cluster_configs(
         self, *, put: Mapping[str, str], remove: Iterable[str] = (), validate_only: bool = False
     ) -> None:
-        """Set some configs for all brokers and forget others; the rest stays as it is."""
+        """Set some dynamic configs for the whole cluster and remove others; the rest is unchanged."""
         self._direct.alter_cluster_configs(self._controller(), put=put, remove=remove, validate_only=validate_only)
 
     def new_topic_configs(self, name: str) -> list[Config]:
@@ -216,11 +220,11 @@ class Admin:
         return self._direct.new_topic_configs(self._controller(), name)
 
     def reassignments(self) -> list[Reassignment]:
-        """Every partition whose replicas are on the move."""
+        """Every partition with a reassignment in progress."""
         return self._direct.reassignments(self._controller())
 
     def _controller(self) -> Broker:
-        """The broker that answers for the whole cluster; any will do when the controller is none of them."""
+        """The controller, or any broker when the controller is not among the brokers (KRaft)."""
         found = self.cluster()
         chosen = next((broker for broker in found.brokers if broker.id == found.controller_id), None)
         if chosen is None and not found.brokers:
@@ -230,12 +234,12 @@ class Admin:
     def _describe(self, resources: list[ConfigResource]) -> list["Future[Any]"]:
         if not resources:
             return []
-        with mapped():
+        with map_errors():
             futures = self._client.describe_configs(resources, request_timeout=self._timeout)
         return [futures[resource] for resource in resources]
 
     def _alter(self, resources: list[ConfigResource], *, validate_only: bool) -> list["Future[Any]"]:
-        with mapped():
+        with map_errors():
             futures = self._client.incremental_alter_configs(
                 resources, request_timeout=self._timeout, validate_only=validate_only
             )
@@ -248,25 +252,25 @@ class Admin:
         specs = {"earliest": OffsetSpec.earliest(), "latest": OffsetSpec.latest()}
         wanted = specs[spec] if isinstance(spec, str) else OffsetSpec.for_timestamp(spec)
         found = self._offsets({TopicPartition(*place): wanted for place in places})
-        return {place: _given(offset) for place, offset in found.items()}
+        return {place: _offset_or_raise(offset) for place, offset in found.items()}
 
     def _offsets(self, request: Mapping[TopicPartition, OffsetSpec], **options: Any) -> dict[Place, int | ClientError]:
-        """An offset for each partition, or why there is none.
+        """An offset or an error for each partition.
 
-        The library keeps asking the leaders that it once knew, and under their old epochs: it must be made to look.
+        The library keeps using cached leaders and their old epochs, so stale answers force a metadata refresh.
         """
-        found = self._asked_offsets(request, **options)
+        found = self._list_offsets(request, **options)
         if any(isinstance(offset, ClientError) and offset.code in _STALE for offset in found.values()):
             self._metadata()
-            found = self._asked_offsets(request, **options)
+            found = self._list_offsets(request, **options)
         return found
 
-    def _asked_offsets(
+    def _list_offsets(
         self, request: Mapping[TopicPartition, OffsetSpec], **options: Any
     ) -> dict[Place, int | ClientError]:
         if not request:
             return {}
-        with mapped():
+        with map_errors():
             futures = self._client.list_offsets(dict(request), request_timeout=self._timeout, **options)
         found: dict[Place, int | ClientError] = {}
         for item, future in futures.items():
@@ -284,42 +288,44 @@ class Admin:
         if found.errors and not found.valid:
             raise from_kafka(found.errors[0])
         listed = [
-            GroupSummary(group_id=item.group_id, state=_word(item.state), kind=_word(getattr(item, "type", None)))
+            GroupSummary(
+                group_id=item.group_id, state=_enum_text(item.state), kind=_enum_text(getattr(item, "type", None))
+            )
             for item in found.valid
         ]
         return sorted(listed, key=lambda group: group.group_id)
 
     def group(self, group_id: str) -> Group:
         """State and members of a group; a group that does not exist is reported as dead."""
-        with self._coordinators() as client, mapped():
+        with self._coordinators() as client, map_errors():
             futures = client().describe_consumer_groups([group_id], request_timeout=self._timeout)
             return _group(self._wait(futures[group_id]))
 
-    def described_groups(self, group_ids: Sequence[str]) -> list[Group]:
-        """State and members of groups, in one call; those that are gone or not to be seen are left out."""
+    def describe_groups(self, group_ids: Sequence[str]) -> list[Group]:
+        """State and members of groups, in one call; those that are gone or may not be described are left out."""
         if not group_ids:
             return []
         described = []
-        with self._coordinators() as client, mapped():
+        with self._coordinators() as client, map_errors():
             futures = client().describe_consumer_groups(list(group_ids), request_timeout=self._timeout)
             for group_id, future in futures.items():
                 try:
                     group = _group(self._wait(future))
                 except (NotFound, NotAllowed):
                     continue
-                # A name with NUL in it was cut by the library, and another group described.
+                # The library cuts names at NUL, and then describes another group.
                 if group.group_id == group_id and not (group.is_simple and group.state == "dead"):
                     described.append(group)
         return described
 
     def group_offsets(self, group_id: str) -> dict[Place, int]:
-        """What a group has committed."""
+        """The committed offsets of a group."""
         return {place: commit.offset for place, commit in self.group_commits(group_id).items()}
 
     def group_commits(self, group_id: str) -> dict[Place, Commit]:
-        """The same, with the notes beside the offsets."""
+        """The same, with the metadata of each commit."""
         request = [ConsumerGroupTopicPartitions(group_id)]
-        with self._coordinators() as client, mapped():
+        with self._coordinators() as client, map_errors():
             futures = client().list_consumer_group_offsets(request, request_timeout=self._timeout)
             found = self._wait(futures[group_id]).topic_partitions or []
         return {
@@ -327,20 +333,20 @@ class Admin:
         }
 
     def committed_ends(self, places: Iterable[Place]) -> dict[Place, int]:
-        """Where partitions end for those who read committed records only, in one call; without those that are gone."""
+        """The last stable offsets of partitions, in one call; partitions that no longer exist are left out."""
         request = {TopicPartition(*place): OffsetSpec.latest() for place in places}
         found = self._offsets(request, isolation_level=IsolationLevel.READ_COMMITTED)
-        return {place: _given(offset) for place, offset in found.items() if not isinstance(offset, NotFound)}
+        return {place: _offset_or_raise(offset) for place, offset in found.items() if not isinstance(offset, NotFound)}
 
     def set_group_offsets(self, group_id: str, offsets: Mapping[Place, int]) -> None:
         """Commit offsets for a group that has no members."""
         self.set_group_commits(group_id, {place: Commit(offset) for place, offset in offsets.items()})
 
     def set_group_commits(self, group_id: str, commits: Mapping[Place, Commit]) -> None:
-        """The same, with the notes beside the offsets."""
+        """The same, with the metadata of each commit."""
         places = [TopicPartition(*place, commit.offset, commit.metadata) for place, commit in commits.items()]
         request = [ConsumerGroupTopicPartitions(group_id, places)]
-        with self._coordinators() as client, mapped():
+        with self._coordinators() as client, map_errors():
             futures = client().alter_consumer_group_offsets(request, request_timeout=self._timeout)
             found = self._wait(futures[group_id]).topic_partitions or []
         for item in found:
@@ -348,13 +354,13 @@ class Admin:
                 raise from_kafka(item.error)
 
     def delete_group_offsets(self, group_id: str, places: Iterable[Place]) -> None:
-        """Forget what a group has committed for some partitions; nobody in the group may read their topics."""
+        """Delete committed offsets of a group; fails while a member is subscribed to one of the topics."""
         coordinator = self.group(group_id).coordinator
         if coordinator is not None:
             self._direct.delete_offsets(coordinator, group_id, places)
 
     def remove_member(self, group_id: str, instance_id: str) -> None:
-        """Let a member with a name of its own (`group.instance.id`) leave at once, not when it is missed."""
+        """Remove a static member (`group.instance.id`) at once instead of waiting for its session to expire."""
         coordinator = self.group(group_id).coordinator
         if coordinator is not None:
             self._direct.remove_member(coordinator, group_id, instance_id)
@@ -366,13 +372,13 @@ class Admin:
 
     @contextmanager
     def _coordinators(self) -> Iterator[Callable[[], AdminClient]]:
-        """A client for one request to the coordinators of groups, which is gone at the end of the block.
+        """A client for one request to group coordinators, destroyed at the end of the block.
 
-        When such a request times out, the library still holds on to it, and once the coordinator comes back, it aborts
-        the whole process. A client that is gone by then cannot; hence whoever asks must not keep it, as a variable in a
-        frame would: an error that is still told of keeps its frames.
+        When such a request times out, the library keeps it, and aborts the whole process once the coordinator comes
+        back. A destroyed client cannot do that. Hence a function is yielded rather than the client: a local variable of
+        the caller would keep it alive through the traceback of an exception.
         """
-        with mapped():
+        with map_errors():
             clients = [AdminClient(self._configuration)]
         try:
             yield lambda: clients[0]
@@ -391,27 +397,27 @@ class Admin:
     def _wait(self, future: "Future[Any]") -> Any:
         ends_at = time.monotonic() + self._timeout + 5
         while time.monotonic() < ends_at:
-            with mapped(), suppress(TimeoutError):
+            with map_errors(), suppress(TimeoutError):
                 return future.result(_WATCH_SECONDS)
             self._watch()
-        raise Unreachable(f"no answer came within {self._timeout:g} s")
+        raise Unreachable(f"no response within {self._timeout:g} s")
 
     def _metadata(self) -> ClusterMetadata:
-        """What the cluster tells of all topics.
+        """The metadata of all topics.
 
-        Asked again and again, each time with more patience: the library does not let go of a request.
+        Retried with growing time-outs, because the library cannot cancel a request that got stuck.
         """
-        patience, ends_at = _FIRST_ATTEMPT_SECONDS, time.monotonic() + self._timeout
+        attempt_seconds, ends_at = _FIRST_ATTEMPT_SECONDS, time.monotonic() + self._timeout
         while True:
             try:
-                with mapped():
-                    return self._client.list_topics(timeout=min(patience, self._timeout))
+                with map_errors():
+                    return self._client.list_topics(timeout=min(attempt_seconds, self._timeout))
             except Unreachable:
                 if time.monotonic() >= ends_at:
                     raise
             self._watch()
             time.sleep(_PAUSE_SECONDS)
-            patience *= 2
+            attempt_seconds *= 2
 
     def _outcome(self, futures: Mapping[str, "Future[Any]"]) -> Outcome:
         outcome: Outcome = {}
@@ -424,7 +430,7 @@ class Admin:
         return outcome
 
 
-def _given(outcome: int | ClientError) -> int:
+def _offset_or_raise(outcome: int | ClientError) -> int:
     if isinstance(outcome, ClientError):
         raise outcome
     return outcome
@@ -437,7 +443,7 @@ def _broker(node: Node) -> Broker:
 def _topic(found: Any) -> Topic:
     return Topic(
         name=found.name,
-        topic_id=_written_as_kafka_does(str(found.topic_id)) if found.topic_id else "",
+        topic_id=_url_safe(str(found.topic_id)) if found.topic_id else "",
         is_internal=bool(found.is_internal),
         partitions=tuple(
             Partition(
@@ -452,8 +458,8 @@ def _topic(found: Any) -> Topic:
     )
 
 
-def _listed(found: Any) -> Topic:
-    """A topic of a listing, where nodes are told by their ids."""
+def _topic_in_listing(found: Any) -> Topic:
+    """A topic of a metadata response, which gives nodes by their ids."""
     return Topic(
         name=found.topic,
         topic_id="",
@@ -465,19 +471,6 @@ def _listed(found: Any) -> Topic:
     )
 
 
-def _new_topic(
-    name: str,
-    partitions: int,
-    replication_factor: int,
-    assignment: Sequence[Sequence[int]],
-    configs: dict[str, str],
-) -> NewTopic:
-    if not assignment:
-        return NewTopic(name, partitions, replication_factor, config=configs)
-    replicas = [list(brokers) for brokers in assignment]
-    return NewTopic(name, len(replicas), replica_assignment=replicas, config=configs)
-
-
 def _ids(nodes: Sequence[Node]) -> tuple[int, ...]:
     return tuple(node.id for node in nodes)
 
@@ -485,8 +478,8 @@ def _ids(nodes: Sequence[Node]) -> tuple[int, ...]:
 def _group(found: Any) -> Group:
     return Group(
         group_id=found.group_id,
-        state=_word(found.state),
-        kind=_word(getattr(found, "type", None)),
+        state=_enum_text(found.state),
+        kind=_enum_text(getattr(found, "type", None)),
         assignor=found.partition_assignor or "",
         coordinator=_broker(found.coordinator) if found.coordinator else None,
         members=tuple(_member(member) for member in found.members),
@@ -505,11 +498,11 @@ def _member(found: Any) -> Member:
     )
 
 
-def _word(value: Any) -> str:
-    """An enum of the library as a plain word: ConsumerGroupState.STABLE → stable."""
+def _enum_text(value: Any) -> str:
+    """An enum of the library as plain text: ConsumerGroupState.STABLE → stable."""
     return value.name.lower().replace("_", " ") if value is not None else ""
 
 
-def _written_as_kafka_does(topic_id: str) -> str:
-    """Kafka's tools and files write ids in the URL-safe alphabet; librdkafka's binding in the other one."""
+def _url_safe(topic_id: str) -> str:
+    """Kafka writes topic ids in URL-safe base64, librdkafka's binding in the standard alphabet."""
     return topic_id.replace("+", "-").replace("/", "_")

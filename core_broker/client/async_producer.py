@@ -1,4 +1,4 @@
-"""Sends records from an event loop, and tells it what became of each. Idempotent unless told otherwise."""
+"""A producer for an event loop that reports the outcome of each record. Idempotent unless configured otherwise."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -8,40 +8,40 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from core_broker.client.errors import ClientError, Fatal, Retriable, from_kafka, from_queueing, mapped
+from core_broker.client.errors import ClientError, Fatal, Retriable, from_kafka, from_queueing, map_errors
 from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import ClientSettings, Configuration
 
 Outcome = Delivery | ClientError
-"""Where a record went, or why it did not."""
+"""Where a record was written, or why it was not."""
 
 _BUSY_SECONDS = 0.001
 _IDLE_SECONDS = 0.1
-_LAST_WORDS_SECONDS = 2.0
+_PURGE_SECONDS = 2.0
 _SILENCE_SECONDS = 1.0
-"""How long records may be on their way without one being acknowledged, before it is asked whether the cluster lives."""
+"""How long no record may be acknowledged while some are in flight, before the cluster is suspected to be down."""
 _NO_OFFSET = -1
 
 
 class AsyncProducer:
     """A producer that belongs to one event loop; everything happens on it, and no call ever blocks.
 
-    librdkafka has threads of its own for the network. What they have to say is collected by a timer: a thousand times
-    a second while records are on their way, ten times otherwise, to notice a cluster that is gone.
+    librdkafka has its own network threads. A timer collects their events: a thousand times a second while records are
+    in flight, ten times a second otherwise, to notice that a cluster has gone down.
     """
 
     def __init__(self, settings: ClientSettings, *, defaults: Configuration) -> None:
         self._loop = asyncio.get_running_loop()
-        with mapped():
+        with map_errors():
             self._producer = confluent_kafka.Producer(
                 {**settings.configuration(defaults), "error_cb": self._note_error}
             )
         self.records_in_flight = 0
         self.bytes_in_flight = 0
         self.is_down = False
-        """Whether every known broker has gone, as far as is known; `trust` or a delivery ends it."""
+        """Whether all known brokers seem to be down; reset by `trust` or a delivery."""
         self.failure: Fatal | None = None
-        """Why this producer can send no more, once it cannot: make a new one."""
+        """The fatal error of this producer, once there is one: make a new producer."""
         self._went_down = asyncio.Event()
         self._nothing_in_flight = asyncio.Event()
         self._heard_at = self._loop.time()
@@ -49,7 +49,7 @@ class AsyncProducer:
         self._timer = self._loop.call_later(_IDLE_SECONDS, self._collect)
 
     def send_all(self, records: Sequence[OutgoingRecord]) -> "asyncio.Future[list[Outcome]]":
-        """Queue records; what became of each is told in their order, once all are delivered or have failed."""
+        """Queue records; the future gives their outcomes in order, once all are delivered or have failed."""
         request = _Request(self, len(records), sum(map(_size, records)))
         produce, callback = self._producer.produce, request.callback
         for index, record in enumerate(records):
@@ -60,67 +60,67 @@ class AsyncProducer:
                 else:
                     produce(record.topic, record.value, record.key, partition, callback(index))
             except BufferError:
-                request.refuse(index, Retriable("too many records are on their way to the cluster"))
+                request.refuse(index, Retriable("too many records are in flight to the cluster"))
             except KafkaException as exception:
                 request.refuse(index, from_queueing(exception.args[0], record.topic))
         self._hurry()
         request.settle_if_done()
         return request.future
 
-    def lift(self, records: int, size: int) -> None:
-        """Records are on their way."""
+    def add_in_flight(self, records: int, size: int) -> None:
+        """Count records that were queued."""
         if not self.records_in_flight:
             self._heard_at = self._loop.time()
         self.records_in_flight += records
         self.bytes_in_flight += size
 
-    def land(self, records: int, size: int) -> None:
-        """They have arrived, or failed."""
+    def remove_in_flight(self, records: int, size: int) -> None:
+        """Count records that were delivered or failed."""
         self.records_in_flight -= records
         self.bytes_in_flight -= size
 
     async def down(self) -> None:
-        """Wait until every known broker has gone, or may have, as they may fall silent; or this producer has failed."""
+        """Wait until all known brokers are down or have been silent for too long, or this producer has failed."""
         if self.failure is None:
             await self._went_down.wait()
 
     def trust(self) -> None:
-        """The cluster is known to answer again."""
+        """Note that the cluster responds again."""
         self.is_down = False
         self._went_down.clear()
         self._heard_at = self._loop.time()
 
     def distrust(self) -> None:
-        """The cluster is known not to answer."""
+        """Note that the cluster does not respond."""
         self.is_down = True
 
     def drop_unsent(self) -> None:
-        """Let the records fail that were not sent yet; those that may have arrived are still waited for."""
+        """Fail the records that were not sent yet; those that may have arrived are still waited for."""
         self._producer.purge(in_queue=True, in_flight=False, blocking=False)
         self._hurry()
 
     async def close(self, timeout_seconds: float) -> None:
-        """Wait for what is on its way, for a while, then let the rest fail."""
+        """Wait a while for the records in flight, then fail the rest."""
         self._collect()
-        await self._landed(timeout_seconds)
+        await self._wait_until_idle(timeout_seconds)
         self._producer.purge(blocking=False)
-        # Whoever waits for a record is told; the network's threads may take a moment to give them all up.
+        # Callers still get an outcome for each record; the network threads may take a moment to report them all.
         self._collect()
-        await self._landed(_LAST_WORDS_SECONDS)
+        await self._wait_until_idle(_PURGE_SECONDS)
         self._timer.cancel()
 
-    async def _landed(self, timeout_seconds: float) -> None:
+    async def _wait_until_idle(self, timeout_seconds: float) -> None:
         """Wait until nothing is in flight, for a while."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_seconds):
                 await self._nothing_in_flight.wait()
 
     def _collect(self) -> None:
-        """Let librdkafka tell what happened; delivered records settle their requests meanwhile."""
+        """Run librdkafka's pending callbacks, which settle the requests of delivered records."""
         try:
             self._producer.poll(0)
         except KafkaException as exception:
-            # The library's way to tell, once, that it goes on no longer; what is left to tell comes with the next call.
+            # The library raises a fatal error once; callbacks still pending are run by the next call.
             self.failure = Fatal(exception.args[0].str(), code=exception.args[0].code())
             self._went_down.set()
         if self.records_in_flight:
@@ -147,7 +147,7 @@ class AsyncProducer:
 
 
 class _Request:
-    """Records that were sent together, and what is known of them so far."""
+    """Records that were sent together, and their outcomes so far."""
 
     __slots__ = ("_count", "_left", "_producer", "_size", "future", "outcomes")
 
@@ -156,28 +156,28 @@ class _Request:
         self._left = count
         self.outcomes: list[Any] = [None] * count
         self.future: asyncio.Future[list[Outcome]] = asyncio.get_running_loop().create_future()
-        producer.lift(count, size)
+        producer.add_in_flight(count, size)
 
     def callback(self, index: int) -> Callable[[KafkaError | None, Message], None]:
-        """What librdkafka calls when the fate of a record is known; there is one for each, so it must be cheap."""
+        """The delivery callback of one record: there is one for each record, so it must be cheap."""
 
-        def delivered(error: KafkaError | None, message: Message) -> None:
+        def on_delivery(error: KafkaError | None, message: Message) -> None:
             self.outcomes[index] = _delivery(message) if error is None else from_kafka(error)
             self._left -= 1
             if not self._left:
                 self.settle_if_done()
 
-        return delivered
+        return on_delivery
 
     def refuse(self, index: int, error: ClientError) -> None:
         self.outcomes[index] = error
         self._left -= 1
 
     def settle_if_done(self) -> None:
-        # Whoever asked may have gone; the records are delivered all the same.
+        # The caller may have been cancelled; the records are delivered all the same.
         if self._left or self.future.done():
             return
-        self._producer.land(self._count, self._size)
+        self._producer.remove_in_flight(self._count, self._size)
         if any(type(outcome) is Delivery for outcome in self.outcomes):
             self._producer.trust()
         self.future.set_result(self.outcomes)
@@ -195,14 +195,14 @@ def _delivery(message: Message) -> Delivery:
     return Delivery(
         topic=message.topic() or "",
         partition=message.partition() or 0,
-        # Without an acknowledgement (acks=0) nobody knows the offset.
+        # Without an acknowledgement (acks=0) the offset is unknown.
         offset=_NO_OFFSET if offset is None or offset < 0 else offset,
         timestamp_ms=message.timestamp()[1],
     )
 
 
 def _extras(record: OutgoingRecord) -> dict[str, Any]:
-    """What most records do not have."""
+    """Arguments that most records do not need."""
     extras: dict[str, Any] = {}
     if record.timestamp_ms is not None:
         extras["timestamp"] = record.timestamp_ms

@@ -1,4 +1,4 @@
-"""One of several programs does a job at a time: whoever the group gives the only partition of a topic to."""
+"""Leader election among several processes: the leader is the group member that owns a topic's only partition."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -6,7 +6,7 @@ from typing import Any, Final
 import confluent_kafka
 from confluent_kafka import OFFSET_END, KafkaError, TopicPartition
 
-from core_broker.client.errors import ClientError, Fatal, from_kafka, mapped
+from core_broker.client.errors import Fatal, from_kafka, map_errors
 from core_broker.client.settings import ClientSettings
 
 _PASSING: Final = (
@@ -20,20 +20,20 @@ _PASSING: Final = (
     KafkaError.NOT_COORDINATOR,
 )
 _NEEDED: Final = {
-    # Sticky: a candidate that comes later does not take the seat away from the one who has it.
+    # Sticky: a candidate that joins later does not depose the elected one.
     "partition.assignment.strategy": "cooperative-sticky",
     "enable.auto.commit": False,
     "auto.offset.reset": "latest",
     "max.poll.interval.ms": 86_400_000,
-    # A cluster that comes back is to be found before the session is over.
+    # Reconnect to a cluster that comes back before the session expires.
     "reconnect.backoff.max.ms": 500,
 }
 
 
 class Candidacy:
-    """A member of a group that wants the first partition of a topic, and reads nothing of it. For one thread.
+    """A group member that competes for the first partition of a topic without reading from it. For one thread.
 
-    A member of the same `instance_id` takes the place of the one before at once, be it dead or alive.
+    A member with the same `instance_id` replaces the previous one at once, whether that is still alive or not.
     """
 
     def __init__(
@@ -46,45 +46,45 @@ class Candidacy:
         session_timeout_ms: int,
         heartbeat_interval_ms: int,
     ) -> None:
-        self.holds_seat = False
-        """Whether the group has given the partition to this member."""
-        self._place = (topic, 0)
+        self.is_elected = False
+        """Whether the group has assigned the partition to this member."""
+        self._partition = (topic, 0)
         session = {"session.timeout.ms": session_timeout_ms, "heartbeat.interval.ms": heartbeat_interval_ms}
         own = {"group.id": group_id, "group.instance.id": instance_id, **session, **_NEEDED}
-        with mapped():
+        with map_errors():
             self._consumer = confluent_kafka.Consumer({**settings.configuration(), **own})
-            self._consumer.subscribe([topic], on_assign=self._given, on_revoke=self._taken, on_lost=self._taken)
+            self._consumer.subscribe(
+                [topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke
+            )
 
     def poll(self, timeout_seconds: float) -> bool:
-        """Let the group decide for a while; whether this member holds the seat. Fatal when its place was taken."""
-        with mapped():
+        """Process group events for a while; returns `is_elected`. Fatal when another member took the instance id."""
+        with map_errors():
             message = self._consumer.poll(timeout_seconds)
         error = message.error() if message is not None else None
         if error is not None and error.code() not in _PASSING:
-            raise _told(error)
-        return self.holds_seat
+            failure = from_kafka(error)
+            if error.code() == KafkaError.FENCED_INSTANCE_ID:
+                raise Fatal(str(failure), code=failure.code)
+            raise failure
+        return self.is_elected
 
     def close(self) -> None:
-        """Stop; the group waits for a member of the same id until the session is over (see Admin.remove_member)."""
-        self.holds_seat = False
-        with mapped():
+        """Stop. The group waits for a member with the same id until the session expires (see Admin.remove_member)."""
+        self.is_elected = False
+        with map_errors():
             self._consumer.close()
 
-    def _given(self, consumer: Any, given: Sequence[TopicPartition]) -> None:
-        consumer.incremental_assign([TopicPartition(item.topic, item.partition, OFFSET_END) for item in given])
-        if given:
-            consumer.pause(list(given))
-        self._note(given, holds=True)
+    def _on_assign(self, consumer: Any, assigned: Sequence[TopicPartition]) -> None:
+        consumer.incremental_assign([TopicPartition(item.topic, item.partition, OFFSET_END) for item in assigned])
+        if assigned:
+            consumer.pause(list(assigned))
+        self._note(assigned, is_elected=True)
 
-    def _taken(self, consumer: Any, taken: Sequence[TopicPartition]) -> None:
-        self._note(taken, holds=False)
-        consumer.incremental_unassign(list(taken))
+    def _on_revoke(self, consumer: Any, revoked: Sequence[TopicPartition]) -> None:
+        self._note(revoked, is_elected=False)
+        consumer.incremental_unassign(list(revoked))
 
-    def _note(self, places: Sequence[TopicPartition], *, holds: bool) -> None:
-        if self._place in [(item.topic, item.partition) for item in places]:
-            self.holds_seat = holds
-
-
-def _told(error: KafkaError) -> ClientError:
-    told = from_kafka(error)
-    return Fatal(str(told), code=told.code) if error.code() == KafkaError.FENCED_INSTANCE_ID else told
+    def _note(self, changed: Sequence[TopicPartition], *, is_elected: bool) -> None:
+        if self._partition in [(item.topic, item.partition) for item in changed]:
+            self.is_elected = is_elected

@@ -1,4 +1,4 @@
-"""Sends records that stand in columns, with as few calls for each as there can be: Spark writes millions."""
+"""A producer for records in columns, with as few calls per record as possible: Spark writes millions."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ from typing import Final
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from core_broker.client.errors import ClientError, Unreachable, from_kafka, from_queueing, mapped
+from core_broker.client.errors import ClientError, Unreachable, from_kafka, from_queueing, map_errors
 from core_broker.client.records import Header
 from core_broker.client.settings import ClientSettings, Configuration
 
@@ -20,7 +20,7 @@ _DEFAULTS: Final[Configuration] = {
     "acks": "all",
     "linger.ms": 5,
     "message.timeout.ms": 120_000,
-    # Java's choice of partitions, so that a key goes where it has always gone.
+    # The Java client's partitioner, so that a key goes to the same partition as with other Kafka clients.
     "partitioner": "murmur2_random",
     "queue.buffering.max.kbytes": 65_536,
     "queue.buffering.max.messages": 500_000,
@@ -37,14 +37,14 @@ class NotSent(ClientError):
 
 
 class ColumnProducer:
-    """A producer for one thread: idempotent, at least once. After NotSent what is on its way is given up."""
+    """A producer for one thread: idempotent, at least once. After NotSent the records in flight are given up."""
 
     def __init__(self, settings: ClientSettings) -> None:
         self._failure: NotSent | None = None
         self._timeout = settings.timeout_seconds
-        # Who sends millions wants to hear of those only that did not arrive.
-        needed = {"delivery.report.only.error": True, "on_delivery": self._told}
-        with mapped():
+        # With millions of records a callback is affordable only for those that failed.
+        needed = {"delivery.report.only.error": True, "on_delivery": self._note_delivery}
+        with map_errors():
             self._producer = confluent_kafka.Producer({**settings.configuration(_DEFAULTS), **needed})
 
     def send(
@@ -56,14 +56,14 @@ class ColumnProducer:
         partitions: Iterable[int] | None = None,
         headers: Iterable[Sequence[Header] | None] | None = None,
     ) -> None:
-        """Queue one record for each value; waits while the queue is full. Raises NotSent for this or earlier ones."""
+        """Queue one record for each value; waits while the queue is full. Raises NotSent for these or earlier ones."""
         rows = zip(
             repeat(topics) if isinstance(topics, str) else topics,
             values,
             repeat(None) if keys is None else keys,
             repeat(ANY_PARTITION) if partitions is None else partitions,
             repeat(None) if headers is None else headers,
-            strict=False,  # What is repeated has no end.
+            strict=False,  # repeat() never ends
         )
         for index, row in enumerate(rows):
             self._queue(*row)
@@ -89,7 +89,7 @@ class ColumnProducer:
                 raise NotSent(topic, from_queueing(exception.args[0], topic)) from exception
 
     def flush(self) -> None:
-        """Wait until all that was sent is written; raises NotSent."""
+        """Wait until everything sent is written; raises NotSent."""
         deadline = time.monotonic() + self._timeout
         while left := self._producer.flush(_FULL_SECONDS * 10):
             self._check()
@@ -98,12 +98,12 @@ class ColumnProducer:
         self._check()
 
     def close(self) -> None:
-        """Give up what is on its way."""
-        with mapped():
+        """Discard the records in flight."""
+        with map_errors():
             self._producer.purge()
             self._producer.flush(1.0)
 
-    def _told(self, error: KafkaError | None, message: Message) -> None:
+    def _note_delivery(self, error: KafkaError | None, message: Message) -> None:
         if error is not None and self._failure is None:
             self._failure = NotSent(message.topic() or "", from_kafka(error))
 

@@ -1,4 +1,4 @@
-"""Configs as the library takes and tells them, and as ours."""
+"""Conversion of configs between the library's classes and ours."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,18 +17,18 @@ SOURCES = {
     7: "DYNAMIC_CLIENT_METRICS_CONFIG",
     8: "GROUP_CONFIG",
 }
-"""Kafka's words by their numbers on the wire, those included that the library has no name for."""
+"""Kafka's config sources by their numbers on the wire, including those the library has no name for."""
 
 
 def changes_of(put: Mapping[str, str], remove: Iterable[str]) -> list[ConfigEntry]:
-    """What to set, and what to return to its default, as the library takes it."""
+    """The configs to set, and those to reset to their default, as the library's entries."""
     entries = [ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET) for key, value in put.items()]
-    # The library insists on a value even where the operation has none.
+    # The library requires a value even where the operation has none.
     return [*entries, *(ConfigEntry(key, "", incremental_operation=AlterConfigOpType.DELETE) for key in remove)]
 
 
 def read_configs(entries: Mapping[str, ConfigEntry]) -> list[Config]:
-    """What the library tells of configs, by key."""
+    """The library's entries as ours, by key."""
     return [_config(entries[key]) for key in sorted(entries)]
 
 
@@ -45,7 +45,7 @@ def _config(entry: ConfigEntry) -> Config:
 
 
 def _synonyms(entry: ConfigEntry) -> Iterable[Synonym]:
-    """The places of a config; the library keeps but the last one of each name, and so may lose the one that counts."""
+    """The synonyms of a config; the library keeps only the last one of each name, and so may lose the effective one."""
     kept = [Synonym(key=item.name, value=item.value, source=_source(item)) for item in entry.synonyms.values()]
     if kept and kept[0].source != _source(entry):
         yield Synonym(key=entry.name, value=entry.value, source=_source(entry))
@@ -53,6 +53,6 @@ def _synonyms(entry: ConfigEntry) -> Iterable[Synonym]:
 
 
 def _source(entry: ConfigEntry) -> str:
-    # The library tells numbers, whatever its types say.
+    # The library returns numbers, whatever its type hints say.
     number: Any = getattr(entry.source, "value", entry.source)
     return SOURCES.get(number, "UNKNOWN")

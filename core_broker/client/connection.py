@@ -1,7 +1,7 @@
 """A connection of our own to a broker, for the few requests that the library cannot send.
 
-It opens for one request and closes again: what goes over it is asked by people and by hand. It knows the library's
-settings for PLAINTEXT, SSL and SASL with PLAIN or SCRAM, and says so when others are needed.
+It is opened for one request and then closed: these are rare administrative requests. It understands the library's
+settings for PLAINTEXT, SSL and SASL with PLAIN or SCRAM, and raises Rejected for other mechanisms.
 """
 
 import socket
@@ -19,12 +19,12 @@ from core_broker.protocol.messages.sasl_handshake import SaslHandshakeRequest, S
 from core_broker.protocol.primitives import DecodeError
 
 R = TypeVar("R", bound=Message)
-_ANSWER_BYTES_MAX = 64 * 1024 * 1024
+_RESPONSE_BYTES_MAX = 64 * 1024 * 1024
 _SCRAM_HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 
 class Connection:
-    """One connection, encrypted and authenticated as the settings say; leaving it as a context manager closes it."""
+    """One connection, encrypted and authenticated according to the settings; a context manager that closes it."""
 
     def __init__(self, settings: ClientSettings, host: str, port: int) -> None:
         self._settings = settings
@@ -53,44 +53,44 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        """Close it, open or not."""
+        """Close the connection if it is open."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
-    def ask(self, request: Message, version: int, response: type[R]) -> R:
-        """Send a request and wait for its answer."""
+    def send(self, request: Message, version: int, response: type[R]) -> R:
+        """Send a request and wait for its response."""
         assert self._socket is not None, "the connection is not open"
         frame = self._frame(request, version)
         try:
             self._socket.sendall(struct.pack(">i", len(frame)) + frame)
-            (length,) = struct.unpack(">i", self._exactly(4))
-            if not 4 <= length <= _ANSWER_BYTES_MAX:
-                raise Rejected(f"{self._name} answers with {length} bytes")
-            answer = self._exactly(length)
+            (length,) = struct.unpack(">i", self._receive_exactly(4))
+            if not 4 <= length <= _RESPONSE_BYTES_MAX:
+                raise Rejected(f"{self._name} sent a response of {length} bytes")
+            body = self._receive_exactly(length)
         except OSError as error:
             raise Unreachable(f"{self._name}: {error}") from error
         try:
-            return decode(response, version, answer, 5 if version >= request.FLEXIBLE_SINCE else 4)
+            return decode(response, version, body, 5 if version >= request.FLEXIBLE_SINCE else 4)
         except DecodeError as error:
-            raise Rejected(f"{self._name} answers what cannot be read: {error}") from error
+            raise Rejected(f"{self._name} sent a response that cannot be decoded: {error}") from error
 
     def _frame(self, request: Message, version: int) -> bytes:
-        assert request.API_KEY is not None, "only requests can be asked"
+        assert request.API_KEY is not None, "only requests can be sent"
         self._correlation_id += 1
         client_id = self._settings.client_id.encode()
         head = struct.pack(">hhih", request.API_KEY, version, self._correlation_id, len(client_id)) + client_id
         try:
             body = bytes(encode(request, version))
         except (ValueError, struct.error) as error:
-            raise Rejected(f"This cannot be asked of {self._name}: {error}") from error
+            raise Rejected(f"the request to {self._name} cannot be encoded: {error}") from error
         return head + (b"\0" if version >= request.FLEXIBLE_SINCE else b"") + body
 
     @property
     def _name(self) -> str:
         return f"{self._address[0]}:{self._address[1]}"
 
-    def _exactly(self, count: int) -> bytes:
+    def _receive_exactly(self, count: int) -> bytes:
         assert self._socket is not None, "the connection is not open"
         parts = bytearray()
         while len(parts) < count:
@@ -105,8 +105,8 @@ class Connection:
     def _authenticate(self) -> None:
         mechanism = self._properties.get("sasl.mechanism", self._properties.get("sasl.mechanisms", "")).upper()
         if mechanism != "PLAIN" and mechanism not in _SCRAM_HASHES:
-            raise Rejected(f"This cannot be asked with sasl.mechanism={mechanism}: PLAIN and SCRAM can")
-        self._check(self.ask(SaslHandshakeRequest(mechanism), 1, SaslHandshakeResponse).error_code)
+            raise Rejected(f"this request supports the SASL mechanisms PLAIN and SCRAM, not {mechanism}")
+        self._check(self.send(SaslHandshakeRequest(mechanism), 1, SaslHandshakeResponse).error_code)
         user = self._properties.get("sasl.username", "")
         password = self._properties.get("sasl.password", "")
         if mechanism == "PLAIN":
@@ -116,13 +116,13 @@ class Connection:
         scram.check_end(self._prove(scram.proof(self._prove(scram.first()))))
 
     def _prove(self, proof: bytes) -> bytes:
-        answer = self.ask(SaslAuthenticateRequest(proof), 0, SaslAuthenticateResponse)
-        self._check(answer.error_code)
-        return answer.auth_bytes
+        response = self.send(SaslAuthenticateRequest(proof), 0, SaslAuthenticateResponse)
+        self._check(response.error_code)
+        return response.auth_bytes
 
     def _check(self, code: int) -> None:
         if code:
-            raise NotAllowed(f"{self._name} refuses this user", code=code)
+            raise NotAllowed(f"{self._name} refused to authenticate this user", code=code)
 
 
 def _tls(properties: Mapping[str, str]) -> ssl.SSLContext:

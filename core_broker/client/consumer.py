@@ -1,4 +1,4 @@
-"""Reads records: chosen partitions from chosen offsets, or as a member of a group."""
+"""Reads records: from explicitly assigned partitions, or as a member of a group."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import methodcaller
@@ -7,7 +7,7 @@ from typing import Self
 import confluent_kafka
 from confluent_kafka import KafkaError, Message, TopicPartition
 
-from core_broker.client.errors import NotFound, Unreachable, from_kafka, mapped
+from core_broker.client.errors import NotFound, Unreachable, from_kafka, map_errors
 from core_broker.client.records import Header, IncomingRecord
 from core_broker.client.settings import ClientSettings, Configuration
 
@@ -20,15 +20,15 @@ _TIMESTAMP_TYPES = {
     confluent_kafka.TIMESTAMP_CREATE_TIME: "CreateTime",
     confluent_kafka.TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime",
 }
-# The library returns broken headers with an exception set when a name is not in UTF-8. The interpreter notices that in
-# a call by this way; in a call of the method itself, once it is hot, it does not.
+# When a header name is not UTF-8, the library returns a result with an exception set. CPython detects that (as
+# SystemError) when the method is called this way; a direct call, once specialised by the interpreter, does not.
 _call_headers: Callable[[Message], dict[str, Value] | list[tuple[str, Value]] | None] = methodcaller("headers")
-# Passing trouble that the library repairs by itself; what lasts shows as a read that brings nothing.
+# Transient errors that the library recovers from by itself; a lasting one shows as reads that return nothing.
 _PASSING = (KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE)
 
 
 class Consumer:
-    """A consumer; leaving it as a context manager leaves the group. Offsets are committed by `commit` alone."""
+    """A consumer; a context manager that leaves the group at its end. Only `commit` commits offsets."""
 
     def __init__(self, settings: ClientSettings, *, group_id: str | None = None, from_beginning: bool = True) -> None:
         self._timeout = settings.timeout_seconds
@@ -42,7 +42,7 @@ class Consumer:
             "enable.partition.eof": True,
             "fetch.error.backoff.ms": 100,
         }
-        with mapped():
+        with map_errors():
             self._consumer = confluent_kafka.Consumer(settings.configuration(defaults))
 
     def __enter__(self) -> Self:
@@ -53,7 +53,7 @@ class Consumer:
 
     def partitions_of(self, topic: str) -> list[int]:
         """The partitions of a topic; NotFound when it does not exist."""
-        with mapped():
+        with map_errors():
             found = self._consumer.list_topics(topic, timeout=self._timeout).topics[topic]
         if found.error is not None:
             raise from_kafka(found.error)
@@ -63,30 +63,30 @@ class Consumer:
 
     def assign(self, offsets: Mapping[Place, int]) -> None:
         """Read these partitions from these offsets, outside of any group."""
-        with mapped():
+        with map_errors():
             self._consumer.assign([TopicPartition(*place, offset) for place, offset in offsets.items()])
 
     def subscribe(self, topics: Sequence[str]) -> None:
-        """Join the group and read what it is assigned."""
-        with mapped():
+        """Join the group and read the partitions it assigns."""
+        with map_errors():
             self._consumer.subscribe(list(topics))
 
     def read(self, count_max: int, *, timeout_ms: int) -> list[IncomingRecord]:
-        """The next records, at most `count_max`; an empty list when none came in time."""
-        with mapped():
+        """The next records, at most `count_max`; an empty list on time-out."""
+        with map_errors():
             messages = self._consumer.consume(count_max, timeout_ms / 1000)
         for message in messages:
             self._note_end(message)
         return [incoming(message) for message in messages if message.error() is None]
 
     def assigned(self) -> list[Place]:
-        """The partitions that are read, whoever chose them."""
-        with mapped():
+        """The partitions being read, assigned explicitly or by the group."""
+        with map_errors():
             return [(item.topic, item.partition) for item in self._consumer.assignment()]
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """First offset of a partition, and the one after its last."""
-        with mapped():
+        with map_errors():
             found = self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=self._timeout)
         if found is None:
             raise Unreachable(f"the offsets of {topic} [{partition}] could not be read in time")
@@ -95,13 +95,13 @@ class Consumer:
     def offsets_at(self, places: Iterable[Place], timestamp_ms: int) -> dict[Place, int]:
         """For each partition the first offset with that time or a later one; -1 (the end) when there is none."""
         wanted = [TopicPartition(topic, partition, timestamp_ms) for topic, partition in places]
-        with mapped():
+        with map_errors():
             found = self._consumer.offsets_for_times(wanted, timeout=self._timeout)
         return {(item.topic, item.partition): item.offset for item in found}
 
     def commit(self, offsets: Mapping[Place, int]) -> None:
-        """Commit offsets (of the next record to read) and wait for the answer."""
-        with mapped():
+        """Commit offsets (of the next record to read) and wait for the response."""
+        with map_errors():
             committed = self._consumer.commit(
                 offsets=[TopicPartition(*place, offset) for place, offset in offsets.items()], asynchronous=False
             )
@@ -140,7 +140,7 @@ def _headers(message: Message) -> Sequence[Header]:
     try:
         headers = _call_headers(message)
     except SystemError:
-        return ()  # The library fails at names that are not in UTF-8; the record is worth more than its headers.
+        return ()  # A name is not UTF-8 (see _call_headers); better a record without headers than no record.
     if not headers:
         return ()
     pairs = headers.items() if isinstance(headers, dict) else headers

@@ -1,5 +1,5 @@
-"""Requests that the library cannot send: configs of the whole cluster, replicas on the move, a new topic's configs;
-members that leave for others; and one whose errors it keeps to itself: DescribeAcls.
+"""Requests that the library cannot send (cluster-wide configs, reassignments, the configs of a topic to be created,
+removal of members), and DescribeAcls, whose errors the library drops.
 """
 
 from collections.abc import Iterable, Mapping
@@ -50,18 +50,18 @@ _DEFAULT_CONFIG = 5
 
 
 class DirectAdmin:
-    """Asks one broker (the controller, which all may ask) over a connection of its own."""
+    """Sends requests to one broker over a connection of its own."""
 
     def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
 
     def cluster_configs(self, broker: Broker) -> list[Config]:
-        """The configs that were set for all brokers, by key."""
+        """The dynamic configs set for the whole cluster, by key."""
         resource = DescribeConfigsResource(_BROKER, _EVERY_BROKER, configuration_keys=None)
         request = DescribeConfigsRequest([resource], include_synonyms=True)
-        answer = self._ask(broker, request, 1, DescribeConfigsResponse)
+        response = self._send(broker, request, 1, DescribeConfigsResponse)
         configs = []
-        for result in answer.results:
+        for result in response.results:
             _raise_error(result.error_code, result.error_message)
             configs += [_config(entry) for entry in result.configs]
         return sorted(configs, key=lambda config: config.key)
@@ -69,20 +69,20 @@ class DirectAdmin:
     def alter_cluster_configs(
         self, broker: Broker, *, put: Mapping[str, str], remove: Iterable[str] = (), validate_only: bool = False
     ) -> None:
-        """Set some configs for all brokers and forget others; the rest stays as it is."""
+        """Set some dynamic configs for the whole cluster and remove others; the rest is unchanged."""
         changes = [AlterableConfig(key, _SET, value) for key, value in put.items()]
         changes += [AlterableConfig(key, _DELETE, None) for key in remove]
         resource = AlterConfigsResource(_BROKER, _EVERY_BROKER, changes)
         request = IncrementalAlterConfigsRequest([resource], validate_only=validate_only)
-        answer = self._ask(broker, request, 0, IncrementalAlterConfigsResponse)
-        for result in answer.responses:
+        response = self._send(broker, request, 0, IncrementalAlterConfigsResponse)
+        for result in response.responses:
             _raise_error(result.error_code, result.error_message)
 
     def reassignments(self, broker: Broker) -> list[Reassignment]:
-        """Every partition whose replicas are on the move, by topic and number."""
+        """Every partition with a reassignment in progress, by topic and number."""
         request = ListPartitionReassignmentsRequest(timeout_ms=self._settings.timeout_ms, topics=None)
-        answer = self._ask(broker, request, 0, ListPartitionReassignmentsResponse)
-        _raise_error(answer.error_code, answer.error_message)
+        response = self._send(broker, request, 0, ListPartitionReassignmentsResponse)
+        _raise_error(response.error_code, response.error_message)
         moving = [
             Reassignment(
                 topic=topic.name,
@@ -91,7 +91,7 @@ class DirectAdmin:
                 adding=tuple(partition.adding_replicas),
                 removing=tuple(partition.removing_replicas),
             )
-            for topic in answer.topics
+            for topic in response.topics
             for partition in topic.partitions
         ]
         return sorted(moving, key=lambda item: (item.topic, item.partition))
@@ -100,46 +100,46 @@ class DirectAdmin:
         """The configs that a topic would get if it were created now, by key; raises what creating it would raise."""
         topic = CreatableTopic(name, num_partitions=-1, replication_factor=-1)
         request = CreateTopicsRequest([topic], timeout_ms=self._settings.timeout_ms, validate_only=True)
-        answer = self._ask(broker, request, 5, CreateTopicsResponse)
+        response = self._send(broker, request, 5, CreateTopicsResponse)
         configs = []
-        for result in answer.topics:
+        for result in response.topics:
             _raise_error(result.error_code, result.error_message)
             configs += [_config(entry) for entry in result.configs or ()]
         return sorted(configs, key=lambda config: config.key)
 
     def remove_member(self, coordinator: Broker, group_id: str, instance_id: str) -> None:
-        """Let a member that has a name of its own leave its group; nothing happens when it is not there."""
+        """Remove a static member from its group; does nothing when it is not a member."""
         request = LeaveGroupRequest(group_id, members=[MemberIdentity(group_instance_id=instance_id)])
-        answer = self._ask(coordinator, request, 3, LeaveGroupResponse)
-        _raise_error(answer.error_code, None)
+        response = self._send(coordinator, request, 3, LeaveGroupResponse)
+        _raise_error(response.error_code, None)
 
     def delete_offsets(self, coordinator: Broker, group_id: str, places: Iterable[tuple[str, int]]) -> None:
-        """Forget what a group has committed for some partitions; those without a commit stay as they are."""
+        """Delete committed offsets of a group; partitions without one are ignored."""
         numbers: dict[str, list[OffsetDeleteRequestPartition]] = {}
         for topic, partition in places:
             numbers.setdefault(topic, []).append(OffsetDeleteRequestPartition(partition))
         topics = [OffsetDeleteRequestTopic(topic, partitions) for topic, partitions in numbers.items()]
-        answer = self._ask(coordinator, OffsetDeleteRequest(group_id, topics), 0, OffsetDeleteResponse)
-        _raise_error(answer.error_code, None)
-        for result in (partition for found in answer.topics for partition in found.partitions):
+        response = self._send(coordinator, OffsetDeleteRequest(group_id, topics), 0, OffsetDeleteResponse)
+        _raise_error(response.error_code, None)
+        for result in (partition for found in response.topics for partition in found.partitions):
             _raise_error(result.error_code, None)
 
     def check_acls(self, broker: Broker) -> None:
-        """Raise what the cluster says when it is asked for ACLs; asked for few, so that the answer is short."""
+        """Raise the error of DescribeAcls, if any. The filter matches nothing, so the response is short."""
         request = DescribeAclsRequest(
             resource_type_filter=_ANY,
-            resource_name_filter="nobody's resource",
+            resource_name_filter="no such resource",
             principal_filter=None,
             host_filter=None,
             operation=_ANY,
             permission_type=_ANY,
         )
-        answer = self._ask(broker, request, 1, DescribeAclsResponse)
-        _raise_error(answer.error_code, answer.error_message)
+        response = self._send(broker, request, 1, DescribeAclsResponse)
+        _raise_error(response.error_code, response.error_message)
 
-    def _ask(self, broker: Broker, request: Message, version: int, response: type[R]) -> R:
+    def _send(self, broker: Broker, request: Message, version: int, response: type[R]) -> R:
         with Connection(self._settings, broker.host, broker.port) as connection:
-            return connection.ask(request, version, response)
+            return connection.send(request, version, response)
 
 
 def _raise_error(code: int, message: str | None) -> None:

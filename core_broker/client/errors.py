@@ -1,11 +1,11 @@
 """Errors of talking to a Kafka cluster, grouped by what the caller does about them.
 
 ClientError
-├── Unreachable       no broker answered in time: check the address, try again later
+├── Unreachable       no broker responded in time: check the address, try again later
 ├── NotFound          the topic, partition or group does not exist
-├── AlreadyExists     what should be created is there
+├── AlreadyExists     what should be created exists already
 ├── NotAllowed        the cluster refuses this user
-├── Rejected          the request is wrong as it stands: change it
+├── Rejected          the request is invalid: change it
 ├── Retriable         the same call may succeed after a pause
 └── Fatal             this client cannot go on: make a new one
 """
@@ -51,13 +51,13 @@ _FATAL = (
     KafkaError.UNKNOWN_PRODUCER_ID,
     KafkaError.INVALID_PRODUCER_EPOCH,
 )
-"""The log does not go on where an idempotent producer left it; its records are told so by plain errors."""
+"""The log and an idempotent producer disagree on the sequence; the library reports this as ordinary record errors."""
 _PLAINER = {
     KafkaError._PURGE_QUEUE: "the record was not sent",
-    KafkaError._PURGE_INFLIGHT: "the record was given up on its way: whether it was written is not known",
-    KafkaError._MSG_TIMED_OUT: "the record was not acknowledged in time: whether it was written is not known",
+    KafkaError._PURGE_INFLIGHT: "the record was given up while in flight: it may or may not have been written",
+    KafkaError._MSG_TIMED_OUT: "the record was not acknowledged in time: it may or may not have been written",
 }
-"""What the library says in words that only those understand who wrote it."""
+"""Replacements for messages of the library that only its authors understand."""
 _PASSING = frozenset(int(code) for code in ErrorCode if code.retriable)
 REFUSED_TOGETHER: Final = frozenset(
     {
@@ -67,14 +67,14 @@ REFUSED_TOGETHER: Final = frozenset(
         KafkaError.MSG_SIZE_TOO_LARGE,
     }
 )
-"""Codes that a good record can get because another one of its batch was refused. The first says so (KIP-467), but the
-library uses it only when the broker has named two bad records or more."""
+"""Codes that a good record can get because another record of its batch was rejected. The first one says so (KIP-467),
+but the library uses it only if the broker named at least two bad records."""
 _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
-"""What Kafka lets topics be called."""
+"""Topic names that Kafka allows."""
 
 
 class ClientError(Exception):
-    """Root of what the client raises; `code` is Kafka's error code, negative for those of the library."""
+    """Base of all errors of the client; `code` is Kafka's error code, negative for the library's own."""
 
     def __init__(self, message: str, *, code: int = -1) -> None:
         super().__init__(message)
@@ -82,7 +82,7 @@ class ClientError(Exception):
 
 
 class Unreachable(ClientError):
-    """No broker answered in time."""
+    """No broker responded in time."""
 
 
 class NotFound(ClientError):
@@ -90,7 +90,7 @@ class NotFound(ClientError):
 
 
 class AlreadyExists(ClientError):
-    """What should be created is there."""
+    """What should be created exists already."""
 
 
 class NotAllowed(ClientError):
@@ -98,7 +98,7 @@ class NotAllowed(ClientError):
 
 
 class Rejected(ClientError):
-    """The request is wrong as it stands."""
+    """The request is invalid."""
 
 
 class Retriable(ClientError):
@@ -115,18 +115,18 @@ def from_kafka(error: KafkaError) -> ClientError:
 
 
 def from_queueing(error: KafkaError, topic: str) -> ClientError:
-    """The library's error of a record that it did not even queue, as ours.
+    """The library's error for a record that it refused to queue, as ours.
 
-    Once the cluster has said that no topic may have this name, the library says only that it does not know the topic;
-    and the cluster may be quicker than the very first record.
+    Once the cluster has rejected a topic name as invalid, the library reports the topic as unknown; that may happen
+    even for the first record.
     """
     if error.code() == KafkaError._UNKNOWN_TOPIC and not _TOPIC_NAME.fullmatch(topic):
-        return Rejected(f"no topic may be called {topic[:300]!r}", code=KafkaError.TOPIC_EXCEPTION)
+        return Rejected(f"{topic[:300]!r} is not a valid topic name", code=KafkaError.TOPIC_EXCEPTION)
     return from_kafka(error)
 
 
 def from_code(code: int, message: str | None) -> ClientError:
-    """An error that a broker has told by its number, as ours."""
+    """An error code from a response as ours."""
     error = KafkaError(code)
     return _kind(error)(message or error.str(), code=code)
 
@@ -145,21 +145,18 @@ def _kind(error: KafkaError) -> type[ClientError]:
     for codes, kind in groups:
         if code in codes:
             return kind
-    # The library forgets in answers to administration what the protocol calls passing.
+    # For administrative responses the library does not say which errors the protocol calls retriable.
     return Retriable if error.retriable() or code in _PASSING else Rejected
 
 
 @contextmanager
-def mapped() -> Iterator[None]:
-    """Turn the library's exceptions of a block into ours."""
+def map_errors() -> Iterator[None]:
+    """Turn the library's exceptions inside a block into ours."""
     try:
         yield
     except KafkaException as exception:
-        raise _from_exception(exception) from exception
+        first: Any = exception.args[0] if exception.args else None
+        error = from_kafka(first) if isinstance(first, KafkaError) else Rejected(str(exception))
+        raise error from exception
     except (ValueError, TypeError) as exception:
         raise Rejected(str(exception)) from exception
-
-
-def _from_exception(exception: KafkaException) -> ClientError:
-    first: Any = exception.args[0] if exception.args else None
-    return from_kafka(first) if isinstance(first, KafkaError) else Rejected(str(exception))

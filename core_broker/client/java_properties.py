@@ -1,7 +1,7 @@
-"""Properties of Java's Kafka clients in the names of librdkafka.
+"""Translates properties of the Java Kafka clients to librdkafka's.
 
-Configurations are written for Java's clients. What is called otherwise in librdkafka is renamed, what has no meaning
-there is dropped, and what cannot work (Java key stores) is refused with what to do instead.
+Users write configurations for the Java clients. Properties with another name in librdkafka are renamed, those without
+a meaning there are dropped, and those that cannot work (Java key stores) are refused with advice.
 """
 
 import re
@@ -44,7 +44,7 @@ _ASSIGNORS: Final[Mapping[str, str]] = {
 
 
 class PropertyRefused(ValueError):
-    """One property that cannot work, with what to do instead."""
+    """A property that cannot work; the reason says what to do instead."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(f"Invalid value for configuration {key}: {reason}")
@@ -52,29 +52,29 @@ class PropertyRefused(ValueError):
         self.reason = reason
 
 
-def translated(properties: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Properties in the names and values of librdkafka; PropertyRefused when one cannot work."""
+def to_librdkafka(properties: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Translate properties to librdkafka's names and values; raises PropertyRefused when one cannot work."""
     given = dict(properties)
     result: dict[str, str] = {}
     for key, value in given.items():
         if key in _RULES:
-            result.update(_RULES[key](_Given(key, value, given)))
+            result.update(_RULES[key](_Property(key, value, given)))
         elif not _WITHOUT_MEANING.fullmatch(key):
             result[_RENAMED.get(key, key)] = value
     return result
 
 
-class _Given(NamedTuple):
+class _Property(NamedTuple):
     key: str
     value: str
-    beside: Mapping[str, str]
+    all: Mapping[str, str]
 
 
-def _login(given: _Given) -> dict[str, str]:
-    """`...LoginModule required username="u" password="p";` as a name and a password."""
+def _login(given: _Property) -> dict[str, str]:
+    """User and password of `...LoginModule required username="u" password="p";`."""
     if "OAuthBearer" in given.value or "Krb5" in given.value:
         raise PropertyRefused(
-            given.key, "only PLAIN and SCRAM logins are read; set librdkafka's sasl.* properties instead"
+            given.key, "only PLAIN and SCRAM logins are supported; set librdkafka's sasl.* properties instead"
         )
     found = {match[1]: match[2] or match[3] or match[4] or "" for match in _LOGIN.finditer(given.value)}
     if "username" not in found or "password" not in found:
@@ -82,8 +82,8 @@ def _login(given: _Given) -> dict[str, str]:
     return {f"sasl.{part}": re.sub(r"\\(.)", r"\1", found[part]) for part in ("username", "password")}
 
 
-def _key_store(given: _Given) -> dict[str, str]:
-    kind = given.beside.get("ssl.keystore.type", "JKS").upper()
+def _key_store(given: _Property) -> dict[str, str]:
+    kind = given.all.get("ssl.keystore.type", "JKS").upper()
     if kind == "JKS":
         raise PropertyRefused(given.key, _NO_JKS)
     if given.key == "ssl.keystore.type":
@@ -94,30 +94,30 @@ def _key_store(given: _Given) -> dict[str, str]:
     return {given.key: given.value}
 
 
-def _trust_store(given: _Given) -> dict[str, str]:
-    if given.beside.get("ssl.truststore.type", "JKS").upper() != "PEM":
+def _trust_store(given: _Property) -> dict[str, str]:
+    if given.all.get("ssl.truststore.type", "JKS").upper() != "PEM":
         raise PropertyRefused(given.key, _NO_JKS)
     return {"ssl.ca.location": given.value} if given.key == "ssl.truststore.location" else {}
 
 
-def _assignors(given: _Given) -> dict[str, str]:
+def _assignors(given: _Property) -> dict[str, str]:
     names = [name.strip().rpartition(".")[2] for name in given.value.split(",") if name.strip()]
     known = dict.fromkeys(_ASSIGNORS.get(name, name) for name in names)
     if "cooperative-sticky" in known and len(known) > 1:
-        # librdkafka does not mix the two ways of rebalancing; Java lists both for an upgrade between them.
+        # librdkafka cannot mix eager and cooperative assignors; Java lists both for an upgrade between them.
         known.pop("cooperative-sticky")
     return {given.key: ",".join(known)} if known else {}
 
 
-def _host_check(given: _Given) -> dict[str, str]:
+def _host_check(given: _Property) -> dict[str, str]:
     return {given.key: given.value.strip() or "none"}
 
 
-def _offset_reset(given: _Given) -> dict[str, str]:
+def _offset_reset(given: _Property) -> dict[str, str]:
     return {given.key: {"none": "error"}.get(given.value.strip().lower(), given.value)}
 
 
-_RULES: Final[Mapping[str, Callable[[_Given], dict[str, str]]]] = {
+_RULES: Final[Mapping[str, Callable[[_Property], dict[str, str]]]] = {
     "auto.offset.reset": _offset_reset,
     "partition.assignment.strategy": _assignors,
     "sasl.jaas.config": _login,

@@ -1,4 +1,4 @@
-"""What a cluster tells about itself, as plain values."""
+"""Descriptions of a cluster, its topics and its groups, as plain values."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
-    """Where a partition lives."""
+    """The replicas of a partition."""
 
     index: int
     leader: int
@@ -41,12 +41,12 @@ class Topic:
     is_internal: bool
     partitions: tuple[Partition, ...]
     authorized_operations: tuple[str, ...] = ()
-    """What this user may do with it, such as READ; empty when it was not asked for."""
+    """What this user may do with it, such as READ; empty unless requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synonym:
-    """A place that a config may come from, and the value there."""
+    """A source that a config may come from, and its value there."""
 
     key: str
     value: str | None
@@ -65,12 +65,12 @@ class Config:
     source: str = "UNKNOWN"
     """Kafka's word, such as DYNAMIC_TOPIC_CONFIG."""
     synonyms: tuple[Synonym, ...] = ()
-    """Every place with a value, the one that counts first."""
+    """Every source with a value, the effective one first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reassignment:
-    """A partition whose replicas are on the move."""
+    """A partition with a reassignment in progress."""
 
     topic: str
     partition: int
@@ -90,7 +90,7 @@ class GroupSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A member of a group and what it was assigned."""
+    """A member of a group and its partitions."""
 
     member_id: str
     client_id: str
@@ -110,4 +110,4 @@ class Group:
     coordinator: Broker | None
     members: tuple[Member, ...]
     is_simple: bool = False
-    """Whether it only keeps offsets, and was never joined by a member."""
+    """Whether it only stores offsets and never had a member."""

@@ -1,4 +1,4 @@
-"""Sends records. Idempotent by default, so that a retry never duplicates one."""
+"""A simple producer. Idempotent by default, so that a retry never duplicates a record."""
 
 import logging
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any, Self
 import confluent_kafka
 from confluent_kafka import KafkaError, Message
 
-from core_broker.client.errors import ClientError, Fatal, Unreachable, from_kafka, mapped
+from core_broker.client.errors import ClientError, Fatal, Unreachable, from_kafka, map_errors
 from core_broker.client.records import Delivery, OutgoingRecord
 from core_broker.client.settings import ClientSettings, Configuration
 
@@ -19,10 +19,10 @@ _QUEUE_POLL_SECONDS = 0.1
 
 
 class Producer:
-    """A producer; leaving it as a context manager waits for everything to be delivered.
+    """A producer; a context manager that waits at its end until everything is delivered.
 
-    `send` returns at once; `on_delivery` is called from `send`, `poll` or `flush` with the place of the record or the
-    reason why it was not written.
+    `send` returns at once; `on_delivery` is called from `send`, `poll` or `flush` with the position of the record or
+    the error.
     """
 
     def __init__(self, settings: ClientSettings) -> None:
@@ -32,7 +32,7 @@ class Producer:
             "linger.ms": 5,
             "message.timeout.ms": settings.timeout_ms,
         }
-        with mapped():
+        with map_errors():
             self._producer = confluent_kafka.Producer(settings.configuration(defaults))
 
     def __enter__(self) -> Self:
@@ -51,20 +51,20 @@ class Producer:
             arguments["on_delivery"] = lambda error, message: on_delivery(_outcome(error, message))
         for _ in range(max(1, int(self._timeout / _QUEUE_POLL_SECONDS))):
             try:
-                with mapped():
+                with map_errors():
                     self._producer.produce(record.topic, **arguments)
                 self._producer.poll(0)
                 return
             except BufferError:
                 self._producer.poll(_QUEUE_POLL_SECONDS)
-        raise Unreachable("the queue of unsent records stayed full: the cluster does not take them")
+        raise Unreachable("the queue of unsent records stayed full: the cluster does not accept them")
 
     def poll(self, timeout_seconds: float = 0.0) -> None:
-        """Let delivery callbacks run."""
+        """Run pending delivery callbacks."""
         self._producer.poll(timeout_seconds)
 
     def close(self) -> None:
-        """Give up what is on its way."""
+        """Discard the records in flight."""
         self._producer.purge()
         self._producer.flush(1.0)
 
@@ -76,7 +76,7 @@ class Producer:
 
 
 def arguments_of(record: OutgoingRecord) -> dict[str, Any]:
-    """A record as the library takes it, beside its topic."""
+    """The library's arguments for a record, except its topic."""
     arguments: dict[str, Any] = {"value": record.value, "key": record.key}
     if record.headers:
         arguments["headers"] = list(record.headers)
@@ -92,5 +92,5 @@ def _outcome(error: KafkaError | None, message: Message) -> Delivery | ClientErr
         return from_kafka(error)
     topic, partition, offset = message.topic(), message.partition(), message.offset()
     if topic is None or partition is None or offset is None:
-        return Fatal("a delivered record came back without its place")
+        return Fatal("a delivery report lacks the topic, partition or offset")
     return Delivery(topic=topic, partition=partition, offset=offset, timestamp_ms=message.timestamp()[1])

@@ -1,6 +1,6 @@
-"""Reads ranges of offsets by columns, with as few calls for each record as there can be: Spark reads millions.
+"""Reads ranges of offsets into columns, with as few calls per record as possible: Spark reads millions.
 
-What was fetched behind a range is kept: when the next range begins where the last one ended, nothing is fetched twice.
+Records fetched beyond a range are kept: if the next range begins where the last one ended, nothing is fetched twice.
 """
 
 import gc
@@ -15,20 +15,20 @@ import confluent_kafka
 from confluent_kafka import KafkaError, Message, TopicPartition
 
 from core_broker.client.consumer import Place, incoming
-from core_broker.client.errors import NotFound, Unreachable, from_kafka, mapped
+from core_broker.client.errors import NotFound, Unreachable, from_kafka, map_errors
 from core_broker.client.reader import PASSING, OffsetOutOfRange
 from core_broker.client.records import Header
 from core_broker.client.settings import ClientSettings
 
 _DEFAULTS: Final = {
-    # What is fetched ahead waits in memory: about this much, and one more answer of a broker. More costs more: it is
-    # fetched for nothing when the next range begins elsewhere.
+    # Records fetched ahead wait in memory: about this much, plus one response. More would be wasted whenever the next
+    # range begins elsewhere.
     "queued.max.messages.kbytes": "2048",
     "fetch.message.max.bytes": "1048576",
-    # The library's default is a pause of a whole second whenever enough is fetched.
+    # By default the library pauses for a whole second whenever its queue is full.
     "fetch.queue.backoff.ms": "2",
     "fetch.error.backoff.ms": "100",
-    # That nothing but markers of transactions is left in a range is known when a broker has waited this long for more.
+    # A range that ends with transaction markers is known to be complete only after the broker has waited this long.
     "fetch.wait.max.ms": "100",
     "topic.metadata.propagation.max.ms": "500",
     "reconnect.backoff.max.ms": "1000",
@@ -41,7 +41,7 @@ _NEEDED: Final = {
     "enable.auto.offset.store": "false",
 }
 _ROWS_FIRST: Final = 500
-"""How many records are taken before it is known how large they are."""
+"""How many records to fetch while their size is still unknown."""
 _POLL_SECONDS: Final = 0.5
 _WAITS_BEFORE_LOOK: Final = 2
 _LOOK_SECONDS: Final = 10.0
@@ -61,52 +61,52 @@ class RecordColumns(NamedTuple):
     offsets: list[int]
     timestamps_ms: Sequence[int]
     timestamp_types: Sequence[int]
-    """As the protocol numbers them: 0 of the record's creation, 1 of its append, -1 without."""
+    """The protocol's numbers: 0 create time, 1 append time, -1 no timestamp."""
     headers: list[Sequence[Header] | None] | None
     """None when no record has any."""
 
 
 class RangeReader:
-    """Reads one range after the other, each of any partition. For one thread at a time."""
+    """Reads one range after another, of any partition. For one thread at a time."""
 
     def __init__(self, settings: ClientSettings, *, isolation_level: str) -> None:
         properties = {**_DEFAULTS, **settings.properties, **_NEEDED, "isolation.level": isolation_level}
         self._configuration = replace(settings, properties=properties).configuration()
-        with mapped():
+        with map_errors():
             self._consumer = confluent_kafka.Consumer(self._configuration)
         self._is_new = True
         self._place: Place | None = None
         self._read_until = 0
-        """All before this offset was given; what comes next, and waits in `_unread`, is at this offset or behind it."""
+        """Everything before this offset was returned; what follows, including `_unread`, is at or after it."""
         self._seen_until = 0
-        """There is nothing before this offset that has not come yet."""
+        """Everything before this offset has been fetched."""
         self._unread: list[Message] = []
         self._row_bytes = 0.0
 
     def read(
         self, place: Place, start: int, end: int, *, rows_max: int, bytes_max: int, timeout_ms: int
     ) -> Iterator[RecordColumns]:
-        """The records of a partition from one offset until before another, about as many at once as is allowed.
+        """The records of a partition from `start` until before `end`, in chunks of about the given size.
 
-        Raises OffsetOutOfRange when the first are not there any more, NotFound when the partition is not, and
-        Unreachable when nothing has come for `timeout_ms`. It ends also where nothing but gaps is left.
+        Raises OffsetOutOfRange when the first records no longer exist, NotFound when the partition does not, and
+        Unreachable when nothing arrives for `timeout_ms`. The end may be a gap without records.
         """
         if end <= start:
             return
         self._begin(place, start)
         while self._read_until < end:
-            with _uncollected():
-                messages = self._gathered(end, rows_max=rows_max, bytes_max=bytes_max, timeout_ms=timeout_ms)
+            with _gc_paused():
+                messages = self._gather(end, rows_max=rows_max, bytes_max=bytes_max, timeout_ms=timeout_ms)
                 columns = _columns(messages) if messages else None
                 messages.clear()
             if columns:
                 yield columns
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Close the consumer."""
         self._unread.clear()
         self._place = None
-        with mapped():
+        with map_errors():
             self._consumer.close()
 
     def _begin(self, place: Place, start: int) -> None:
@@ -114,38 +114,42 @@ class RangeReader:
             return
         self._unread.clear()
         self._place, self._read_until, self._seen_until = None, start, start
-        with mapped():
+        with map_errors():
             if not self._is_new:
-                # One that is sent elsewhere waits until the broker has answered what was asked last, for a part of a
-                # second; a new one takes a few milliseconds.
+                # A consumer that is reassigned first waits a fraction of a second for the response to its last fetch;
+                # a new consumer takes a few milliseconds.
                 self._consumer.close()
                 self._consumer = confluent_kafka.Consumer(self._configuration)
             self._is_new = False
             self._consumer.assign([TopicPartition(*place, start)])
         self._place = place
 
-    def _gathered(self, end: int, *, rows_max: int, bytes_max: int, timeout_ms: int) -> list[Message]:
-        """As many messages of the range as are allowed; fewer, or none, only when they are the last."""
+    def _gather(self, end: int, *, rows_max: int, bytes_max: int, timeout_ms: int) -> list[Message]:
+        """As many messages of the range as allowed; fewer, or none, only at its end."""
         found: list[Message] = []
         deadline = time.monotonic() + timeout_ms / 1000
         size = waits = 0
         while len(found) < rows_max and size < bytes_max and self._read_until < end:
-            fresh = self._next(min(rows_max - len(found), end - self._read_until, self._fitting(bytes_max - size)), end)
+            fresh = self._next(
+                min(rows_max - len(found), end - self._read_until, self._rows_fitting(bytes_max - size)), end
+            )
             if fresh:
                 found += fresh
-                size += self._weighed(fresh)
+                fresh_bytes = sum(map(len, fresh))
+                size += fresh_bytes
+                self._row_bytes = fresh_bytes / len(fresh)
                 deadline = time.monotonic() + timeout_ms / 1000
             elif self._read_until < end:
                 waits += 1
                 if waits == _WAITS_BEFORE_LOOK:
-                    self._look()
+                    self._check_partition_exists()
                 if time.monotonic() > deadline:
-                    raise self._stuck(end, timeout_ms)
+                    raise self._no_progress(end, timeout_ms)
         return found
 
     def _next(self, count: int, end: int) -> list[Message]:
-        """Messages of the range that are there, or that come first; none when it is over, or nothing came."""
-        messages = self._unread or self._fetched(count)
+        """Messages of the range that are already fetched, or the next to arrive; none at its end or on time-out."""
+        messages = self._unread or self._fetch(count)
         self._unread = []
         if any(map(_error, messages)):
             messages = self._without_errors(messages)
@@ -158,19 +162,22 @@ class RangeReader:
         self._read_until = min(self._seen_until, end)
         return messages
 
-    def _fetched(self, count: int) -> list[Message]:
-        # `consume` waits until all that it may give is there: it is asked for what there is, `poll` for what comes.
+    def _fetch(self, count: int) -> list[Message]:
         if self._seen_until > self._read_until:
-            return []  # Only the end of the partition was seen since, and it lies in the range.
-        with mapped():
+            return []  # Only the end of the partition was seen since, and it lies within the range.
+        # `consume` with a time-out waits until it has `count` messages. So take what is there without waiting, and
+        # only if there is nothing let `poll` wait for the first one.
+        with map_errors():
             messages = self._consumer.consume(count, 0)
             if messages:
                 return messages
             first = self._consumer.poll(_POLL_SECONDS)
-            return [first, *self._consumer.consume(count - 1, 0)] if first is not None and count > 1 else _given(first)
+            if first is None:
+                return []
+            return [first, *self._consumer.consume(count - 1, 0)] if count > 1 else [first]
 
     def _without_errors(self, messages: list[Message]) -> list[Message]:
-        """The records alone; what came before trouble is given first, and the trouble by the next call."""
+        """Only the records; records before an error are returned first, and the next call raises the error."""
         records: list[Message] = []
         for index, message in enumerate(messages):
             error = _error(message)
@@ -186,45 +193,40 @@ class RangeReader:
         return records
 
     def _raise(self, error: KafkaError) -> None:
-        place, self._place = self._place, None  # It is not known where one stands: the next range begins anew.
-        assert place is not None, "only what is assigned has messages"
+        place, self._place = self._place, None  # The position is unknown now: the next range assigns anew.
+        assert place is not None, "only an assigned partition has messages"
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise OffsetOutOfRange(place, self._read_until)
         if error.code() in _UNKNOWN:
             raise NotFound(f"partition {place[1]} of topic {place[0]} does not exist", code=error.code())
         raise from_kafka(error)
 
-    def _look(self) -> None:
-        """Raise NotFound when there is no such partition: the library waits for one to be made."""
+    def _check_partition_exists(self) -> None:
+        """Raise NotFound when there is no such partition: the library would wait for it to be created."""
         assert self._place is not None, "a range is being read"
         topic, partition = self._place
-        with mapped():
+        with map_errors():
             found = self._consumer.list_topics(topic, timeout=_LOOK_SECONDS).topics[topic]
         if partition not in found.partitions and (found.error is None or found.error.code() in _UNKNOWN):
             self._raise(KafkaError(KafkaError._UNKNOWN_PARTITION))
 
-    def _stuck(self, end: int, timeout_ms: int) -> Unreachable:
+    def _no_progress(self, end: int, timeout_ms: int) -> Unreachable:
         assert self._place is not None, "a range is being read"
         (topic, partition), at, self._place = self._place, self._read_until, None
         return Unreachable(
-            f"nothing of partition {partition} of topic {topic} came within {timeout_ms} ms"
-            f" where offsets {at} to {end - 1} should be"
+            f"no record of partition {partition} of topic {topic} arrived within {timeout_ms} ms;"
+            f" expected offsets {at} to {end - 1}"
         )
 
-    def _fitting(self, size: int) -> int:
+    def _rows_fitting(self, size: int) -> int:
         return max(1, int(size / self._row_bytes)) if self._row_bytes else _ROWS_FIRST
-
-    def _weighed(self, messages: list[Message]) -> int:
-        size = sum(map(len, messages))
-        self._row_bytes = size / len(messages)
-        return size
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without the collector, which would look for cycles among thousands of new messages again and again.
+def _gc_paused() -> Iterator[None]:
+    """Pause the garbage collector, which would otherwise scan thousands of new messages again and again.
 
-    That costs more than all the rest, and there are none.
+    That costs more than everything else here, and messages form no cycles.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -233,10 +235,6 @@ def _uncollected() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def _given(message: Message | None) -> list[Message]:
-    return [] if message is None else [message]
 
 
 def _columns(messages: list[Message]) -> RecordColumns:
@@ -263,5 +261,5 @@ def _headers_of(messages: list[Message]) -> list[Sequence[Header] | None] | None
         if not any(map(_headers, messages)):
             return None
     except SystemError:
-        pass  # A name that is not in UTF-8: only that record goes without.
+        pass  # A header name is not UTF-8: only that record is returned without headers.
     return [incoming(message).headers or None for message in messages]

@@ -1,4 +1,4 @@
-"""Reads partitions from chosen offsets, outside of any group: as fast as they come, never past a bound unseen."""
+"""Reads partitions from given offsets, outside of any group, and never skips records silently."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,20 +9,20 @@ from confluent_kafka import KafkaError, Message, TopicPartition
 from typing_extensions import override
 
 from core_broker.client.consumer import Consumer, Place, incoming
-from core_broker.client.errors import Rejected, from_kafka, mapped
+from core_broker.client.errors import Rejected, from_kafka, map_errors
 from core_broker.client.records import IncomingRecord
 from core_broker.client.settings import ClientSettings
 
 _DEFAULTS: Final = {
-    # What is fetched ahead waits in memory: about this much, and one more answer of a broker.
+    # Records fetched ahead wait in memory: about this much, plus one response.
     "queued.max.messages.kbytes": "1024",
     "fetch.max.bytes": "2097152",
-    # The library's default is a pause of a whole second whenever enough is fetched.
+    # By default the library pauses for a whole second whenever its queue is full.
     "fetch.queue.backoff.ms": "2",
     "topic.metadata.propagation.max.ms": "500",
 }
 _NEEDED: Final = {"auto.offset.reset": "error", "enable.partition.eof": "true"}
-# Trouble that the library repairs by itself, and that of groups, which concerns no reader.
+# Errors that the library recovers from by itself, and those of groups, which do not concern a reader.
 PASSING: Final = (
     KafkaError._TRANSPORT,
     KafkaError._ALL_BROKERS_DOWN,
@@ -38,7 +38,7 @@ PASSING: Final = (
 
 
 class OffsetOutOfRange(Rejected):
-    """The partition does not hold this offset: it is deleted, or was never written."""
+    """The partition does not contain this offset: it was deleted, or never written."""
 
     def __init__(self, place: Place, offset: int) -> None:
         super().__init__(f"offset {offset} is not in partition {place[1]} of topic {place[0]}", code=1)
@@ -47,9 +47,9 @@ class OffsetOutOfRange(Rejected):
 
 
 class Reader(Consumer):
-    """Reads partitions from where it is told to, and knows where it stands. For one thread at a time.
+    """Reads partitions from given offsets and tracks its positions. For one thread at a time.
 
-    It never joins a group, and jumps nowhere: an offset that a partition does not hold raises OffsetOutOfRange.
+    It never joins a group and never resets its position: an offset outside the partition raises OffsetOutOfRange.
     """
 
     def __init__(self, settings: ClientSettings, *, isolation_level: str | None = None) -> None:
@@ -57,38 +57,39 @@ class Reader(Consumer):
         properties = {**_DEFAULTS, **settings.properties, **isolation, **_NEEDED}
         super().__init__(replace(settings, properties=properties))
         self.positions: dict[Place, int] = {}
-        """The next offset of each partition that is read."""
+        """The next offset of each partition being read."""
         self._unread: list[Message] = []
-        self._heard: dict[Place, tuple[int, int]] = {}
+        self._last_bounds: dict[Place, tuple[int, int]] = {}
 
     def start(self, positions: Mapping[Place, int]) -> None:
-        """Read these partitions from these offsets, and nothing else any more."""
+        """Read these partitions from these offsets instead of the previous ones."""
         self._unread.clear()
         self.ended.clear()
         self.positions = dict(positions)
         self.assign(positions)
 
     def add(self, positions: Mapping[Place, int]) -> None:
-        """Read these partitions, too."""
+        """Read these partitions in addition."""
         self.positions.update(positions)
-        with mapped():
+        with map_errors():
             self._consumer.incremental_assign([TopicPartition(*place, offset) for place, offset in positions.items()])
 
     @override
     def read(
         self, count_max: int, *, timeout_ms: int, bytes_max: int = 1 << 62, at_least_one: bool = True
     ) -> list[IncomingRecord]:
-        """What is there, or else what comes first; an empty list when nothing came in time.
+        """The records already fetched, or else the next to arrive; an empty list on time-out.
 
-        As many records as `bytes_max` of keys and values allow, `at_least_one` however large; the rest is read next.
+        Returns as many records as fit into `bytes_max` of keys and values, or `at_least_one` however large; the rest is
+        returned by the next call.
         """
-        messages = self._unread or self._fetched(count_max, timeout_ms)
+        messages = self._unread or self._fetch(count_max, timeout_ms)
         records: list[IncomingRecord] = []
         size = taken = 0
         for message in islice(messages, count_max):
             if message.error() is not None:
                 if records and not _is_end(message):
-                    break  # Trouble is told by the next read, when what came before it is safe.
+                    break  # The next call raises the error; the records before it are returned first.
                 self._note(message)
             else:
                 record = incoming(message)
@@ -96,42 +97,43 @@ class Reader(Consumer):
                 if size > bytes_max and (records or not at_least_one):
                     break
                 records.append(record)
-                self._pass(record)
+                self._advance(record)
             taken += 1
         self._unread = messages[taken:]
         return records
 
     def is_at_end(self, place: Place) -> bool:
-        """Whether all that was there when the partition was last looked at has been read; never blocks."""
+        """Whether everything up to the last known end of the partition has been read; never blocks."""
         return not self._unread and (place in self.ended or self.positions[place] >= self.known_bounds(place)[1])
 
     @override
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        """First offset of a partition, and the one after the last that may be read; asks the cluster."""
-        found = self._heard[topic, partition] = super().bounds(topic, partition)
+        """First offset of a partition, and the one after the last that may be read; queries the cluster."""
+        found = self._last_bounds[topic, partition] = super().bounds(topic, partition)
         return found
 
     def known_bounds(self, place: Place) -> tuple[int, int]:
-        """First offset of a partition and the one after its last, as last heard of; never blocks."""
-        with mapped():
+        """First offset of a partition and the one after its last, as last known; never blocks."""
+        with map_errors():
             low, high = self._consumer.get_watermark_offsets(TopicPartition(*place), cached=True)
-        before = self._heard.get(place, (0, 0))
+        before = self._last_bounds.get(place, (0, 0))
         return low if low >= 0 else before[0], high if high >= 0 else before[1]
 
     def peek(self, *, timeout_ms: int) -> None:
-        """Wait for what comes first, and keep it for `read`; raises what is wrong with the positions."""
+        """Wait for the next message and keep it for `read`; raises an error about the positions at once."""
         if not self._unread:
-            self._unread = self._fetched(1, timeout_ms)
+            self._unread = self._fetch(1, timeout_ms)
         if self._unread and self._unread[0].error() is not None and not _is_end(self._unread[0]):
             self._note(self._unread.pop(0))
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Close the consumer."""
         self._consumer.close()
 
-    def _fetched(self, count_max: int, timeout_ms: int) -> list[Message]:
-        # `consume` waits until all that it may give is there: it is asked for what there is, `poll` for what comes.
-        with mapped():
+    def _fetch(self, count_max: int, timeout_ms: int) -> list[Message]:
+        # `consume` with a time-out waits until it has `count_max` messages. So take what is there without waiting, and
+        # only if there is nothing let `poll` wait for the first one.
+        with map_errors():
             messages = self._consumer.consume(count_max, 0)
             if messages or timeout_ms <= 0:
                 return messages
@@ -139,7 +141,7 @@ class Reader(Consumer):
             return [first, *self._consumer.consume(count_max - 1, 0)] if first is not None else []
 
     def _note(self, message: Message) -> None:
-        """An end was reached, or something happened that the caller must know."""
+        """Note the end of a partition, or raise an error that the caller must handle."""
         error = message.error()
         assert error is not None
         place = (message.topic() or "", message.partition() or 0)
@@ -151,7 +153,7 @@ class Reader(Consumer):
         elif error.code() not in PASSING:
             raise from_kafka(error)
 
-    def _pass(self, record: IncomingRecord) -> None:
+    def _advance(self, record: IncomingRecord) -> None:
         place = (record.topic, record.partition)
         self.positions[place] = record.offset + 1
         if self.ended:

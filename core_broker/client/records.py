@@ -1,4 +1,4 @@
-"""Records as clients see them, and where they went."""
+"""Records as clients see them, and where they were written."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ Header = tuple[str, bytes | None]
 
 
 class OutgoingRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record to be sent; what is not given is left to the producer."""
+    """A record to be sent; the producer chooses what is None."""
 
     topic: str
     value: bytes | None
@@ -34,10 +34,10 @@ class IncomingRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Where a record went."""
+    """Where a record was written."""
 
     topic: str
     partition: int
     offset: int
-    """-1 when nobody told it (acks=0)."""
+    """-1 when it is unknown (acks=0)."""
     timestamp_ms: int

@@ -1,4 +1,4 @@
-"""The client's half of SCRAM (RFC 5802): proves that a password is known without sending it."""
+"""The client side of SCRAM (RFC 5802), which proves knowledge of a password without sending it."""
 
 import base64
 import hashlib
@@ -11,7 +11,7 @@ _ITERATIONS_MAX = 1_000_000
 
 
 class Scram:
-    """One attempt: `first` is sent, its answer given to `proof`, and the answer to that to `check_end`."""
+    """One exchange: send `first()`, pass the response to `proof()`, and the response to that to `check_end()`."""
 
     def __init__(self, hash_name: str, user: str, password: str, *, nonce: str | None = None) -> None:
         self._hash = hash_name
@@ -24,32 +24,32 @@ class Scram:
         """The first message."""
         return f"n,,{self._bare}".encode()
 
-    def proof(self, answer: bytes) -> bytes:
-        """The second message, once the server has told its salt."""
+    def proof(self, response: bytes) -> bytes:
+        """The second message, computed from the server's salt."""
         try:
-            told = _fields(answer)
-            nonce, salt, iterations = told["r"], base64.b64decode(told["s"]), int(told["i"])
+            fields = _fields(response)
+            nonce, salt, iterations = fields["r"], base64.b64decode(fields["s"]), int(fields["i"])
         except (KeyError, ValueError) as error:
-            raise NotAllowed("the broker's answer is not SCRAM") from error
+            raise NotAllowed("the broker's response is not valid SCRAM") from error
         if not nonce.startswith(self._nonce) or not 0 < iterations <= _ITERATIONS_MAX:
-            raise NotAllowed("the broker's answer is not of this attempt")
+            raise NotAllowed("the broker's SCRAM response has a wrong nonce or iteration count")
         salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
         without_proof = f"c=biws,r={nonce}"
-        signed = f"{self._bare},{answer.decode()},{without_proof}".encode()
+        signed = f"{self._bare},{response.decode()},{without_proof}".encode()
         client_key = self._hmac(salted, b"Client Key")
         signature = self._hmac(hashlib.new(self._hash, client_key).digest(), signed)
         self._server_signature = self._hmac(self._hmac(salted, b"Server Key"), signed)
         proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
         return f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
 
-    def check_end(self, answer: bytes) -> None:
+    def check_end(self, response: bytes) -> None:
         """Raise unless the server has proved that it knows the password, too."""
         try:
-            shown = base64.b64decode(_fields(answer).get("v", ""))
+            signature = base64.b64decode(_fields(response).get("v", ""))
         except ValueError as error:
-            raise NotAllowed("the broker's answer is not SCRAM") from error
-        if not hmac.compare_digest(shown, self._server_signature):
-            raise NotAllowed("the broker does not know the password")
+            raise NotAllowed("the broker's response is not valid SCRAM") from error
+        if not hmac.compare_digest(signature, self._server_signature):
+            raise NotAllowed("the broker could not prove that it knows the password")
 
     def _hmac(self, key: bytes, text: bytes) -> bytes:
         return hmac.digest(key, text, self._hash)

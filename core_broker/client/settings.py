@@ -8,7 +8,7 @@ Configuration = Mapping[str, str | int | float | bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSettings:
-    """Address of a cluster, and whatever else librdkafka shall know (`properties`, in its own names)."""
+    """Address of a cluster, and further properties of librdkafka, in its own names."""
 
     bootstrap_servers: str = "localhost:9092"
     client_id: str = "caudal"
@@ -18,11 +18,11 @@ class ClientSettings:
 
     @property
     def timeout_seconds(self) -> float:
-        """The time-out as the library counts it."""
+        """The time-out in the library's unit."""
         return self.timeout_ms / 1000
 
     def configuration(self, defaults: Configuration | None = None) -> dict[str, str | int | float | bool]:
-        """The library's configuration: what a caller needs, then what the user said, which wins."""
+        """The library's configuration: the caller's defaults, overridden by the user's properties."""
         return {
             "bootstrap.servers": self.bootstrap_servers,
             "client.id": self.client_id,

@@ -1,4 +1,4 @@
-"""Sends records in transactions: all of one become visible together, or none does."""
+"""A transactional producer: all records of a transaction become visible together, or none does."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from core_broker.client.errors import (
     Retriable,
     Unreachable,
     from_kafka,
-    mapped,
+    map_errors,
 )
 from core_broker.client.producer import arguments_of
 from core_broker.client.records import OutgoingRecord
@@ -28,14 +28,14 @@ from core_broker.client.settings import ClientSettings, Configuration
 _PAUSE_SECONDS = 0.1
 _DEFAULTS: Configuration = {
     "linger.ms": 5,
-    # After a new bootstrap, the library sends a group's offsets to a coordinator that it has dismissed, for ever.
+    # After a rebootstrap the library keeps sending a group's offsets to a coordinator that no longer exists.
     "metadata.recovery.strategy": "none",
 }
 
 
 class AbortNeeded(ClientError):
-    """This transaction cannot be committed any more; after `abort` the same records may be sent in another one, unless
-    one of them is refused (`is_refusal`)."""
+    """This transaction can no longer be committed; after `abort` the same records may be sent in another one, unless
+    the cluster refuses one of them (`is_refusal`)."""
 
     def __init__(self, message: str, *, code: int = -1, cause: ClientError | None = None) -> None:
         super().__init__(message, code=code)
@@ -43,9 +43,9 @@ class AbortNeeded(ClientError):
 
 
 class TransactionalProducer:
-    """A producer of one transactional id: whoever calls `init` last is the only one who can write with it.
+    """A producer with a transactional id: the last producer to call `init` fences all others with the same id.
 
-    Every call may raise AbortNeeded, or Fatal when somebody else has taken the id over. For one thread at a time.
+    Every call may raise AbortNeeded, or Fatal once another producer has taken over the id. For one thread at a time.
     """
 
     def __init__(
@@ -55,69 +55,69 @@ class TransactionalProducer:
         self._failed: ClientError | None = None
         self._groups: dict[str, Any] = {}
         own: Configuration = {"transactional.id": transactional_id, "enable.idempotence": True, "acks": "all"}
-        with mapped():
+        with map_errors():
             self._producer = confluent_kafka.Producer(
                 {**settings.configuration({**_DEFAULTS, **(defaults or {})}), **own}
             )
 
     def init(self) -> None:
-        """Take the id over from whoever had it; what they left unfinished is aborted."""
-        self._until_done(lambda: self._producer.init_transactions(self._timeout))
+        """Take over the id from any previous producer; its unfinished transaction is aborted."""
+        self._retry(lambda: self._producer.init_transactions(self._timeout))
 
     def begin(self) -> None:
         """Start a transaction."""
         self._failed = None
-        self._until_done(self._producer.begin_transaction)
+        self._retry(self._producer.begin_transaction)
 
     def send(self, record: OutgoingRecord, *, written_at: Callable[[int], None] | None = None) -> None:
-        """Queue a record; waits while the queue is full. `written_at` is told its offset, at the latest by `commit`."""
-        told = self._note_delivery if written_at is None else partial(self._note_offset, written_at)
-        arguments = {**arguments_of(record), "on_delivery": told}
+        """Queue a record; waits while the queue is full. `written_at` gets its offset, at the latest in `commit`."""
+        on_delivery = self._note_delivery if written_at is None else partial(self._note_offset, written_at)
+        arguments = {**arguments_of(record), "on_delivery": on_delivery}
         deadline = time.monotonic() + self._timeout
         while True:
             try:
-                with _explained():
+                with _map_transaction_errors():
                     self._producer.produce(record.topic, **arguments)
                     self._producer.poll(0)
                 return
             except BufferError:
                 if time.monotonic() > deadline:
                     raise Unreachable("the queue of unsent records stayed full") from None
-                with _explained():
+                with _map_transaction_errors():
                     self._producer.poll(_PAUSE_SECONDS)
 
     def send_offsets(self, group: str, offsets: Mapping[Place, int]) -> None:
         """Commit offsets (the next one of each partition) for a group, together with the records of the transaction.
 
-        They are the group's without anybody being its member: what others commit at the same time is not noticed.
+        This producer is not a member of the group, so concurrent commits of others are not detected.
         """
         if group not in self._groups:
-            self._groups[group] = _metadata_of(group)
+            self._groups[group] = _group_metadata(group)
         places = [TopicPartition(*place, offset) for place, offset in offsets.items()]
         metadata = self._groups[group]
-        self._until_done(lambda: self._producer.send_offsets_to_transaction(places, metadata, self._timeout))
+        self._retry(lambda: self._producer.send_offsets_to_transaction(places, metadata, self._timeout))
 
     def commit(self) -> None:
-        """Wait for all records of the transaction, and make them visible."""
+        """Wait for all records of the transaction and commit it."""
         self._flush()
         if self._failed is not None:
             raise AbortNeeded(str(self._failed), code=self._failed.code, cause=self._failed)
-        self._until_done(lambda: self._producer.commit_transaction(self._timeout))
+        self._retry(lambda: self._producer.commit_transaction(self._timeout))
 
     def abort(self) -> None:
-        """Let nothing of the transaction become visible."""
+        """Discard the transaction."""
         self._producer.purge()
-        self._until_done(lambda: self._producer.abort_transaction(self._timeout))
+        self._retry(lambda: self._producer.abort_transaction(self._timeout))
 
     def close(self) -> None:
-        """Leave nothing open; what was not committed is aborted by the cluster."""
+        """Close the producer; the cluster aborts what was not committed."""
         with suppress(KafkaException):
             self._producer.purge()
             self._producer.flush(1.0)
 
     def _flush(self) -> None:
         deadline = time.monotonic() + self._timeout
-        with _explained():
+        with _map_transaction_errors():
             while self._producer.flush(_PAUSE_SECONDS):
                 if time.monotonic() > deadline:
                     raise AbortNeeded("records could not be delivered in time")
@@ -132,12 +132,12 @@ class TransactionalProducer:
             written_at(offset)
         self._note_delivery(error, message)
 
-    def _until_done(self, step: Callable[[], Any]) -> None:
-        """A step whose outcome is not known is the same step again, for as long as the time-out allows."""
+    def _retry(self, step: Callable[[], Any]) -> None:
+        """Repeat a step while its outcome is unknown, for as long as the time-out allows."""
         deadline = time.monotonic() + self._timeout
         while True:
             try:
-                with _explained():
+                with _map_transaction_errors():
                     step()
                 return
             except (Retriable, Unreachable):
@@ -146,9 +146,9 @@ class TransactionalProducer:
                 time.sleep(_PAUSE_SECONDS)
 
 
-def _metadata_of(group: str) -> Any:
-    """What the library wants to know of a group; only a consumer can tell, be it one that never reaches a cluster."""
-    with mapped():
+def _group_metadata(group: str) -> Any:
+    """The library's metadata object of a group; only a consumer can create one, even if it never connects."""
+    with map_errors():
         consumer = confluent_kafka.Consumer({"group.id": group, "log_level": 0})
         try:
             return consumer.consumer_group_metadata()
@@ -156,23 +156,23 @@ def _metadata_of(group: str) -> Any:
             consumer.close()
 
 
-class _explained:  # noqa: N801 - reads as what it does
-    """Turns the library's exceptions into ours, by what they ask for."""
+class _map_transaction_errors:  # noqa: N801 - used like a function
+    """Turns the library's exceptions into ours, by what the caller must do; cheaper per record than a generator."""
 
     def __enter__(self) -> None:
         return
 
     def __exit__(self, _: object, exception: BaseException | None, __: object) -> None:
         if isinstance(exception, KafkaException) and isinstance(exception.args[0], KafkaError):
-            raise _asked_for(exception.args[0]) from exception
+            raise _from_transaction_error(exception.args[0]) from exception
 
 
-def _asked_for(error: KafkaError) -> ClientError:
-    told = from_kafka(error)
+def _from_transaction_error(error: KafkaError) -> ClientError:
+    mapped = from_kafka(error)
     if error.fatal() or error.code() in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED):
-        return Fatal(str(told), code=told.code)
+        return Fatal(str(mapped), code=mapped.code)
     if error.txn_requires_abort():
-        return AbortNeeded(str(told), code=told.code)
+        return AbortNeeded(str(mapped), code=mapped.code)
     if error.retriable():
-        return Retriable(str(told), code=told.code)
-    return told
+        return Retriable(str(mapped), code=mapped.code)
+    return mapped

@@ -1,4 +1,4 @@
-"""How configs change: from what is set and what is asked to what will be set, checked, without doing it."""
+"""Plans config changes: checks a request against the current configs and returns the records that carry it out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _SETTINGS_OF: Final[dict[int, type[Settings]]] = {
 
 
 class ConfigOperation(IntEnum):
-    """What IncrementalAlterConfigs may do to a key (KIP-339)."""
+    """The operations of IncrementalAlterConfigs (KIP-339)."""
 
     SET = 0
     DELETE = 1
@@ -31,7 +31,7 @@ class ConfigOperation(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigChange:
-    """One change of one key."""
+    """A change of one key."""
 
     key: str
     operation: int = ConfigOperation.SET
@@ -41,12 +41,12 @@ class ConfigChange:
 def plan_replacement(
     resource: ConfigResource, configs: Mapping[str, str | None], image: MetadataImage, settings: BrokerSettings
 ) -> list[ConfigRecord]:
-    """The records of an AlterConfigs, which sets exactly what it names. Raises BrokerError."""
+    """The records of an AlterConfigs, which replaces all configs of a resource. Raises BrokerError."""
     _check_resource(resource, image)
     new: dict[str, str] = {}
     for key, value in configs.items():
         if value is None:
-            raise _invalid(f"{key}: null is no value; leave the key out to go back to its default")
+            raise _invalid(f"{key}: the value must not be null; leave out the key to reset it to its default")
         new[key] = value
     return _records(resource, new, image, settings)
 
@@ -58,7 +58,8 @@ def plan_increment(
     _check_resource(resource, image)
     keys = [change.key for change in changes]
     if len(set(keys)) != len(keys):
-        raise _invalid(f"the same key is changed twice: {', '.join(sorted({k for k in keys if keys.count(k) > 1}))}")
+        repeated = ", ".join(sorted({key for key in keys if keys.count(key) > 1}))
+        raise _invalid(f"the request changes the same key twice: {repeated}")
     new = dict(image.config_of(*resource))
     for change in changes:
         _apply(new, change, resource, broker_settings(image, settings))
@@ -74,34 +75,29 @@ def _check_resource(resource: ConfigResource, image: MetadataImage) -> None:
             if name not in image.topics:
                 raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic {name!r} does not exist.")
         case ResourceType.BROKER:
-            _check_broker(name, image)
+            if name != EVERY_BROKER and not (name.isdecimal() and int(name) in image.brokers):
+                known = ", ".join(map(str, sorted(image.brokers)))
+                raise _invalid(f"broker {name!r} is unknown; use one of {known}, or the empty name for all brokers")
         case ResourceType.BROKER_LOGGER:
-            raise _invalid(f"broker logger {name!r}: levels of single loggers cannot be changed; set logging.level")
+            raise _invalid(f"broker logger {name!r}: levels of individual loggers cannot be set; use logging.level")
         case ResourceType.GROUP:
             if not name:
                 raise _invalid("the name of a group must not be empty")
         case _:
-            raise _invalid(f"resource type {kind} is not known; known are topics (2), brokers (4) and groups (32)")
-
-
-def _check_broker(name: str, image: MetadataImage) -> None:
-    if name == EVERY_BROKER or (name.isdecimal() and int(name) in image.brokers):
-        return
-    known = ", ".join(map(str, sorted(image.brokers)))
-    raise _invalid(f"broker {name!r} is not known; known are {known}, and the empty name for all of them")
+            raise _invalid(f"resource type {kind} is unknown; use topics (2), brokers (4) or groups (32)")
 
 
 def _records(
     resource: ConfigResource, new: Mapping[str, str], image: MetadataImage, settings: BrokerSettings
 ) -> list[ConfigRecord]:
-    """Check the new configs, and tell what differs from the old ones."""
+    """Check the new configs, and return the records for what differs from the old ones."""
     _check_configs(resource, new, image, settings)
     old = image.config_of(*resource)
     changed = {key: value for key, value in new.items() if old.get(key) != value}
-    gone = dict.fromkeys(key for key in old if key not in new)
+    removed = dict.fromkeys(key for key in old if key not in new)
     return [
         ConfigRecord(resource_type=resource[0], resource_name=resource[1], name=key, value=value)
-        for key, value in {**changed, **gone}.items()
+        for key, value in {**changed, **removed}.items()
     ]
 
 
@@ -111,27 +107,25 @@ def _apply(new: dict[str, str], change: ConfigChange, resource: ConfigResource, 
         new.pop(key, None)
         return
     if value is None:
-        raise _invalid(f"{key}: null is no value; use the operation DELETE to go back to the default")
+        raise _invalid(f"{key}: the value must not be null; use the operation DELETE to reset it to its default")
     match change.operation:
         case ConfigOperation.SET:
             new[key] = value
         case ConfigOperation.APPEND:
             old = _list_value(new, change, resource, broker)
-            new[key] = ",".join([*old, *(part for part in _split(value) if part not in old)])
+            new[key] = ",".join([*old, *(part for part in _split_list(value) if part not in old)])
         case ConfigOperation.SUBTRACT:
             old = _list_value(new, change, resource, broker)
-            removed = _split(value)
+            removed = _split_list(value)
             new[key] = ",".join(part for part in old if part not in removed)
         case operation:
-            raise _invalid(
-                f"{key}: operation {operation} is not known; known are 0 to 3 (set, delete, append, subtract)"
-            )
+            raise _invalid(f"{key}: operation {operation} is unknown; use 0 to 3 (set, delete, append, subtract)")
 
 
 def _list_value(
     configs: Mapping[str, str], change: ConfigChange, resource: ConfigResource, broker: BrokerSettings
 ) -> list[str]:
-    """What a list holds now: what was set, or else its default."""
+    """The current elements of a list: those that were set, or its default."""
     kind = resource[0]
     is_broker = kind == ResourceType.BROKER
     definition = BrokerConfig.definition(change.key) if is_broker else _SETTINGS_OF[kind].DEFINITIONS.get(change.key)
@@ -141,24 +135,24 @@ def _list_value(
             ErrorCode.INVALID_CONFIG, f"{change.key}={change.value}: can't {operation}, the key is not a list"
         )
     if change.key in configs:
-        return _split(configs[change.key])
+        return _split_list(configs[change.key])
     if kind == ResourceType.TOPIC:
-        return _split(definition.text(TopicSettings.inherited(definition, broker)) or "")
+        return _split_list(definition.text(TopicSettings.inherited(definition, broker)) or "")
     if definition.without_effect:
-        return _split(definition.text(definition.default) or "")
-    return _split(broker.text_of(change.key) or "")
+        return _split_list(definition.text(definition.default) or "")
+    return _split_list(broker.text_of(change.key) or "")
 
 
-def _split(text: str) -> list[str]:
+def _split_list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _check_configs(
     resource: ConfigResource, new: Mapping[str, str], image: MetadataImage, settings: BrokerSettings
 ) -> None:
-    """Raise BrokerError, naming key, value and what is allowed, unless the resource may be configured like this.
+    """Raise a BrokerError that names the key, its value and what is allowed, unless the new configs are valid.
 
-    As in Kafka, that is INVALID_REQUEST for brokers and INVALID_CONFIG for everything else (KAFKA-13609).
+    As in Kafka, it is INVALID_REQUEST for brokers and INVALID_CONFIG for everything else (KAFKA-13609).
     """
     kind, name = resource
     if kind == ResourceType.TOPIC:
@@ -170,11 +164,11 @@ def _check_configs(
         for key, value in new.items():
             if old.get(key) != value:
                 BrokerConfig.check_dynamic(key, value, cluster_wide=name == EVERY_BROKER)
-        _check_together(new, name, image, settings)
+        _check_combination(new, name, image, settings)
 
 
-def _check_together(new: Mapping[str, str], name: str, image: MetadataImage, settings: BrokerSettings) -> None:
-    """The settings of the broker as a whole, and what its topics inherit from it, must still make sense."""
+def _check_combination(new: Mapping[str, str], name: str, image: MetadataImage, settings: BrokerSettings) -> None:
+    """Check the broker's settings as a whole, and the defaults its topics inherit."""
     cluster_wide = new if name == EVERY_BROKER else image.config_of(ResourceType.BROKER, EVERY_BROKER)
     own = image.config_of(ResourceType.BROKER, str(settings.node_id)) if name == EVERY_BROKER else new
     try:

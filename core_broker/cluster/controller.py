@@ -1,7 +1,7 @@
-"""The controller: decides what changes in the cluster, and writes it to the metadata log.
+"""The controller: validates changes of the cluster and writes them to the metadata log.
 
-Every change is checked against the committed image and appended as one batch. Changes come one after another, so two
-clients cannot create the same topic; what was decided becomes visible only when the quorum replays it.
+Every change is checked against the committed image and appended as one batch. Changes are serialised, so two clients
+cannot create the same topic; a change becomes visible only when the quorum replays it.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ _UNFENCED: Final = -1
 
 
 class Controller:
-    """The one place where topics, configs, brokers and producer ids are decided on."""
+    """The only writer of topics, configs, brokers and producer ids."""
 
     def __init__(self, quorum: MetadataQuorum, settings: BrokerSettings, clock: Clock) -> None:
         self._quorum = quorum
@@ -58,7 +58,7 @@ class Controller:
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
         self.prepare: Callable[[Sequence[Message]], Awaitable[None]] = _prepare_nothing
-        """Called with the records of new partitions before they are committed: what takes time is done there."""
+        """Called with the records of new partitions before they are committed, for slow preparations."""
 
     @property
     def image(self) -> MetadataImage:
@@ -67,7 +67,7 @@ class Controller:
 
     @property
     def settings(self) -> BrokerSettings:
-        """The broker's settings with the changes that were made while it runs."""
+        """The broker's settings including dynamic changes."""
         return broker_settings(self.image, self._settings)
 
     # -- brokers --
@@ -75,10 +75,10 @@ class Controller:
     async def register_broker(
         self, endpoints: AdvertisedEndpoints, *, log_dirs: Sequence[bytes] = (), was_clean: bool = True
     ) -> int:
-        """Announce this broker, once its listeners are bound; returns its epoch.
+        """Register this broker, once its listeners are bound; returns its epoch.
 
-        After an unclean stop every partition it leads gets a new leader epoch, by which consumers notice that records
-        they had read may be gone (KIP-320).
+        After an unclean stop every partition it leads gets a new leader epoch, so that consumers notice that records
+        they have read may be lost (KIP-320).
         """
         async with self._changing() as image:
             features = list(_missing_features(image))
@@ -89,21 +89,21 @@ class Controller:
             )
             records.extend(_elections(image, self._settings.node_id, everywhere=not was_clean))
             if not was_clean and image.next_producer_id:
-                # Should the last allocation be lost to a damaged log, its ids must not be handed out again.
+                # The last allocation may be lost in a damaged log; its ids must not be handed out again.
                 records.append(self._producer_ids(image, image.next_producer_id + PRODUCER_ID_BLOCK))
             await self._quorum.append(records)
         log.info("broker registered", extra={"broker_id": self._settings.node_id, "broker_epoch": epoch})
         return epoch
 
     async def unregister_broker(self, broker_id: int) -> None:
-        """Forget a broker that will not come back. Raises BrokerError for an unknown one, and for the one that runs."""
+        """Remove a broker that will not return. Raises BrokerError if it is unknown or this broker itself."""
         async with self._changing() as image:
             broker = image.brokers.get(broker_id)
             if broker is None:
                 text = f"Broker ID {broker_id} is not currently registered"
                 raise BrokerError(ErrorCode.BROKER_ID_NOT_REGISTERED, text)
             if broker_id == self._settings.node_id:
-                text = f"broker {broker_id} is running; stop it before it is unregistered"
+                text = f"broker {broker_id} is running; stop it before unregistering it"
                 raise BrokerError(ErrorCode.INVALID_REQUEST, text)
             await self._quorum.append([UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch)])
         log.info("broker unregistered", extra={"broker_id": broker_id})
@@ -130,7 +130,7 @@ class Controller:
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool = False
     ) -> list[CreatedTopic | BrokerError]:
-        """Create topics, all that can be in one atomic change; the answer has a result for each, in order."""
+        """Create all valid topics in one atomic change; returns a result for each topic, in order."""
         async with self._changing() as image:
             planner = TopicPlanner(image, self.settings)
             results = [_attempt(planner.plan, topic) for topic in topics]
@@ -143,16 +143,16 @@ class Controller:
         return results
 
     async def auto_create_topics(self, names: Iterable[str]) -> dict[str, CreatedTopic | BrokerError]:
-        """Create topics that a client asked about, with default settings, internal ones with their own."""
+        """Create topics that a client requested, with default settings; internal topics get their own."""
         missing = [name for name in dict.fromkeys(names) if name not in self.image.topics]
         topics = [self._internal(name) if name in INTERNAL_TOPICS else NewTopic(name=name) for name in missing]
         return dict(zip(missing, await self.create_topics(topics), strict=True)) if topics else {}
 
     async def ensure_internal_topic(self, name: str) -> TopicImage:
-        """The topic of a coordinator, created when it does not exist yet."""
+        """The topic of a coordinator, created if it does not exist yet."""
         if name not in self.image.topics:
             (result,) = await self.create_topics([self._internal(name)])
-            # Another request may have been quicker; then the topic is there all the same.
+            # A concurrent request may have created the topic first.
             if isinstance(result, BrokerError) and name not in self.image.topics:
                 raise result
         return self.image.topics[name]
@@ -161,25 +161,25 @@ class Controller:
         return internal_topic(name, self.settings, broker_count=len(self.image.live_brokers()))
 
     async def delete_topics(self, topic_ids: Sequence[bytes]) -> list[BrokerError | None]:
-        """Delete topics by id; the answer has a result for each, in order."""
+        """Delete topics by id; returns a result for each, in order."""
         if not self._settings.delete_topic_enable:
-            refusal = "delete.topic.enable=false: topics cannot be deleted"
-            return [BrokerError(ErrorCode.TOPIC_DELETION_DISABLED, refusal) for _ in topic_ids]
+            text = "topics cannot be deleted because of delete.topic.enable=false"
+            return [BrokerError(ErrorCode.TOPIC_DELETION_DISABLED, text) for _ in topic_ids]
         async with self._changing() as image:
-            doomed = [topic_id for topic_id in dict.fromkeys(topic_ids) if topic_id in image.topics_by_id]
-            if doomed:
-                await self._quorum.append([RemoveTopicRecord(topic_id=topic_id) for topic_id in doomed])
-        for topic_id in doomed:
+            deleted = [topic_id for topic_id in dict.fromkeys(topic_ids) if topic_id in image.topics_by_id]
+            if deleted:
+                await self._quorum.append([RemoveTopicRecord(topic_id=topic_id) for topic_id in deleted])
+        for topic_id in deleted:
             log.info("topic deleted", extra={"topic": image.topics_by_id[topic_id].name})
         return [
-            None if topic_id in doomed else BrokerError(ErrorCode.UNKNOWN_TOPIC_ID, "This topic id does not exist.")
+            None if topic_id in deleted else BrokerError(ErrorCode.UNKNOWN_TOPIC_ID, "This topic id does not exist.")
             for topic_id in topic_ids
         ]
 
     async def create_partitions(
         self, topics: Sequence[MorePartitions], *, validate_only: bool = False
     ) -> list[BrokerError | None]:
-        """Grow topics; the answer has a result for each, in order."""
+        """Add partitions to topics; returns a result for each topic, in order."""
         async with self._changing() as image:
             plans = [_attempt(plan_more_partitions, topic, image) for topic in topics]
             records = [record for plan in plans if not isinstance(plan, BrokerError) for record in plan]
@@ -193,7 +193,7 @@ class Controller:
     async def replace_configs(
         self, resources: Sequence[tuple[ConfigResource, Mapping[str, str | None]]], *, validate_only: bool = False
     ) -> list[BrokerError | None]:
-        """Set exactly these configs for each resource (AlterConfigs); a result for each, in order."""
+        """Replace the configs of each resource (AlterConfigs); returns a result for each, in order."""
         async with self._changing() as image:
             plans = [_attempt(plan_replacement, *resource, image, self._settings) for resource in resources]
             return await self._commit_configs(plans, validate_only=validate_only)
@@ -201,7 +201,7 @@ class Controller:
     async def alter_configs(
         self, resources: Sequence[tuple[ConfigResource, Sequence[ConfigChange]]], *, validate_only: bool = False
     ) -> list[BrokerError | None]:
-        """Change single configs (IncrementalAlterConfigs); a result for each resource, in order."""
+        """Change individual configs (IncrementalAlterConfigs); returns a result for each resource, in order."""
         async with self._changing() as image:
             plans = [_attempt(plan_increment, *resource, image, self._settings) for resource in resources]
             return await self._commit_configs(plans, validate_only=validate_only)
@@ -217,7 +217,7 @@ class Controller:
     # -- features and producer ids --
 
     async def allocate_producer_ids(self, count: int = PRODUCER_ID_BLOCK) -> range:
-        """A block of producer ids that nobody else will ever get."""
+        """Allocate a block of producer ids that were never used before."""
         async with self._changing() as image:
             first = image.next_producer_id
             if first + count > LONG_MAX:
@@ -233,20 +233,20 @@ class Controller:
         )
 
     async def update_feature(self, name: str, level: int, *, validate_only: bool = False) -> None:
-        """Finalise a feature at a level; 0 takes it back. Raises BrokerError."""
+        """Finalise a feature at a level; 0 removes it. Raises BrokerError."""
         async with self._changing() as image:
             low, high = SUPPORTED_FEATURES.get(name, (0, -1))
             if not low <= level <= high:
-                allowed = f"{low} to {high}" if name in SUPPORTED_FEATURES else "no level: the feature is not known"
+                allowed = f"levels {low} to {high}" if name in SUPPORTED_FEATURES else "no such feature"
                 raise BrokerError(ErrorCode.INVALID_UPDATE_VERSION, f"{name}={level}: this broker supports {allowed}")
             if not validate_only and image.features.get(name, 0) != level:
                 await self._quorum.append([FeatureLevelRecord(name=name, feature_level=level)])
 
     @asynccontextmanager
     async def _changing(self) -> AsyncIterator[MetadataImage]:
-        """One change at a time, each on top of everything that was decided before, even by a caller since gone."""
+        """One change at a time, each based on all earlier ones, even those whose caller was cancelled."""
         async with self._one_at_a_time:
-            await self._quorum.settled()
+            await self._quorum.wait_until_idle()
             yield self._quorum.image
 
 
@@ -255,7 +255,7 @@ T = TypeVar("T")
 
 
 def _attempt(plan: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | BrokerError:
-    """The plan, or why there is none: one refused item does not stop the others of its request."""
+    """The plan or its error: one invalid item does not stop the others of its request."""
     try:
         return plan(*args, **kwargs)
     except BrokerError as error:
@@ -263,14 +263,14 @@ def _attempt(plan: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Bro
 
 
 def _missing_features(image: MetadataImage) -> Iterator[FeatureLevelRecord]:
-    """What a cluster is born with; nothing once it has been."""
+    """The initial features of a new cluster; nothing for an existing one."""
     if "metadata.version" not in image.features:
         for name, level in INITIAL_FEATURES.items():
             yield FeatureLevelRecord(name=name, feature_level=level)
 
 
 def _elections(image: MetadataImage, broker_id: int, *, everywhere: bool) -> Iterator[PartitionChangeRecord]:
-    """Make the broker leader of what waits for it; `everywhere` begins a new epoch also where it leads already."""
+    """Make the broker leader of its leaderless partitions; `everywhere` also begins a new epoch where it leads."""
     for topic in image.topics.values():
         for index, partition in topic.partitions.items():
             waits = partition.leader_id == NO_LEADER and broker_id in (*partition.isr, *partition.elr)
@@ -280,4 +280,4 @@ def _elections(image: MetadataImage, broker_id: int, *, everywhere: bool) -> Ite
 
 
 async def _prepare_nothing(_: Sequence[Message]) -> None:
-    """Nothing about new partitions takes time."""
+    """The default of `Controller.prepare`."""

@@ -1,4 +1,4 @@
-"""Which partition of an internal topic looks after a group or a transactional id."""
+"""Maps groups and transactional ids to the partition of the internal topic that coordinates them."""
 
 from typing import Final
 

@@ -1,14 +1,14 @@
-"""Settings in force: what the broker was started with, what was changed since, and what a topic or group overrides."""
+"""Effective settings: those the broker was started with, dynamic changes, and the overrides of topics and groups."""
 
 from core_broker.cluster.metadata import MetadataImage, ResourceType
 from core_broker.settings import BrokerConfig, BrokerSettings, GroupSettings, TopicSettings
 
 EVERY_BROKER = ""
-"""The name of the broker resource that stands for all brokers."""
+"""The name of the broker resource that means all brokers."""
 
 
 def broker_config(image: MetadataImage, settings: BrokerSettings) -> BrokerConfig:
-    """The settings of the broker that was started with `settings`, in layers."""
+    """The layers of settings of the broker that was started with `settings`."""
     return BrokerConfig(
         static=settings,
         cluster_wide=image.config_of(ResourceType.BROKER, EVERY_BROKER),
@@ -17,16 +17,16 @@ def broker_config(image: MetadataImage, settings: BrokerSettings) -> BrokerConfi
 
 
 def broker_settings(image: MetadataImage, settings: BrokerSettings) -> BrokerSettings:
-    """The settings in force on the broker that was started with `settings`."""
+    """The effective settings of the broker that was started with `settings`."""
     config = broker_config(image, settings)
     return config.effective if config.cluster_wide or config.own else settings
 
 
 def topic_settings(image: MetadataImage, topic: str, settings: BrokerSettings) -> TopicSettings:
-    """The settings in force for a topic."""
+    """The effective settings of a topic."""
     return TopicSettings.resolve(image.config_of(ResourceType.TOPIC, topic), broker_settings(image, settings))
 
 
 def group_settings(image: MetadataImage, group_id: str, settings: BrokerSettings) -> GroupSettings:
-    """The settings in force for a group of the consumer protocol."""
+    """The effective settings of a group of the consumer protocol."""
     return GroupSettings.resolve(image.config_of(ResourceType.GROUP, group_id), broker_settings(image, settings))

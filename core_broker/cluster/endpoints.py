@@ -1,6 +1,6 @@
-"""Where clients are told to connect: the listeners of this broker as it advertises them."""
+"""The advertised endpoints: where clients connect to this broker."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,7 +8,7 @@ from core_broker.cluster.metadata import EndpointImage
 from core_broker.protocol.stored.metadata import BrokerEndpoint
 from core_broker.settings import BrokerSettings, Listener
 
-_EVERY_ADDRESS: Final = frozenset({"", "0.0.0.0", "::"})
+_WILDCARDS: Final = frozenset({"", "0.0.0.0", "::"})
 _SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
@@ -20,15 +20,22 @@ class AdvertisedEndpoints:
 
     @classmethod
     def of(cls, bound: Iterable[Listener], settings: BrokerSettings) -> "AdvertisedEndpoints":
-        """The endpoints of listeners that are bound by now: `bound` holds the real ports where 0 was asked for.
+        """The endpoints of bound listeners; `bound` has the actual ports where 0 was configured.
 
-        `advertised.listeners` goes first; there too a port of 0 means the one that was bound.
+        `advertised.listeners` takes precedence; there, too, a port of 0 means the one that was bound.
         """
         advertised = {listener.name: listener for listener in settings.advertised_listeners or ()}
-        return cls(endpoints=tuple(_endpoint(listener, advertised, settings) for listener in bound))
+        endpoints = []
+        for listener in bound:
+            address = advertised.get(listener.name, listener)
+            protocol = settings.security_protocol(listener.name) or "PLAINTEXT"
+            endpoints.append(
+                EndpointImage(listener.name, address.host, address.port or listener.port, _SECURITY_PROTOCOLS[protocol])
+            )
+        return cls(endpoints=tuple(endpoints))
 
     def records(self) -> list[BrokerEndpoint]:
-        """The endpoints as a RegisterBrokerRecord carries them."""
+        """The endpoints for a RegisterBrokerRecord."""
         return [
             BrokerEndpoint(name=e.listener, host=e.host, port=e.port, security_protocol=e.security_protocol)
             for e in self.endpoints
@@ -36,11 +43,5 @@ class AdvertisedEndpoints:
 
 
 def host_for_client(endpoint: EndpointImage, local_host: str) -> str:
-    """The host to tell a client: where the endpoint stands for every address, the one by which the client came."""
-    return local_host if endpoint.host in _EVERY_ADDRESS else endpoint.host
-
-
-def _endpoint(bound: Listener, advertised: Mapping[str, Listener], settings: BrokerSettings) -> EndpointImage:
-    told = advertised.get(bound.name, bound)
-    protocol = settings.security_protocol(bound.name) or "PLAINTEXT"
-    return EndpointImage(bound.name, told.host, told.port or bound.port, _SECURITY_PROTOCOLS[protocol])
+    """The host to advertise to a client; for a wildcard address, the one the client connected to."""
+    return local_host if endpoint.host in _WILDCARDS else endpoint.host

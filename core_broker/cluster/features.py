@@ -1,4 +1,4 @@
-"""Feature levels (KIP-584): which behaviours this broker knows, and those a new cluster starts with."""
+"""Feature levels (KIP-584): those this broker supports, and those a new cluster starts with."""
 
 from typing import Final
 
@@ -11,5 +11,5 @@ SUPPORTED_FEATURES: Final[dict[str, tuple[int, int]]] = {
 """Lowest and highest level of each feature."""
 
 INITIAL_FEATURES: Final[dict[str, int]] = {"metadata.version": 30, "group.version": 1, "transaction.version": 2}
-"""What a cluster is born with: 4.3, KIP-848 groups, KIP-890 transactions. The quorum's voters are fixed, so
+"""The features of a new cluster: 4.3, KIP-848 groups, KIP-890 transactions. The quorum's voters are fixed, so
 kraft.version stays 0, which means not finalised."""

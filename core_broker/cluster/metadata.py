@@ -1,7 +1,7 @@
-"""The state of the cluster, as replaying `__cluster_metadata` gives it: brokers, topics, configs, features.
+"""The state of the cluster, replayed from `__cluster_metadata`: brokers, topics, configs, features.
 
-An image never changes once it is published: `MetadataDraft` copies what a batch of records touches and leaves the rest
-shared. So a request that holds an image sees one consistent state, and caches may compare images by identity.
+An image never changes once it is published: `MetadataDraft` copies what a batch of records touches and shares the rest.
+So a request that holds an image sees one consistent state, and caches may compare images by identity.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,6 @@ from core_broker.protocol.stored.metadata import (
     ConfigRecord,
     FeatureLevelRecord,
     FenceBrokerRecord,
-    NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
@@ -36,7 +35,7 @@ ConfigResource = tuple[int, str]
 
 
 class ResourceType(IntEnum):
-    """What configs can be set for, as numbered in the protocol."""
+    """Resources that have configs, with their numbers in the protocol."""
 
     TOPIC = 2
     BROKER = 4
@@ -66,7 +65,7 @@ class BrokerImage(msgspec.Struct, frozen=True):
     in_controlled_shutdown: bool = False
     log_dirs: tuple[bytes, ...] = ()
     features: tuple[tuple[str, int, int], ...] = ()
-    """What the broker could run at: name, lowest and highest level."""
+    """The features the broker supports: name, lowest and highest level."""
 
     def endpoint(self, listener: str) -> EndpointImage | None:
         """The endpoint of a listener, if the broker has that listener."""
@@ -74,7 +73,7 @@ class BrokerImage(msgspec.Struct, frozen=True):
 
 
 class PartitionImage(msgspec.Struct, frozen=True):
-    """Who holds a partition, and who leads it."""
+    """The replicas and the leader of a partition."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -99,7 +98,7 @@ class TopicImage(msgspec.Struct, frozen=True):
 
 
 class MetadataImage(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole cluster at one offset of the metadata log. Read only."""
+    """The whole cluster at one offset of the metadata log. Read-only."""
 
     cluster_id: str
     offset: int = -1
@@ -114,16 +113,16 @@ class MetadataImage(msgspec.Struct, frozen=True, kw_only=True):
     next_producer_id: int = 0
 
     def config_of(self, resource_type: int, name: str) -> Mapping[str, str]:
-        """What was set for a resource; empty when nothing was."""
+        """The configs set for a resource; empty if there are none."""
         return self.configs.get((resource_type, name), {})
 
     def live_brokers(self) -> list[BrokerImage]:
-        """The brokers that clients may be sent to, by id."""
+        """The brokers that clients may use, by id."""
         return sorted((b for b in self.brokers.values() if not b.is_fenced), key=lambda b: b.broker_id)
 
 
 class MetadataDraft:
-    """The next image under construction: applies records, shares what they do not touch."""
+    """The next image under construction: applies records, and shares what they do not touch."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._image = image
@@ -142,7 +141,7 @@ class MetadataDraft:
             self.apply(record)
 
     def apply(self, record: Message) -> None:
-        """Apply one record; a kind that this broker keeps no state for is passed over."""
+        """Apply one record; kinds that this broker has no state for are skipped."""
         match record:
             case TopicRecord() | RemoveTopicRecord() | PartitionRecord() | PartitionChangeRecord() | ClearElrRecord():
                 self._apply_topic(record)
@@ -160,8 +159,6 @@ class MetadataDraft:
                 self._apply_feature(record)
             case ProducerIdsRecord():
                 self._next_producer_id = record.next_producer_id
-            case NoOpRecord():
-                pass
             case _:
                 pass
 
@@ -196,7 +193,7 @@ class MetadataDraft:
             case PartitionChangeRecord():
                 partitions = self._partitions_draft(record.topic_id)
                 if partitions is not None and record.partition_id in partitions:
-                    partitions[record.partition_id] = _changed(partitions[record.partition_id], record)
+                    partitions[record.partition_id] = _apply_change(partitions[record.partition_id], record)
             case ClearElrRecord():
                 self._clear_elr(record.topic_name)
 
@@ -223,7 +220,7 @@ class MetadataDraft:
         self._own_configs.discard(configs)
 
     def _partitions_draft(self, topic_id: bytes) -> dict[int, PartitionImage] | None:
-        """The partitions of a topic, as a dictionary that only this draft holds; None for an unknown topic."""
+        """The partitions of a topic, as a dictionary owned by this draft; None for an unknown topic."""
         topic = self._by_id.get(topic_id)
         if topic is None:
             return None
@@ -320,14 +317,14 @@ def _partition(record: PartitionRecord) -> PartitionImage:
     )
 
 
-def _changed(old: PartitionImage, record: PartitionChangeRecord) -> PartitionImage:
-    """The partition after a change: every change raises the partition epoch, naming a leader raises the leader's."""
-    named_leader = record.leader != _LEADER_UNCHANGED
+def _apply_change(old: PartitionImage, record: PartitionChangeRecord) -> PartitionImage:
+    """Apply a change: every change raises the partition epoch, and one that names a leader the leader epoch, too."""
+    has_leader = record.leader != _LEADER_UNCHANGED
     return PartitionImage(
         replicas=_new_or(record.replicas, old.replicas),
         isr=_new_or(record.isr, old.isr),
-        leader_id=record.leader if named_leader else old.leader_id,
-        leader_epoch=old.leader_epoch + 1 if named_leader else old.leader_epoch,
+        leader_id=record.leader if has_leader else old.leader_id,
+        leader_epoch=old.leader_epoch + 1 if has_leader else old.leader_epoch,
         partition_epoch=old.partition_epoch + 1,
         elr=_new_or(record.eligible_leader_replicas, old.elr),
         last_known_elr=_new_or(record.last_known_elr, old.last_known_elr),

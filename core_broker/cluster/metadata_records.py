@@ -1,11 +1,11 @@
-"""How cluster metadata is written down: Kafka's frame around a record, and an image as the records that rebuild it."""
+"""Encoding of metadata records in Kafka's frame, and the records that rebuild an image."""
 
 import inspect
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
-from core_broker.cluster.metadata import BrokerImage, MetadataImage, PartitionImage, TopicImage
+from core_broker.cluster.metadata import BrokerImage, MetadataImage, PartitionImage
 from core_broker.protocol.fields import Message, decode, encode
 from core_broker.protocol.primitives import DecodeError, read_uvarint, type_of_buffer, uvarint
 from core_broker.protocol.stored import metadata as stored
@@ -32,7 +32,7 @@ _BY_KEY: Final[dict[int, type[Message]]] = {
 
 
 def encode_record(record: Message) -> bytes:
-    """The value of a record in `__cluster_metadata`: frame version, kind and version as varints, then the record."""
+    """The value of a record in `__cluster_metadata`: frame version, key and version as varints, then the record."""
     version = record.VERSIONS[1]
     if record.API_KEY is None:
         raise TypeError(f"{type(record).__name__} is not a metadata record")
@@ -48,25 +48,28 @@ def decode_record(value: type_of_buffer) -> Message | None:
     except IndexError as error:
         raise DecodeError(f"metadata record of {len(value)} bytes has no frame") from error
     if frame_version != _FRAME_VERSION:
-        raise DecodeError(f"metadata record has frame version {frame_version}, only {_FRAME_VERSION} is known")
+        raise DecodeError(f"metadata record has frame version {frame_version}; only {_FRAME_VERSION} is supported")
     kind = _BY_KEY.get(api_key)
     if kind is None:
         log.warning("metadata record of unknown kind skipped", extra={"api_key": api_key, "version": version})
         return None
     if not kind.VERSIONS[0] <= version <= kind.VERSIONS[1]:
-        raise DecodeError(f"{kind.__name__} has version {version}, known are {kind.VERSIONS[0]} to {kind.VERSIONS[1]}")
+        low, high = kind.VERSIONS
+        raise DecodeError(f"{kind.__name__} has version {version}; versions {low} to {high} are supported")
     return decode(kind, version, value, position)
 
 
 def records_of(image: MetadataImage) -> Iterator[Message]:
-    """The records that rebuild an image from nothing, as a snapshot holds them."""
-    # metadata.version comes first: it tells a reader whether the rest can be understood.
+    """The records that rebuild an image, as in a snapshot."""
+    # metadata.version comes first: it tells a reader whether it can decode the rest.
     for name, level in sorted(image.features.items(), key=lambda item: (item[0] != "metadata.version", item[0])):
         yield FeatureLevelRecord(name=name, feature_level=level)
     for broker in image.brokers.values():
         yield _broker_record(broker)
     for topic in image.topics.values():
-        yield from _topic_records(topic)
+        yield TopicRecord(name=topic.name, topic_id=topic.topic_id)
+        for index, partition in topic.partitions.items():
+            yield partition_record(topic.topic_id, index, partition)
     for (resource_type, resource_name), config in image.configs.items():
         for name, value in config.items():
             yield ConfigRecord(resource_type=resource_type, resource_name=resource_name, name=name, value=value)
@@ -94,14 +97,8 @@ def _broker_record(broker: BrokerImage) -> RegisterBrokerRecord:
     )
 
 
-def _topic_records(topic: TopicImage) -> Iterable[Message]:
-    yield TopicRecord(name=topic.name, topic_id=topic.topic_id)
-    for index, partition in topic.partitions.items():
-        yield partition_record(topic.topic_id, index, partition)
-
-
 def partition_record(topic_id: bytes, index: int, partition: PartitionImage) -> PartitionRecord:
-    """The record that creates a partition as this image of it says."""
+    """The record that creates a partition in the state of its image."""
     return PartitionRecord(
         partition_id=index,
         topic_id=topic_id,

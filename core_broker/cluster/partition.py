@@ -1,4 +1,4 @@
-"""One partition as its leader sees it: the log, the high watermark, and who waits for either to move."""
+"""One partition as its leader sees it: the log, the high watermark, and the requests waiting for either to advance."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Protocol
 from core_broker.cluster.metadata import PartitionImage
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.log.partition_log import AppendResult, PartitionLog
-from core_broker.log.producer_state import Origin
+from core_broker.log.producer_state import Origin, ProducerStates
 from core_broker.metrics import TopicTraffic
 from core_broker.protocol.records import Record, build_batch, end_transaction_marker
 from core_broker.service.clock import Clock
@@ -15,14 +15,14 @@ from core_broker.settings import TopicSettings
 
 
 class Reader(Protocol):
-    """A fetch that waits for data."""
+    """A fetch that is waiting for data."""
 
     def data_arrived(self, size_bytes: int) -> None:
-        """More bytes can be read, or (size 0) something else about the partition changed."""
+        """More bytes can be read, or (with size 0) something else about the partition has changed."""
 
 
 class Partition:
-    """A partition that this broker hosts. Whatever changes it runs on the event loop, without a pause inside."""
+    """A partition hosted by this broker. All changes run on the event loop, without awaiting in between."""
 
     __slots__ = (
         "_commit_waiters",
@@ -66,7 +66,7 @@ class Partition:
         self.update(image)
 
     def update(self, image: PartitionImage) -> None:
-        """Follow the metadata log: leader, epoch, replicas and ISR are never changed by anything else."""
+        """Apply the metadata log, the only source of leader, epoch, replicas and ISR."""
         self.replicas = image.replicas
         self.isr = image.isr
         self.leader_id = image.leader_id
@@ -78,7 +78,7 @@ class Partition:
             self._advance_high_watermark()
 
     def configure(self, settings: TopicSettings) -> None:
-        """Take new settings of the topic; a lower minimum of replicas in sync commits what waited for it."""
+        """Apply new topic settings; a lower min.insync.replicas commits the records that waited for it."""
         self.log.configure(settings)
         self.is_under_min_isr = len(self.isr) < self.min_in_sync_replicas
         before = self.high_watermark
@@ -88,28 +88,41 @@ class Partition:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this broker may append and answer fetches of consumers."""
+        """Whether this broker may append, and serve consumers."""
         return self.leader_id == self._local_id
 
     @property
     def last_stable_offset(self) -> int:
-        """Where readers of committed data stop: the oldest open transaction, or the high watermark."""
+        """The end for read-committed consumers: the start of the oldest open transaction, or the high watermark."""
         unstable = self.log.first_unstable_offset
         return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
 
     @property
     def min_in_sync_replicas(self) -> int:
-        """How many replicas an `acks=all` write needs; a topic can never ask for more than it has."""
+        """How many in-sync replicas an `acks=all` write needs; never more than there are replicas."""
         return min(self.log.settings.min_insync_replicas, len(self.replicas))
 
     @property
     def must_flush(self) -> bool:
-        """Whether `flush.messages` asks for the disk's word before a producer hears that its records are written."""
+        """Whether `flush.messages` requires a sync to disk before the producer gets its response."""
         log = self.log
         return log.end_offset - log.recovery_point >= log.settings.flush_messages
 
+    @property
+    def producers(self) -> ProducerStates:
+        """The idempotent and transactional producers of the log."""
+        return self.log.producers
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """The largest epoch of the log up to `epoch`, and where it ends; -1 and -1 if unknown (KIP-279)."""
+        return self.log.epochs.end_offset_for(epoch, self.log.end_offset)
+
+    def epoch_for_offset(self, offset: int) -> int:
+        """The leader epoch in which the record at `offset` was written."""
+        return self.log.epochs.epoch_for_offset(offset)
+
     def check_leader_epoch(self, epoch: int) -> None:
-        """Refuse a client whose idea of the leadership is older or newer than ours (KIP-320)."""
+        """Reject a client whose leader epoch is older or newer than ours (KIP-320)."""
         if epoch in (-1, self.leader_epoch):
             return
         if epoch < self.leader_epoch:
@@ -124,12 +137,12 @@ class Partition:
         origin: Origin = Origin.CLIENT,
         transaction_version: int = 0,
     ) -> AppendResult:
-        """Write batches; on return they have their offsets, and readers know. See `is_committed` for `acks=all`.
+        """Append batches, assign their offsets and wake readers. See `is_committed` for `acks=all`.
 
-        `transaction_version` matters to markers only: from 2 on they must be of a newer epoch than the records.
+        `transaction_version` matters to markers only: from 2 on they must have a newer epoch than the records.
         """
         if acks_all and self.is_under_min_isr:
-            counts = f"{len(self.isr)} replicas in sync, {self.min_in_sync_replicas} are needed"
+            counts = f"{len(self.isr)} in-sync replicas; {self.min_in_sync_replicas} are required"
             raise BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS, f"{self.topic}-{self.index} has {counts}")
         result = self.log.append(
             buffer, leader_epoch=self.leader_epoch, origin=origin, transaction_version=transaction_version
@@ -146,7 +159,7 @@ class Partition:
         return result
 
     def is_committed(self, offset: int) -> bool:
-        """Whether every replica in sync holds the record at `offset`."""
+        """Whether every in-sync replica has the record at `offset`."""
         return offset < self.high_watermark
 
     async def wait_committed(self, offset: int, *, timeout_ms: int) -> None:
@@ -166,14 +179,14 @@ class Partition:
                 self._commit_waiters.remove(entry)
 
     async def append_records(self, records: Sequence[Record], *, timeout_ms: int = 5000) -> int:
-        """Write records of a coordinator as one batch; returns the first offset once they are committed."""
+        """Append records of a coordinator as one batch; returns the first offset once they are committed."""
         result = await self.append_buffer(build_batch(records), timeout_ms=timeout_ms)
         return result.first_offset
 
     async def append_buffer(
         self, buffer: bytearray, *, timeout_ms: int = 5000, transaction_version: int = 0
     ) -> AppendResult:
-        """Write a ready batch of a coordinator; returns once it is committed."""
+        """Append an encoded batch of a coordinator; returns once it is committed."""
         if not self.is_leader:
             raise BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         result = self.append(buffer, acks_all=True, origin=Origin.COORDINATOR, transaction_version=transaction_version)
@@ -190,7 +203,7 @@ class Partition:
         transaction_version: int = 0,
         timeout_ms: int = 5000,
     ) -> int:
-        """Write the end of a transaction; returns its offset once it is committed."""
+        """Append the end marker of a transaction; returns its offset once it is committed."""
         marker = end_transaction_marker(
             producer_id,
             producer_epoch,
@@ -213,7 +226,7 @@ class Partition:
         return self.log.start_offset
 
     def retire(self) -> None:
-        """The partition is gone from this broker: nobody appends any more, and whoever waits is told."""
+        """The partition was removed from this broker: stop appends and fail the requests that wait."""
         self.leader_id = -1
         for _, future in self._commit_waiters:
             if not future.done():
@@ -225,7 +238,7 @@ class Partition:
             reader.data_arrived(0)
 
     def _advance_high_watermark(self) -> None:
-        """Raise the high watermark to what every replica in sync holds; with one replica that is the log's end."""
+        """Raise the high watermark to what every in-sync replica has; with one replica that is the end of the log."""
         end = self.log.end_offset
         if end <= self.high_watermark or self.is_under_min_isr:
             return

@@ -1,4 +1,4 @@
-"""All partitions that this broker hosts, kept in step with the metadata log."""
+"""All partitions hosted by this broker, kept in sync with the metadata log."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -25,13 +25,13 @@ from core_broker.settings import BrokerSettings, TopicSettings
 log = logging.getLogger(__name__)
 
 _PREPARED_MIN: Final = 16
-"""Fewer new partitions than this are made on the way: a thread would take longer."""
+"""Fewer new partitions than this are created on the event loop: a thread would take longer."""
 
-LeadershipListener = Callable[[Partition], None]
+PartitionListener = Callable[[Partition], None]
 
 
 class Partitions:
-    """The partitions of this broker by topic and index. Only replayed metadata adds, changes or removes one."""
+    """The partitions of this broker by topic and index. Only replayed metadata adds, changes or removes them."""
 
     def __init__(
         self, *, local_id: int, logs: LogStore, settings: BrokerSettings, clock: Clock, metrics: BrokerMetrics
@@ -45,10 +45,10 @@ class Partitions:
         self._offline: dict[tuple[str, int], BrokerError] = {}
         self._names: dict[bytes, str] = {}
         self.guarded: dict[str, TopicSettings] = {}
-        """Settings of the topics whose records must carry registered schema ids; the others are not in here."""
-        self.on_leadership: list[LeadershipListener] = []
+        """Settings of the topics whose records must have registered schema ids; other topics are not included."""
+        self.on_leadership: list[PartitionListener] = []
         """Called when this broker becomes the leader of a partition in a new epoch."""
-        self.on_removed: list[LeadershipListener] = []
+        self.on_removed: list[PartitionListener] = []
         self.on_topics_removed: list[Callable[[Sequence[str]], None]] = []
 
     def __iter__(self) -> Iterator[Partition]:
@@ -58,11 +58,11 @@ class Partitions:
         return len(self._partitions)
 
     def find(self, topic: str, index: int) -> Partition | None:
-        """The partition, or None when it is not here."""
+        """The partition, or None when this broker does not host it."""
         return self._partitions.get((topic, index))
 
     def get(self, topic: str, index: int) -> Partition:
-        """The partition this broker leads; otherwise the error that sends a client to look for it."""
+        """The partition if this broker leads it; otherwise raises an error that makes clients refresh metadata."""
         partition = self._partitions.get((topic, index))
         if partition is None:
             raise self._offline.get((topic, index)) or BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -71,21 +71,21 @@ class Partitions:
         return partition
 
     def topic_name(self, topic_id: bytes) -> str | None:
-        """The name that a topic id stands for."""
+        """The name of the topic with this id."""
         return self._names.get(topic_id)
 
     def high_watermark_of(self, of: PartitionLog) -> int:
-        """Up to where a log may be cleaned or deleted: nothing above is certain to stay."""
+        """Up to where a log may be cleaned or deleted; records above may still be truncated."""
         partition = self._partitions.get((of.topic, of.partition))
         return of.start_offset if partition is None else partition.high_watermark
 
     def synchronise(self, image: MetadataImage) -> None:
-        """Host exactly what the image says; called once, after the replay at start."""
+        """Host the partitions of the image; called once, after the replay at start."""
         for topic in image.topics.values():
             self._apply_topic(image, topic)
 
     async def prepare(self, records: Sequence[Message]) -> None:
-        """Make the files of many new partitions before their records are committed, in a thread."""
+        """Create the files of many new partitions in a thread, before their records are committed."""
         names = self._names | {record.topic_id: record.name for record in records if isinstance(record, TopicRecord)}
         new: dict[bytes, list[int]] = {}
         for record in records:
@@ -96,7 +96,7 @@ class Partitions:
                 await self._logs.prepare(names[topic_id], partitions, topic_id)
 
     def apply(self, image: MetadataImage, records: Sequence[Message]) -> None:
-        """Follow freshly committed metadata records."""
+        """Apply newly committed metadata records."""
         touched: dict[bytes, None] = {}
         for record in records:
             match record:
@@ -142,10 +142,11 @@ class Partitions:
                 self._partitions[topic.name, index] = partition
                 is_new_epoch = True
             if is_new_epoch and partition.is_leader:
-                self._announce(self.on_leadership, partition)
+                for listener in self.on_leadership:
+                    listener(partition)
 
     def _open_log(self, topic: TopicImage, index: int, settings: TopicSettings) -> PartitionLog | None:
-        """The log of a partition; None when its disk refuses, which must not keep the other partitions from working."""
+        """The log of a partition; None after a disk error, which must not affect the other partitions."""
         try:
             return self._logs.create(topic.name, index, topic.topic_id, settings)
         except BrokerError as error:
@@ -159,7 +160,8 @@ class Partitions:
             return
         for key in [key for key in self._partitions if key[0] == name]:
             partition = self._partitions.pop(key)
-            self._announce(self.on_removed, partition)
+            for on_removed in self.on_removed:
+                on_removed(partition)
             partition.retire()
             self._logs.delete(*key)
         self._offline = {key: error for key, error in self._offline.items() if key[0] != name}
@@ -169,7 +171,7 @@ class Partitions:
             listener([name])
 
     def _settings_of(self, image: MetadataImage, topic: str) -> TopicSettings:
-        """The settings in force for a topic; from here on it is guarded or not, as they say."""
+        """The effective settings of a topic; also updates `guarded`."""
         settings = topic_settings(image, topic, self._settings)
         if settings.is_guarded:
             self.guarded[topic] = settings
@@ -185,8 +187,3 @@ class Partitions:
             partition = self._partitions.get((topic, index))
             if partition is not None:
                 partition.configure(settings)
-
-    @staticmethod
-    def _announce(listeners: list[LeadershipListener], partition: Partition) -> None:
-        for listener in listeners:
-            listener(partition)

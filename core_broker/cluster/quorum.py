@@ -1,14 +1,14 @@
-"""The metadata log `__cluster_metadata-0` and the quorum that owns it: here a quorum of one, this node.
+"""The metadata log `__cluster_metadata-0` and its quorum, which has one voter: this node.
 
-A change is a batch of records. It is appended, forced to disk, counts as committed, and only then becomes visible: the
-image is replaced and the listeners are called. Nothing else ever changes the image, so a restart, which replays the
-same records, ends in the same state. Proposals that arrive while the disk is busy share the next sync.
+A change is a batch of records. It is appended and synced to disk, which commits it, and only then becomes visible: the
+image is replaced and the listeners are called. Nothing else changes the image, so a restart, which replays the same
+records, ends in the same state. Proposals that arrive during a sync share the next one.
 """
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,7 @@ from core_broker.log.partition_log import PartitionLog
 from core_broker.log.producer_state import Origin
 from core_broker.protocol.fields import Message
 from core_broker.protocol.primitives import DecodeError
-from core_broker.protocol.records import BatchHeader, CorruptBatch, Record, build_batch, read_records
+from core_broker.protocol.records import CorruptBatch, Record, build_batch, read_records
 from core_broker.protocol.stored.control import LeaderChangeMessage, Voter
 from core_broker.protocol.stored.quorum_state import QuorumStateData
 from core_broker.service.clock import Clock
@@ -36,22 +36,22 @@ METADATA_DIRECTORY: Final = f"{METADATA_TOPIC}-0"
 
 _COMMIT_TIMEOUT_SECONDS: Final = 30.0
 _REPLAYED_BYTES_MAX: Final = 256 * 1024
-"""A start that had to replay more than this writes a snapshot, so that the next one is fast."""
+"""A start that replays more than this writes a snapshot, so that the next start is fast."""
 _SECOND_COPY_SECONDS_PER_TOPIC: Final = 0.02
-"""A large state takes longer to write, and is written less often."""
+"""A large state takes longer to write, so it is written less often."""
 
 MetadataListener = Callable[[MetadataImage, Sequence[Message]], None]
 
 
 class MetadataLostError(BrokerError):
-    """The metadata cannot be restored: the broker must not start, or it would take every partition for a stray."""
+    """The metadata cannot be restored. The broker must not start: it would remove every partition as a stray."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.KAFKA_STORAGE_ERROR, message)
 
 
 class _Proposal:
-    """Records in the log that are not yet known to be on disk, and who waits for them."""
+    """Records in the log that are not yet known to be on disk, and the future of their commit."""
 
     __slots__ = ("committed", "first_offset", "last_offset", "records")
 
@@ -67,8 +67,8 @@ class _Proposal:
 class MetadataQuorum:
     """The metadata of the cluster: `image` is the committed state, `append` the only way to change it.
 
-    There is no other replica, so a snapshot follows each change after `second_copy_seconds`: of the log and the newest
-    snapshot, one may then be damaged without loss.
+    There is no other replica, so a snapshot follows each change after `second_copy_seconds`: then either the log or the
+    newest snapshot may be damaged without loss.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class MetadataQuorum:
 
     @property
     def leader_id(self) -> int:
-        """The node that leads the quorum."""
+        """The leader of the quorum."""
         return self.node_id
 
     @property
@@ -116,19 +116,19 @@ class MetadataQuorum:
 
     @property
     def high_watermark(self) -> int:
-        """Everything below is committed."""
+        """The first offset that is not committed."""
         return self._pending[0].first_offset if self._pending else self.end_offset
 
     @property
     def committed_offset(self) -> int:
-        """Offset of the last record that the image shows."""
+        """Offset of the last record contained in the image."""
         return self.image.offset
 
     def subscribe(self, listener: MetadataListener) -> None:
-        """Call `listener(image, records)` after each committed batch. What was replayed at start is in `image`."""
+        """Call `listener(image, records)` after each committed batch; records replayed at start are only in `image`."""
         self._listeners.append(listener)
 
-    # -- life --
+    # -- start and stop --
 
     def start(self) -> None:
         """Replay the snapshot and the log, and begin a new leader epoch. Raises MetadataLostError."""
@@ -145,8 +145,8 @@ class MetadataQuorum:
         )
 
     async def close(self) -> None:
-        """Wait for what is under way and close the log."""
-        await self.settled()
+        """Wait for pending changes, write a snapshot and close the log."""
+        await self.wait_until_idle()
         if self._snapshot_timer is not None:
             self._snapshot_timer.cancel()
         if self._snapshot_task is not None:
@@ -156,22 +156,6 @@ class MetadataQuorum:
         self._open_log().close()
 
     def _open(self) -> PartitionLog:
-        opened = self._open_or_create()
-        expected = self.image.offset + 1
-        if opened.start_offset > expected:
-            raise MetadataLostError(
-                f"{self.directory} begins at offset {opened.start_offset}, but no sound snapshot reaches beyond "
-                f"{expected}: restore a .checkpoint file from a backup"
-            )
-        if opened.end_offset < expected:
-            log.error(
-                "metadata log ends before its snapshot; going on from the snapshot",
-                extra={"end_offset": opened.end_offset, "snapshot_offset": expected},
-            )
-            opened.truncate_fully_and_start_at(expected)
-        return opened
-
-    def _open_or_create(self) -> PartitionLog:
         settings = TopicSettings(
             segment_bytes=self._settings.metadata_log_segment_bytes,
             segment_ms=self._settings.metadata_log_segment_ms,
@@ -181,38 +165,50 @@ class MetadataQuorum:
             message_timestamp_after_max_ms=LONG_MAX,
             file_delete_delay_ms=0,
         )
-        return PartitionLog.open(
+        opened = PartitionLog.open(
             self.directory, topic=METADATA_TOPIC, partition=0, settings=settings, clock=self._clock
         )
+        expected = self.image.offset + 1
+        if opened.start_offset > expected:
+            raise MetadataLostError(
+                f"{self.directory} begins at offset {opened.start_offset}, but the newest intact snapshot ends at "
+                f"{expected}: restore a .checkpoint file from a backup"
+            )
+        if opened.end_offset < expected:
+            log.error(
+                "metadata log ends before its snapshot; continuing from the snapshot",
+                extra={"end_offset": opened.end_offset, "snapshot_offset": expected},
+            )
+            opened.truncate_fully_and_start_at(expected)
+        return opened
 
     def _replay(self) -> int:
-        """Bring the image to the end of the log; returns the bytes this took."""
+        """Replay the log from the image's offset to its end; returns the number of bytes."""
         partition_log = self._open_log()
         draft = MetadataDraft(self.image)
         offset, epoch, size = self.image.offset, self.image.epoch, 0
         for header, batch in partition_log.read_batches(offset + 1, partition_log.end_offset):
             offset, epoch = header.last_offset, header.leader_epoch
             size += header.size
-            if not header.is_control:
-                self._replay_batch(draft, header, batch)
+            if header.is_control:
+                continue
+            try:
+                messages = [decode_record(record.value or b"") for record in read_records(batch, header)]
+            except (CorruptBatch, DecodeError) as error:
+                raise MetadataLostError(
+                    f"{self.directory}: records {header.base_offset} to {header.last_offset} cannot be read: {error}"
+                ) from error
+            draft.replay(message for message in messages if message is not None)
         self.image = draft.finish(offset=offset, epoch=epoch)
         return size
 
-    def _replay_batch(self, draft: MetadataDraft, header: BatchHeader, batch: memoryview) -> None:
-        try:
-            draft.replay(_decoded(read_records(batch, header)))
-        except (CorruptBatch, DecodeError) as error:
-            raise MetadataLostError(
-                f"{self.directory}: records {header.base_offset} to {header.last_offset} cannot be read: {error}"
-            ) from error
-
     def _lead(self) -> None:
-        """Take the next epoch: the vote is on disk before the first batch of the epoch is."""
+        """Begin the next epoch: the vote is synced to disk before the first batch of the epoch."""
         try:
             state = read_quorum_state(self.directory)
         except QuorumStateError as error:
-            # The only voter can tell the last epoch from its own log.
-            log.error("vote file is damaged; taking the epoch from the log", extra={"reason": str(error)})
+            # The only voter can derive the last epoch from its own log.
+            log.error("quorum-state file is damaged; taking the epoch from the log", extra={"reason": str(error)})
             state = None
         self.leader_epoch = max(self.image.epoch, state.leader_epoch if state else 0) + 1
         write_quorum_state(
@@ -231,19 +227,19 @@ class MetadataQuorum:
     # -- changes --
 
     async def append(self, records: Sequence[Message]) -> int:
-        """Commit records as one atomic batch; returns the offset of the first once the image shows them.
+        """Commit records as one atomic batch; returns the offset of the first once the image contains them.
 
-        A caller that is cancelled meanwhile does not undo anything: the records are committed all the same.
+        If the caller is cancelled meanwhile, the records are committed all the same.
         """
         proposal = self._propose(records)
         try:
             async with asyncio.timeout(_COMMIT_TIMEOUT_SECONDS):
                 return await proposal.committed
         except TimeoutError:
-            raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the metadata log is not answering") from None
+            raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the metadata log was not synced to disk in time") from None
 
-    async def settled(self) -> None:
-        """Wait until everything that was appended is in the image."""
+    async def wait_until_idle(self) -> None:
+        """Wait until everything appended so far is in the image."""
         if not self._pending:
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -252,7 +248,7 @@ class MetadataQuorum:
             async with asyncio.timeout(_COMMIT_TIMEOUT_SECONDS):
                 await waiter
         except TimeoutError:
-            raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the metadata log is not answering") from None
+            raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the metadata log was not synced to disk in time") from None
 
     def _propose(self, records: Sequence[Message]) -> _Proposal:
         if self._failure is not None:
@@ -274,10 +270,10 @@ class MetadataQuorum:
         partition_log = self._open_log()
         end_offset = partition_log.end_offset
         flush = asyncio.get_running_loop().run_in_executor(None, partition_log.flush)
-        flush.add_done_callback(partial(self._flushed, end_offset))
+        flush.add_done_callback(partial(self._on_flushed, end_offset))
 
-    def _flushed(self, end_offset: int, flush: asyncio.Future[None]) -> None:
-        """The disk has everything below `end_offset`: with one voter, that is committed."""
+    def _on_flushed(self, end_offset: int, flush: asyncio.Future[None]) -> None:
+        """Commit everything below `end_offset`: with one voter, what is on its disk is committed."""
         self._is_flushing = False
         if flush.cancelled():
             return
@@ -300,7 +296,7 @@ class MetadataQuorum:
         for listener in self._listeners:
             try:
                 listener(self.image, proposal.records)
-            except Exception as error:  # noqa: BLE001 - one listener's trouble must not keep the news from the others
+            except Exception as error:  # noqa: BLE001 - the other listeners must still be called
                 failure = error
         if not proposal.committed.done():
             if failure is None:
@@ -311,8 +307,8 @@ class MetadataQuorum:
             log.error("metadata listener failed", exc_info=failure)
 
     def _fail(self, error: BaseException) -> None:
-        """After a failed sync nobody knows what is on disk: refuse every change until a restart has looked."""
-        self._failure = f"the metadata log cannot be written: {error}; restart the broker once the disk is well"
+        """After a failed sync the state of the disk is unknown: reject every change until a restart re-reads it."""
+        self._failure = f"the metadata log cannot be written: {error}; fix the disk and restart the broker"
         log.critical("metadata log failed", extra={"reason": str(error)})
         while self._pending:
             proposal = self._pending.popleft()
@@ -329,12 +325,12 @@ class MetadataQuorum:
     # -- snapshots --
 
     def _snapshot_now(self) -> None:
-        """Write a snapshot while nobody waits: the next start has less to replay, and a second copy of the state."""
-        self._snapshot_written(snapshots.write_snapshot(self.directory, self.image, timestamp_ms=self._now()))
+        """Write a snapshot at start or stop: the next start has less to replay, and a second copy of the state."""
+        self._trim_log(snapshots.write_snapshot(self.directory, self.image, timestamp_ms=self._now()))
         self._bytes_since_snapshot = 0
 
     def _snapshot_if_due(self) -> None:
-        """Write a snapshot now if much has changed, or soon."""
+        """Write a snapshot now if much has changed, otherwise soon."""
         if self._bytes_since_snapshot >= self._settings.metadata_log_max_record_bytes_between_snapshots:
             self._begin_snapshot()
         elif self._bytes_since_snapshot and self._snapshot_timer is None:
@@ -342,7 +338,7 @@ class MetadataQuorum:
             self._snapshot_timer = asyncio.get_running_loop().call_later(delay, self._begin_snapshot)
 
     def _begin_snapshot(self) -> None:
-        """Write a snapshot in a thread: the image does not change, so nothing waits for it."""
+        """Write a snapshot in a thread; images are immutable, so changes need not wait for it."""
         if self._snapshot_timer is not None:
             self._snapshot_timer.cancel()
             self._snapshot_timer = None
@@ -351,19 +347,19 @@ class MetadataQuorum:
         self._bytes_since_snapshot = 0
         write = partial(snapshots.write_snapshot, self.directory, self.image, timestamp_ms=self._now())
         self._snapshot_task = asyncio.get_running_loop().run_in_executor(None, write)
-        self._snapshot_task.add_done_callback(self._snapshot_done)
+        self._snapshot_task.add_done_callback(self._on_snapshot_done)
 
-    def _snapshot_done(self, task: asyncio.Future[snapshots.SnapshotId]) -> None:
+    def _on_snapshot_done(self, task: asyncio.Future[snapshots.SnapshotId]) -> None:
         self._snapshot_task = None
         if task.cancelled():
             return
         if (error := task.exception()) is not None:
             log.error("metadata snapshot could not be written", extra={"reason": str(error)})
             return
-        self._snapshot_written(task.result())
+        self._trim_log(task.result())
 
-    def _snapshot_written(self, snapshot: snapshots.SnapshotId) -> None:
-        """Drop what no start needs any more: the log below the older of the two snapshots that are kept."""
+    def _trim_log(self, snapshot: snapshots.SnapshotId) -> None:
+        """Delete what no start needs any more: the log below the older of the two snapshots that are kept."""
         oldest = snapshots.delete_old_snapshots(self.directory)
         partition_log = self._open_log()
         partition_log.roll()
@@ -380,7 +376,3 @@ class MetadataQuorum:
 
     def _now(self) -> int:
         return self._clock.now_ms()
-
-
-def _decoded(records: Iterable[Record]) -> Iterable[Message]:
-    return (message for record in records if (message := decode_record(record.value or b"")) is not None)

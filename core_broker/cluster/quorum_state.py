@@ -1,4 +1,4 @@
-"""The vote file of the metadata quorum: who led in which epoch, kept across restarts as Kafka keeps it (JSON)."""
+"""The quorum-state file of the metadata log: leader, epoch and vote, in Kafka's JSON format."""
 
 import base64
 import os
@@ -14,7 +14,7 @@ FILE_NAME: Final = "quorum-state"
 
 
 class QuorumStateError(ValueError):
-    """The vote file cannot be read; an epoch that was lost could be handed out twice."""
+    """The file cannot be read; without it an epoch could be used twice."""
 
 
 class _QuorumStateFile(msgspec.Struct, rename="camel"):
@@ -38,7 +38,7 @@ def read_quorum_state(directory: Path) -> QuorumStateData | None:
 
 
 def write_quorum_state(directory: Path, state: QuorumStateData) -> None:
-    """Replace the file; on return the new state is on disk, and no crash leaves half of it."""
+    """Replace the file atomically; on return the new state is on disk."""
     text = msgspec.json.encode(
         _QuorumStateFile(
             leader_id=state.leader_id,
@@ -51,7 +51,7 @@ def write_quorum_state(directory: Path, state: QuorumStateData) -> None:
 
 
 def write_durably(path: Path, data: bytes | bytearray, *, temporary: Path) -> None:
-    """Write a whole file so that after a crash there is either the old one or the new one."""
+    """Write a file so that after a crash there is either the old version or the new one."""
     with temporary.open("wb") as file:
         file.write(data)
         file.flush()

@@ -1,7 +1,7 @@
 """Snapshots of the metadata log: files `<end offset>-<epoch>.checkpoint` in Kafka's format (KIP-630).
 
-A snapshot stands for every record below its end offset. It is a sequence of batches: a header, the records that rebuild
-the image, and a footer. One without its footer is not whole, and is not used.
+A snapshot replaces every record below its end offset. It is a sequence of batches: a header, the records that rebuild
+the image, and a footer. A snapshot without a footer is incomplete and not used.
 """
 
 import logging
@@ -35,29 +35,29 @@ CONTROL_SNAPSHOT_FOOTER: Final = 4
 _FILE_NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 _RECORDS_PER_BATCH: Final = 1000
 _SNAPSHOTS_KEPT: Final = 2
-"""The newest, and the one before it in case the newest turns out to be damaged."""
+"""The newest, and the previous one in case the newest turns out to be damaged."""
 
 
 class SnapshotId(NamedTuple):
-    """What a snapshot stands for: all records below an offset, the last of them of this epoch."""
+    """The records a snapshot replaces: all below an offset, the last of which has this epoch."""
 
     end_offset: int
     epoch: int
 
     @property
     def file_name(self) -> str:
-        """Its name in the folder of the metadata log."""
+        """Its file name in the directory of the metadata log."""
         return f"{self.end_offset:020}-{self.epoch:010}.checkpoint"
 
 
 def list_snapshots(directory: Path) -> list[SnapshotId]:
-    """The snapshots in a folder, oldest first."""
+    """The snapshots in a directory, oldest first."""
     matches = (_FILE_NAME.fullmatch(path.name) for path in directory.iterdir())
     return sorted(SnapshotId(int(match[1]), int(match[2])) for match in matches if match)
 
 
 def write_snapshot(directory: Path, image: MetadataImage, *, timestamp_ms: int) -> SnapshotId:
-    """Write an image to disk; on return the snapshot is whole and durable."""
+    """Write an image to disk; on return the snapshot is complete and durable."""
     snapshot = SnapshotId(image.offset + 1, image.epoch)
     name = snapshot.file_name
     write_durably(directory / name, _encode(image, timestamp_ms), temporary=directory / f"{name}.part")
@@ -65,7 +65,7 @@ def write_snapshot(directory: Path, image: MetadataImage, *, timestamp_ms: int) 
 
 
 def load_newest(directory: Path, cluster_id: str) -> MetadataImage:
-    """The image of the newest sound snapshot; the empty image where there is none."""
+    """The image of the newest intact snapshot; an empty image if there is none."""
     for snapshot in reversed(list_snapshots(directory)):
         path = directory / snapshot.file_name
         try:
@@ -76,7 +76,7 @@ def load_newest(directory: Path, cluster_id: str) -> MetadataImage:
 
 
 def delete_old_snapshots(directory: Path) -> int:
-    """Delete all but the newest two and whatever a crash left half written; returns the oldest end offset kept."""
+    """Delete all but the newest two, and files left half-written by a crash; returns the oldest end offset kept."""
     for path in directory.glob("*.checkpoint.part"):
         path.unlink(missing_ok=True)
     snapshots = list_snapshots(directory)
@@ -108,15 +108,15 @@ def _encode(image: MetadataImage, timestamp_ms: int) -> bytearray:
 
 def _decode(data: bytes, snapshot: SnapshotId, cluster_id: str) -> MetadataImage:
     draft = MetadataDraft(MetadataImage(cluster_id=cluster_id))
-    is_whole = False
+    is_complete = False
     for header in parse_batches(data):
         if not check_crc(data, header):
-            raise CorruptBatch(f"checksum of the batch at byte {header.position} is wrong")
+            raise CorruptBatch(f"the batch at byte {header.position} has a wrong checksum")
         records = read_records(data, header)
         if header.is_control:
-            is_whole = any(control_type(record) == CONTROL_SNAPSHOT_FOOTER for record in records)
+            is_complete = any(control_type(record) == CONTROL_SNAPSHOT_FOOTER for record in records)
             continue
         draft.replay(message for record in records if (message := decode_record(record.value or b"")) is not None)
-    if not is_whole:
-        raise CorruptBatch("the end of the snapshot is missing")
+    if not is_complete:
+        raise CorruptBatch("the snapshot has no footer")
     return draft.finish(offset=snapshot.end_offset - 1, epoch=snapshot.epoch)

@@ -1,4 +1,4 @@
-"""What creating and growing topics means: from a request, checked, to the records that carry it out."""
+"""Plans the creation and growth of topics: checks a request and returns the records that carry it out."""
 
 import base64
 import os
@@ -19,20 +19,20 @@ from core_broker.protocol.stored.metadata import ConfigRecord, PartitionRecord, 
 from core_broker.settings import BrokerSettings, TopicSettings
 
 PARTITIONS_PER_CHANGE_MAX: Final = 10_000
-"""Partitions that one request may create, as in Kafka: a slip of the finger must not fill the disk with folders."""
+"""Partitions that one request may create, as in Kafka: a typo must not fill the disk with directories."""
 
 _BY_DEFAULT: Final = -1
 _METADATA_TOPIC_ID: Final = ZERO_UUID[:-1] + b"\x01"
 
 
 class NewTopic(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic that somebody wants; -1 leaves a number to the broker."""
+    """A topic to be created; -1 means the broker's default."""
 
     name: str
     partition_count: int = _BY_DEFAULT
     replication_factor: int = _BY_DEFAULT
     assignments: Mapping[int, Sequence[int]] = {}
-    """Replicas by partition, where the asker chose them."""
+    """Replicas by partition, if the client chose them."""
     configs: Mapping[str, str | None] = {}
 
 
@@ -47,16 +47,16 @@ class CreatedTopic(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MorePartitions(msgspec.Struct, frozen=True, kw_only=True):
-    """A topic that shall have `count` partitions."""
+    """A topic to be grown to `count` partitions."""
 
     name: str
     count: int
     assignments: Sequence[Sequence[int]] | None = None
-    """Replicas of each new partition, where the asker chose them."""
+    """Replicas of each new partition, if the client chose them."""
 
 
 class TopicPlanner:
-    """Plans the topics of one request; `records` is what creates those that were accepted."""
+    """Plans the topics of one request; `records` create the valid ones."""
 
     def __init__(self, image: MetadataImage, settings: BrokerSettings) -> None:
         self.records: list[Message] = []
@@ -73,7 +73,10 @@ class TopicPlanner:
         check_collision(topic.name, self._names)
         configs = _checked_configs(topic, self._settings)
         assignments = self._assignments(topic)
-        self._count(len(assignments))
+        total = self._partition_count + len(assignments)
+        if total > PARTITIONS_PER_CHANGE_MAX:
+            raise _too_many_partitions(total)
+        self._partition_count = total
         created = CreatedTopic(
             name=topic.name,
             topic_id=new_topic_id(),
@@ -82,13 +85,8 @@ class TopicPlanner:
             configs=configs,
         )
         self._names.add(topic.name)
-        self.records.extend(_creation(created, assignments))
+        self.records.extend(_creation_records(created, assignments))
         return created
-
-    def _count(self, partitions: int) -> None:
-        if self._partition_count + partitions > PARTITIONS_PER_CHANGE_MAX:
-            raise _too_many_partitions(self._partition_count + partitions)
-        self._partition_count += partitions
 
     def _assignments(self, topic: NewTopic) -> Sequence[Sequence[int]]:
         if topic.assignments:
@@ -143,7 +141,7 @@ def plan_more_partitions(topic: MorePartitions, image: MetadataImage) -> list[Pa
             image.live_brokers(), partition_count=added, replication_factor=factor, first_partition=first
         )
     else:
-        chosen = _checked_growth(topic.assignments, added, image, replication_factor=factor)
+        chosen = _check_new_assignments(topic.assignments, added, image, replication_factor=factor)
     return [
         partition_record(existing.topic_id, first + index, new_partition(replicas))
         for index, replicas in enumerate(chosen)
@@ -153,10 +151,10 @@ def plan_more_partitions(topic: MorePartitions, image: MetadataImage) -> list[Pa
 def _added_count(topic: MorePartitions, existing: TopicImage) -> int:
     current = len(existing.partitions)
     if topic.name in INTERNAL_TOPICS:
-        # Which partition looks after a group depends on their number: the groups would lose their offsets.
+        # The number of partitions determines the coordinator of a group: the groups would lose their offsets.
         raise BrokerError(
             ErrorCode.INVALID_PARTITIONS,
-            f"Topic {topic.name!r} is internal: its {current} partitions cannot be changed.",
+            f"Topic {topic.name!r} is internal: its number of partitions, {current}, cannot be changed.",
         )
     if topic.count < current:
         raise BrokerError(
@@ -170,7 +168,7 @@ def _added_count(topic: MorePartitions, existing: TopicImage) -> int:
     return topic.count - current
 
 
-def _checked_growth(
+def _check_new_assignments(
     assignments: Sequence[Sequence[int]], added: int, image: MetadataImage, *, replication_factor: int
 ) -> Sequence[Sequence[int]]:
     if len(assignments) != added:
@@ -185,7 +183,7 @@ def _checked_growth(
 
 
 def internal_topic(name: str, settings: BrokerSettings, *, broker_count: int) -> NewTopic:
-    """The topic of a coordinator, with as many replicas as asked for or as there are brokers."""
+    """The topic of a coordinator, with as many replicas as configured or as there are brokers."""
     configs: dict[str, str | None]
     if name == OFFSETS_TOPIC:
         count, factor = settings.offsets_topic_num_partitions, settings.offsets_topic_replication_factor
@@ -206,15 +204,15 @@ def internal_topic(name: str, settings: BrokerSettings, *, broker_count: int) ->
 
 
 def new_topic_id() -> bytes:
-    """A random id whose text does not begin with a dash, which command lines would take for an option."""
+    """A random id whose text does not begin with a dash, which command lines would parse as an option."""
     while True:
         topic_id = os.urandom(16)
-        if topic_id not in (ZERO_UUID, _METADATA_TOPIC_ID) and not _text(topic_id).startswith("-"):
+        if topic_id not in (ZERO_UUID, _METADATA_TOPIC_ID) and not base64.urlsafe_b64encode(topic_id).startswith(b"-"):
             return topic_id
 
 
 def new_partition(replicas: Sequence[int]) -> PartitionImage:
-    """A partition at birth: the first replica leads, all are in sync."""
+    """A new partition: the first replica leads, all are in sync."""
     return PartitionImage(
         replicas=tuple(replicas),
         isr=tuple(replicas),
@@ -225,8 +223,8 @@ def new_partition(replicas: Sequence[int]) -> PartitionImage:
     )
 
 
-def _creation(topic: CreatedTopic, assignments: Sequence[Sequence[int]]) -> list[Message]:
-    """The topic, its configs, its partitions: in this order, so that a partition finds its settings."""
+def _creation_records(topic: CreatedTopic, assignments: Sequence[Sequence[int]]) -> list[Message]:
+    """The topic, its configs and its partitions, in this order, so that a partition finds its settings."""
     records: list[Message] = [TopicRecord(name=topic.name, topic_id=topic.topic_id)]
     records.extend(
         ConfigRecord(resource_type=ResourceType.TOPIC, resource_name=topic.name, name=key, value=value)
@@ -251,9 +249,5 @@ def _checked_configs(topic: NewTopic, settings: BrokerSettings) -> dict[str, str
 def _too_many_partitions(count: int) -> BrokerError:
     return BrokerError(
         ErrorCode.POLICY_VIOLATION,
-        f"{count} partitions in one request are too many; at most {PARTITIONS_PER_CHANGE_MAX} are allowed.",
+        f"The request would create {count} partitions; at most {PARTITIONS_PER_CHANGE_MAX} are allowed.",
     )
-
-
-def _text(topic_id: bytes) -> str:
-    return base64.urlsafe_b64encode(topic_id).decode()

@@ -1,4 +1,4 @@
-"""What a topic may be called."""
+"""Rules for topic names."""
 
 import re
 from collections.abc import Collection
@@ -12,20 +12,20 @@ _LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def check_topic_name(name: str) -> None:
-    """Raise INVALID_TOPIC_EXCEPTION unless a topic may have this name."""
+    """Raise INVALID_TOPIC_EXCEPTION unless the name is valid."""
     if (reason := _name_problem(name)) is not None:
         raise BrokerError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name {name[:300]!r} is invalid: {reason}")
 
 
 def is_valid_topic_name(name: str) -> bool:
-    """Whether a topic may have this name."""
+    """Whether the name is valid."""
     return _name_problem(name) is None
 
 
 def check_collision(name: str, existing: Collection[str]) -> None:
-    """Raise INVALID_TOPIC_EXCEPTION when only `.` and `_` tell the name from one that exists.
+    """Raise INVALID_TOPIC_EXCEPTION if the name differs from an existing one only in `.` and `_`.
 
-    Metric names put an underscore for a period, so such topics would share their metrics.
+    Metric names replace periods with underscores, so such topics would share their metrics.
     """
     if "." not in name and "_" not in name:
         return
@@ -48,5 +48,5 @@ def _name_problem(name: str) -> str | None:
     if not _LEGAL_NAME.fullmatch(name):
         return "only ASCII letters, digits, '.', '_' and '-' are allowed"
     if name == METADATA_TOPIC:
-        return "it belongs to the cluster's own metadata"
+        return "it is reserved for the cluster's own metadata"
     return None

@@ -1,7 +1,7 @@
-"""Server-side assignors of KIP-848: who reads which partition, as pure functions of the subscriptions.
+"""Server-side assignors of KIP-848, as pure functions of the subscriptions.
 
-Both are sticky: what a member was assigned before stays with it wherever balance allows, so that the next target
-assignment moves as few partitions as possible. Racks are ignored.
+Both are sticky: members keep their partitions as far as the balance allows, so that the next target assignment moves as
+few partitions as possible. Racks are ignored.
 """
 
 import heapq
@@ -13,16 +13,16 @@ from typing import Final, Protocol, TypeAlias
 Assignment: TypeAlias = Mapping[bytes, frozenset[int]]
 """Partitions by topic id; a topic without partitions is left out."""
 
-_Place: TypeAlias = tuple[bytes, int]
+_TopicPartition: TypeAlias = tuple[bytes, int]
 """Topic id and partition."""
 
 NOTHING: Final[Assignment] = {}
 _ROUNDS_MAX: Final = 100
-"""Each round of evening out brings the loads closer together; this bounds the time for subscriptions that resist."""
+"""Each balancing round brings the loads closer together; this bounds the time for unfavourable subscriptions."""
 
 
 class Assignor(Protocol):
-    """Decides the target assignment of a group."""
+    """Computes the target assignment of a group."""
 
     def __call__(
         self,
@@ -32,8 +32,8 @@ class Assignor(Protocol):
     ) -> dict[str, Assignment]:
         """The partitions of each member.
 
-        `subscriptions` has the topics of every member, `partition_counts` at least those topics, and `current` what
-        the members were assigned before: it may name members, topics and partitions that are gone.
+        `subscriptions` has the topics of every member, `partition_counts` at least those topics, and `current` the
+        previous assignment, which may contain members, topics and partitions that no longer exist.
         """
 
 
@@ -42,7 +42,7 @@ def assign_uniform(
     partition_counts: Mapping[bytes, int],
     current: Mapping[str, Assignment],
 ) -> dict[str, Assignment]:
-    """Spread partitions evenly over members: with equal subscriptions, the counts differ by at most one."""
+    """Distribute partitions evenly: with equal subscriptions, the counts of members differ by at most one."""
     members = sorted(subscriptions)
     if not members:
         return {}
@@ -59,10 +59,10 @@ def assign_range(
     partition_counts: Mapping[bytes, int],
     current: Mapping[str, Assignment],
 ) -> dict[str, Assignment]:
-    """Give each member a contiguous range of every topic; topics with the same readers are cut at the same places.
+    """Give each member a contiguous range of every topic; topics with the same readers are divided alike.
 
-    So a member reads the same partition numbers of topics that are to be joined. Members keep the order in which their
-    ranges lie, and newcomers come last.
+    So a member reads the same partition numbers of topics that are to be joined. Members keep the order of their
+    ranges, and new members come last.
     """
     readers = _readers(subscriptions)
     topics_of: dict[tuple[str, ...], list[bytes]] = defaultdict(list)
@@ -84,12 +84,12 @@ ASSIGNORS: Final[Mapping[str, Assignor]] = {"uniform": assign_uniform, "range": 
 
 
 def _share_equally(
-    members: Sequence[str], places: Sequence[_Place], current: Mapping[str, Assignment]
-) -> dict[str, list[_Place]]:
+    members: Sequence[str], places: Sequence[_TopicPartition], current: Mapping[str, Assignment]
+) -> dict[str, list[_TopicPartition]]:
     free = set(places)
     shares = {member: _claim(current.get(member, NOTHING), free) for member in members}
     smallest, larger_count = divmod(len(places), len(members))
-    # Those who hold most get the larger shares: whoever holds more than the smaller share then gives away one less.
+    # Members with the most partitions get the larger shares, so that they give away fewer.
     by_load = sorted(members, key=lambda member: -len(shares[member]))
     room: deque[tuple[str, int]] = deque()
     for index, member in enumerate(by_load):
@@ -103,8 +103,8 @@ def _share_equally(
     return shares
 
 
-def _claim(assignment: Assignment, free: set[_Place]) -> list[_Place]:
-    """Take what was assigned before and still exists; ordered so that the end is given away from all topics alike."""
+def _claim(assignment: Assignment, free: set[_TopicPartition]) -> list[_TopicPartition]:
+    """The previous partitions that still exist, ordered so that those given away come from all topics alike."""
     claimed = [
         (topic, partition)
         for topic, partitions in assignment.items()
@@ -116,8 +116,10 @@ def _claim(assignment: Assignment, free: set[_Place]) -> list[_Place]:
     return claimed
 
 
-def _deal(places: Iterable[_Place], room: deque[tuple[str, int]], shares: dict[str, list[_Place]]) -> None:
-    """Deal like cards, so that the partitions of one topic go to different members."""
+def _deal(
+    places: Iterable[_TopicPartition], room: deque[tuple[str, int]], shares: dict[str, list[_TopicPartition]]
+) -> None:
+    """Distribute round-robin, so that the partitions of one topic go to different members."""
     for place in places:
         member, left = room.popleft()
         shares[member].append(place)
@@ -132,7 +134,7 @@ def _share_by_subscription(
     subscriptions: Mapping[str, AbstractSet[bytes]],
     partition_counts: Mapping[bytes, int],
     current: Mapping[str, Assignment],
-) -> dict[str, list[_Place]]:
+) -> dict[str, list[_TopicPartition]]:
     readers = _readers(subscriptions)
     held: dict[bytes, dict[str, list[int]]] = {topic: defaultdict(list) for topic in readers}
     load = dict.fromkeys(sorted(subscriptions), 0)
@@ -143,7 +145,7 @@ def _share_by_subscription(
         moves = [_even_out(readers[topic], held[topic], load) for topic in readers]
         if not any(moves):
             break
-    shares: dict[str, list[_Place]] = {member: [] for member in subscriptions}
+    shares: dict[str, list[_TopicPartition]] = {member: [] for member in subscriptions}
     for topic, holders in held.items():
         for member, partitions in holders.items():
             shares[member].extend((topic, partition) for partition in partitions)
@@ -157,7 +159,7 @@ def _keep(
     held: dict[bytes, dict[str, list[int]]],
     load: dict[str, int],
 ) -> None:
-    taken: set[_Place] = set()
+    taken: set[_TopicPartition] = set()
     for member in load:
         for topic, partitions in current.get(member, NOTHING).items():
             if topic not in subscriptions[member]:
@@ -186,16 +188,18 @@ def _give_to_least_loaded(
 
 
 def _even_out(readers: Sequence[str], holders: dict[str, list[int]], load: dict[str, int]) -> bool:
-    """Move partitions of one topic from the most to the least loaded reader for as long as that helps."""
+    """Move partitions of one topic from the most to the least loaded reader while that improves the balance."""
     moved = False
     while True:
-        poor = min(readers, key=load.__getitem__)
-        rich = max((member for member, partitions in holders.items() if partitions), key=load.__getitem__, default=poor)
-        if load[rich] - load[poor] <= 1:
+        least = min(readers, key=load.__getitem__)
+        most = max(
+            (member for member, partitions in holders.items() if partitions), key=load.__getitem__, default=least
+        )
+        if load[most] - load[least] <= 1:
             return moved
-        holders[poor].append(holders[rich].pop())
-        load[rich] -= 1
-        load[poor] += 1
+        holders[least].append(holders[most].pop())
+        load[most] -= 1
+        load[least] += 1
         moved = True
 
 
@@ -213,7 +217,7 @@ def _in_order_of_ranges(
 
 
 def _ranges(members: Sequence[str], partition_count: int) -> Iterable[tuple[str, frozenset[int]]]:
-    """Ranges of nearly equal length in the order of the members; nothing for those beyond the last partition."""
+    """Ranges of nearly equal length in the order of the members; none for members beyond the last partition."""
     length, longer_count = divmod(partition_count, len(members))
     start = 0
     for index, member in enumerate(members):
@@ -223,7 +227,7 @@ def _ranges(members: Sequence[str], partition_count: int) -> Iterable[tuple[str,
         start = end
 
 
-# --- shapes ----------------------------------------------------------------------------------------------------------
+# --- conversions -----------------------------------------------------------------------------------------------------
 
 
 def _readers(subscriptions: Mapping[str, AbstractSet[bytes]]) -> dict[bytes, list[str]]:
@@ -234,11 +238,11 @@ def _readers(subscriptions: Mapping[str, AbstractSet[bytes]]) -> dict[bytes, lis
     return {topic: readers[topic] for topic in sorted(readers)}
 
 
-def _places(topics: Iterable[bytes], partition_counts: Mapping[bytes, int]) -> list[_Place]:
+def _places(topics: Iterable[bytes], partition_counts: Mapping[bytes, int]) -> list[_TopicPartition]:
     return [(topic, partition) for topic in sorted(topics) for partition in range(partition_counts[topic])]
 
 
-def _assignment(places: Iterable[_Place]) -> Assignment:
+def _assignment(places: Iterable[_TopicPartition]) -> Assignment:
     partitions: dict[bytes, list[int]] = defaultdict(list)
     for topic, partition in places:
         partitions[topic].append(partition)

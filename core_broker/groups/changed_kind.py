@@ -1,7 +1,7 @@
-"""The same group under the other protocol: a classic group as a KIP-848 group, and back. Values only, no I/O.
+"""Converts a classic group to a KIP-848 group, and back, without I/O.
 
-Upwards, all members become guests (see `classic_guests.py`). Downwards only guests may be left. Both ways they keep
-their ids, their partitions, and the number that they know as generation.
+An upgrade turns all members into guests (see `classic_guests.py`). A downgrade requires that only guests are left. Both
+ways they keep their ids, their partitions, and their generation.
 """
 
 from collections.abc import Collection
@@ -26,8 +26,8 @@ from core_broker.protocol.stored.groups import GroupMetadataValue
 # --- from classic group to consumer group ----------------------------------------------------------------------------
 
 
-def upgraded(group: ClassicGroup, limits: ConsumerGroupLimits, topics: Topics, now: float) -> ConsumerGroup:
-    """The same group with all its members as guests; raises GROUP_ID_NOT_FOUND when it is not made of consumers."""
+def upgrade_group(group: ClassicGroup, limits: ConsumerGroupLimits, topics: Topics, now: float) -> ConsumerGroup:
+    """A KIP-848 group with the same members as guests; raises GROUP_ID_NOT_FOUND if they are not consumers."""
     if group.protocol_type != CONSUMER_PROTOCOL:
         raise cannot_upgrade(group, "the group does not use the consumer embedded protocol.")
     if len(group.members) > limits.max_size:
@@ -47,7 +47,7 @@ def upgraded(group: ClassicGroup, limits: ConsumerGroupLimits, topics: Topics, n
 
 
 def cannot_upgrade(group: ClassicGroup, reason: str) -> BrokerError:
-    """What the first member of the new protocol is told when a group does not take it."""
+    """The error for the first member of the new protocol if the group cannot be upgraded."""
     return BrokerError(
         ErrorCode.GROUP_ID_NOT_FOUND,
         f"Cannot upgrade classic group {group.group_id} to consumer group because {reason}",
@@ -68,14 +68,14 @@ def _guest(member: Member, group: ClassicGroup, topics: Topics, owners: Partitio
         epoch=group.generation,
         previous_epoch=group.generation,
         state=MemberState.STABLE,
-        assigned=_unowned(_assigned(member, group, topics), owners),
+        assigned=_only_free(_read_assigned(member, group, topics), owners),
     )
 
 
-def _assigned(member: Member, group: ClassicGroup, topics: Topics) -> Assignment:
+def _read_assigned(member: Member, group: ClassicGroup, topics: Topics) -> Assignment:
     content = read_assignment(member.assignment)
     if content.user_data:
-        # An assignor that tells its members more than partitions: the broker could not go on with that.
+        # The assignor sends its members more than partitions, which the broker could not continue.
         raise cannot_upgrade(
             group,
             "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default "
@@ -84,8 +84,8 @@ def _assigned(member: Member, group: ClassicGroup, topics: Topics) -> Assignment
     return by_topic_id(((topic.topic, topic.partitions) for topic in content.assigned_partitions), topics)
 
 
-def _unowned(assignment: Assignment, owners: PartitionOwners) -> Assignment:
-    """What clients assign among themselves need not be disjoint; here a partition has one owner."""
+def _only_free(assignment: Assignment, owners: PartitionOwners) -> Assignment:
+    """Assignments computed by clients need not be disjoint, but here a partition has only one owner."""
     free = {
         topic_id: frozenset(number for number in numbers if owners.owner_of(topic_id, number) is None)
         for topic_id, numbers in assignment.items()
@@ -97,32 +97,34 @@ def _unowned(assignment: Assignment, owners: PartitionOwners) -> Assignment:
 
 
 class Downgrade(msgspec.Struct, frozen=True):
-    """A group that is classic again, and the one batch that makes it so in the log."""
+    """A group that was converted to a classic one, and the batch that stores the change."""
 
     group: ClassicGroup
     records: list[StoredRecord]
 
 
 def has_only_guests(group: ConsumerGroup, leaving: Collection[str] = ()) -> bool:
-    """True when members stay that speak the classic protocol, and no others."""
+    """Whether all remaining members, and at least one, use the classic protocol."""
     staying = [member for member in group.members.values() if member.member_id not in leaving]
     return bool(staying) and all(member.classic is not None for member in staying)
 
 
-def downgraded(
+def downgrade_group(
     group: ConsumerGroup, leaving: Collection[str], into: ClassicGroup, topics: Topics, *, rebalances: bool, now_ms: int
 ) -> Downgrade:
-    """Make a new classic group, `into`, of the guests that stay.
+    """Move the remaining guests into a new classic group, `into`.
 
-    When it `rebalances`, it is stored without a leader: so whoever loads it knows that nobody has assigned the
-    partitions that became free. Until the members have joined again they keep what they have.
+    If it `rebalances`, it is stored without a leader: so a coordinator that loads it knows that the freed partitions
+    are not assigned yet. Until the members have rejoined they keep their partitions.
     """
     roster = Roster()
     assignments = {}
     for member in group.members.values():
         if member.classic is not None and member.member_id not in leaving:
             roster.add(_member(member, member.classic))
-            assignments[member.member_id] = write_assignment(_held(member), topics, member.classic.protocols[0][1])
+            assignments[member.member_id] = write_assignment(
+                _owned_partitions(member), topics, member.classic.protocols[0][1]
+            )
     protocol_name = roster.select_protocol()
     value = GroupMetadataValue(
         protocol_type=CONSUMER_PROTOCOL,
@@ -134,7 +136,7 @@ def downgraded(
     )
     into.restore(value)
     for member_id, classic_member in into.members.items():
-        classic_member.protocols = roster.members[member_id].protocols  # of which the log has only the chosen one
+        classic_member.protocols = roster.members[member_id].protocols  # the log has only the selected one
     return Downgrade(into, [*group.tombstones(), group_record(group.group_id, value)])
 
 
@@ -150,9 +152,9 @@ def _member(member: ConsumerMember, classic: ClassicSide) -> Member:
     )
 
 
-def _held(member: ConsumerMember) -> Assignment:
-    """What it may be reading: what it was asked to give up, too."""
-    held = dict(member.assigned)
+def _owned_partitions(member: ConsumerMember) -> Assignment:
+    """What it may still be reading, including what it has to revoke."""
+    owned = dict(member.assigned)
     for topic_id, numbers in member.pending_revocation.items():
-        held[topic_id] = held.get(topic_id, frozenset()) | numbers
-    return held
+        owned[topic_id] = owned.get(topic_id, frozenset()) | numbers
+    return owned

@@ -1,8 +1,8 @@
 """The classic group protocol as a state machine: events and time in, new state and actions out, no I/O.
 
-A generation begins when the members have joined again (or the rebalance time-out has passed) and the leader among them
-has sent an assignment that was stored. The coordinator carries out the actions: it answers waiting requests, which the
-machine knows by their tickets, and writes the group to the log.
+A generation begins when the members have rejoined (or the rebalance time-out has passed) and the leader has sent an
+assignment that was stored. The coordinator executes the actions: it answers waiting requests, which the state machine
+identifies by their tickets, and writes the group to the log.
 
     Empty -> PreparingRebalance -> CompletingRebalance -> Stable -> PreparingRebalance -> ... -> Empty
 """
@@ -36,22 +36,22 @@ from core_broker.service.clock import Clock
 
 CONSUMER_PROTOCOL: Final = "consumer"
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60_000
-"""How long a member may wait for its first generation: its client may be gone, and it sends no heartbeats yet."""
+"""How long a new member may wait for its first generation: it sends no heartbeats yet, so its client may be gone."""
 PENDING_MEMBERS_MAX: Final = 10_000
-"""Ids given out but not yet used; beyond it the oldest is forgotten, and its owner asks again."""
+"""Limit of ids assigned but not yet used; beyond it the oldest is dropped, and its client has to start again."""
 _POSTPONE_MS_MIN: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupLimits:
-    """What an operator sets for classic groups."""
+    """Limits configured for classic groups."""
 
     initial_rebalance_delay_ms: int = 3000
     size_max: int = 2**31 - 1
 
 
 class ClassicGroup:
-    """One group of the classic protocol. Every method that takes an event returns the actions it leads to."""
+    """One group of the classic protocol. Every method that takes an event returns the resulting actions."""
 
     kind: GroupKind = "classic"
 
@@ -66,18 +66,18 @@ class ClassicGroup:
         self._clock = clock
         self._limits = limits
         self._pending: dict[str, float] = {}
-        """Ids given out by KIP-394 -> when they are forgotten."""
+        """Ids assigned by KIP-394 -> when they expire."""
         self._pending_sync: set[str] = set()
         self._topics: frozenset[str] | None = None
         self._join_deadline = 0.0
         self._sync_deadline: float | None = None
         self._in_initial_delay = False
         self._initial_delay_left_ms = 0
-        self._member_came_in_delay = False
+        self._member_joined_in_delay = False
         self._is_storing = False
         self._answers = Answers()
 
-    # --- what others ask (groups/shape.py) ---------------------------------------------------------------------------
+    # --- queries (groups/shape.py) -----------------------------------------------------------------------------------
 
     @property
     def members(self) -> Mapping[str, Member]:
@@ -86,7 +86,7 @@ class ClassicGroup:
 
     @property
     def leader_id(self) -> str | None:
-        """The member that assigns."""
+        """The member that computes the assignment."""
         return self._roster.leader_id
 
     @property
@@ -96,13 +96,13 @@ class ClassicGroup:
 
     @property
     def is_empty(self) -> bool:
-        """True when it has no members; ids given out to some that never came do not count."""
+        """Whether it has no members; ids that were assigned but never used do not count."""
         return self.state is State.EMPTY
 
     def check_commit(
         self, member_id: str, generation_or_epoch: int, instance_id: str | None, *, is_transactional: bool
     ) -> None:
-        """Refuse an offset commit of a stranger or of another generation."""
+        """Reject an offset commit of an unknown member or of another generation."""
         if generation_or_epoch < 0 and self.state is State.EMPTY:
             return  # an admin client, or a consumer that assigns its partitions itself
         if generation_or_epoch >= 0 or member_id or instance_id is not None:
@@ -112,7 +112,7 @@ class ClassicGroup:
             if generation_or_epoch != self.generation:
                 raise BrokerError(ErrorCode.ILLEGAL_GENERATION)
         elif not is_transactional:
-            # Old transactional clients do not tell who they are; everybody else must be a member (KIP-447).
+            # Old transactional clients send no member id; all others must be members (KIP-447).
             raise BrokerError(ErrorCode.UNKNOWN_MEMBER_ID)
         if not is_transactional and self.state is State.COMPLETING_REBALANCE:
             raise BrokerError(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -120,18 +120,18 @@ class ClassicGroup:
             raise BrokerError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:  # noqa: ARG002 - only KIP-848 has epochs
-        """Anybody may ask for the offsets of a classic group."""
+        """Any client may fetch the offsets of a classic group."""
         if self.state is State.DEAD:
             raise BrokerError(ErrorCode.GROUP_ID_NOT_FOUND)
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """True when a member reads the topic, or when members exist that do not say what they read."""
+        """Whether a member subscribes to the topic, or the subscriptions of the members are unknown."""
         if self._topics is not None:
             return topic in self._topics
         return self.protocol_type == CONSUMER_PROTOCOL
 
     def offsets_expire_from_ms(self, committed_at_ms: int) -> int | None:
-        """KIP-211: from when the group became empty; from the commit itself where no members are managed."""
+        """KIP-211: when the group became empty; the commit itself if the group never had members."""
         if not self.protocol_type:
             return committed_at_ms
         if self.state is State.EMPTY:
@@ -145,7 +145,7 @@ class ClassicGroup:
         return [(group_key(self.group_id), None)]
 
     def next_deadline(self) -> float | None:
-        """The earliest moment at which time alone changes something."""
+        """The earliest time at which something expires."""
         deadlines = [member.deadline for member in self.members.values() if member.can_expire]
         deadlines.extend(self._pending.values())
         if self.state is State.PREPARING_REBALANCE:
@@ -157,11 +157,11 @@ class ClassicGroup:
     # --- JoinGroup ---------------------------------------------------------------------------------------------------
 
     def join(self, event: Join) -> list[Action]:
-        """A member wants to join, or to join again."""
+        """A member joins or rejoins."""
         if self.state is State.DEAD:
             self._answers.refuse_join(event, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         elif not self._has_room_for(event.member_id):
-            self._turn_away(event)
+            self._reject_for_size(event)
         elif not self._roster.supports(event, self.protocol_type):
             self._answers.refuse_join(event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         elif not event.member_id:
@@ -176,14 +176,14 @@ class ClassicGroup:
             return True
         member = self.members.get(member_id)
         if self.state is State.PREPARING_REBALANCE:
-            # Those that wait are counted, not the members: so the last to come back are turned away when the limit
-            # was lowered.
+            # Count the members that have rejoined, not all members: if the limit was lowered, the last to rejoin are
+            # rejected.
             return (
                 member is not None and member.join_ticket is not None
             ) or self._roster.waiting_count() < self._limits.size_max
         return member is not None or len(self.members) < self._limits.size_max
 
-    def _turn_away(self, event: Join) -> None:
+    def _reject_for_size(self, event: Join) -> None:
         member = self.members.get(event.member_id)
         if member is not None:
             self._remove(member)
@@ -198,7 +198,9 @@ class ClassicGroup:
             else:
                 self._replace_static(event, former_id)
         elif event.must_know_its_id:
-            self._add_pending(member_id, event.session_timeout_ms)
+            if len(self._pending) >= PENDING_MEMBERS_MAX:
+                del self._pending[next(iter(self._pending))]
+            self._pending[member_id] = self._clock.monotonic() + event.session_timeout_ms / 1000
             self._answers.refuse_join(event, ErrorCode.MEMBER_ID_REQUIRED, member_id)
         else:
             self._add(event, member_id)
@@ -216,14 +218,14 @@ class ClassicGroup:
             self._update(member, event)
             self._prepare_rebalance()
         else:
-            # It has lost our answer, or asks for what it knows: the current generation is good enough.
+            # It lost the response, or rejoins without changes: the current generation is sufficient.
             self._extend(member)
             self._answer_join(event.ticket, member, with_members=self.state is State.COMPLETING_REBALANCE)
 
     def _must_rebalance_for(self, member: Member, event: Join) -> bool:
         if self.state is State.PREPARING_REBALANCE or member.protocols != event.protocols:
             return True
-        # A leader that joins again has seen something change, such as the partitions of a topic.
+        # A leader rejoins because it has seen a change, such as more partitions of a topic.
         return self.state is State.STABLE and member.member_id == self.leader_id
 
     def _add(self, event: Join, member_id: str) -> None:
@@ -243,7 +245,7 @@ class ClassicGroup:
             self.protocol_type = event.protocol_type
         self._pending.pop(member_id, None)
         self._roster.add(member)
-        self._member_came_in_delay = True
+        self._member_joined_in_delay = True
         self._prepare_rebalance()
 
     def _update(self, member: Member, event: Join) -> None:
@@ -254,15 +256,10 @@ class ClassicGroup:
         member.rebalance_timeout_ms = event.rebalance_timeout_ms
         member.client_id, member.client_host = event.client_id, event.client_host
 
-    def _add_pending(self, member_id: str, session_timeout_ms: int) -> None:
-        if len(self._pending) >= PENDING_MEMBERS_MAX:
-            del self._pending[next(iter(self._pending))]
-        self._pending[member_id] = self._clock.monotonic() + session_timeout_ms / 1000
-
     # --- static members (KIP-345) ------------------------------------------------------------------------------------
 
     def _replace_static(self, event: Join, former_id: str) -> None:
-        """A static member is back under a new id: the old id is fenced, the assignment stays."""
+        """A static member returns under a new id: the old id is fenced, the assignment is kept."""
         former = msgspec.structs.replace(self.members[former_id], join_ticket=None, sync_ticket=None)
         former_leader_id = self.leader_id or ""
         member = self._swap_static(former_id, event.fresh_member_id)
@@ -277,7 +274,7 @@ class ClassicGroup:
             )
             self._answers.store(self._store(static_rejoin=rejoin))
         else:
-            # While an assignment is awaited, the leader knows the old id only: the new one would get nothing.
+            # During a rebalance the leader only knows the old id, so the new one would get no assignment.
             self._prepare_rebalance()
 
     def _swap_static(self, former_id: str, member_id: str) -> Member:
@@ -292,7 +289,7 @@ class ClassicGroup:
     def _static_stored(self, rejoin: StaticRejoin, error: ErrorCode) -> None:
         member = self.members.get(rejoin.member_id)
         if member is None or member.join_ticket is None or self.state is not State.STABLE:
-            return  # gone, or a rebalance has begun that will answer it
+            return  # it has left, or a rebalance has begun that will answer it
         if error is not ErrorCode.NONE:
             self._answers.refuse_waiting_join(member, error)
             self._undo_rejoin(rejoin, member)
@@ -303,7 +300,7 @@ class ClassicGroup:
         if rejoin.can_skip_assignment:
             self._answer_join(ticket, member, with_members=is_leader, skip_assignment=is_leader)
         else:
-            # Before KIP-814 a leader is not told that it leads, or it would send an assignment that nobody reads.
+            # Before KIP-814 the response must not name it as the leader, or it would send an unused assignment.
             self._answer_join(ticket, member, with_members=False, leader_id=rejoin.former_leader_id)
 
     def _undo_rejoin(self, rejoin: StaticRejoin, member: Member) -> None:
@@ -315,7 +312,7 @@ class ClassicGroup:
     # --- the rebalance -----------------------------------------------------------------------------------------------
 
     def _prepare_rebalance(self) -> None:
-        """Ask everybody to join again, unless that is under way."""
+        """Start a rebalance, unless one is in progress."""
         if self.state in (State.PREPARING_REBALANCE, State.DEAD):
             return
         if self.state is State.COMPLETING_REBALANCE:
@@ -326,7 +323,7 @@ class ClassicGroup:
         if self._in_initial_delay:
             delay_ms = self._limits.initial_rebalance_delay_ms
             self._initial_delay_left_ms = max(timeout_ms - delay_ms, 0)
-            self._member_came_in_delay = False
+            self._member_joined_in_delay = False
             timeout_ms = delay_ms
         self._join_deadline = now + timeout_ms / 1000
         self._sync_deadline = None
@@ -337,18 +334,18 @@ class ClassicGroup:
         if self.state is not State.PREPARING_REBALANCE:
             return
         if self._in_initial_delay:
-            # Who has only an id yet is not waited for: the delay is there to let them come.
+            # Members that only have an id yet are not waited for: the delay is meant for them.
             if self._join_deadline <= self._clock.monotonic():
-                self._join_time_is_up()
+                self._on_join_deadline()
         elif not self._pending and self._roster.waiting_count() == len(self.members):
             self._complete_join()
 
-    def _join_time_is_up(self) -> None:
-        if self._in_initial_delay and self._member_came_in_delay and self._initial_delay_left_ms > 0:
-            # Members still pour in: give them another delay, within the rebalance time-out.
+    def _on_join_deadline(self) -> None:
+        if self._in_initial_delay and self._member_joined_in_delay and self._initial_delay_left_ms > 0:
+            # Members are still joining: extend the delay, within the rebalance time-out.
             delay_ms = min(self._limits.initial_rebalance_delay_ms, self._initial_delay_left_ms)
             self._initial_delay_left_ms -= delay_ms
-            self._member_came_in_delay = False
+            self._member_joined_in_delay = False
             self._join_deadline = self._clock.monotonic() + delay_ms / 1000
             return
         self._complete_join()
@@ -358,7 +355,7 @@ class ClassicGroup:
         for member in [m for m in self.members.values() if m.join_ticket is None and m.instance_id is None]:
             self._remove(member)
         if self.members and not self._roster.elect_waiting_leader():
-            # Only static members are left and none came back: wait for them until their sessions end.
+            # Only static members are left and none has rejoined: wait for them until their sessions expire.
             wait_ms = max(self._roster.rebalance_timeout_ms(), _POSTPONE_MS_MIN)
             self._join_deadline = self._clock.monotonic() + wait_ms / 1000
             return
@@ -397,7 +394,7 @@ class ClassicGroup:
     # --- SyncGroup ---------------------------------------------------------------------------------------------------
 
     def sync(self, event: Sync) -> list[Action]:
-        """A member asks for its assignment, or the leader brings it."""
+        """A member requests its assignment; the leader sends all assignments."""
         error = self._check_sync(event)
         if error is not ErrorCode.NONE:
             self._answers.refuse_sync(event.ticket, error)
@@ -437,7 +434,7 @@ class ClassicGroup:
             self._answers.store(self._store(assignments=assignments))
 
     def on_stored(self, store: StoreGroup, error: ErrorCode) -> list[Action]:
-        """The group has been written, or that has failed."""
+        """The group was written, or the write failed."""
         if store.static_rejoin is not None:
             self._static_stored(store.static_rejoin, error)
         elif store.assignments is not None:
@@ -446,7 +443,7 @@ class ClassicGroup:
 
     def _assignment_stored(self, generation: int, assignments: dict[str, bytes], error: ErrorCode) -> None:
         if self.state is not State.COMPLETING_REBALANCE or generation != self.generation:
-            return  # another rebalance has begun meanwhile and has answered everybody
+            return  # another rebalance has begun meanwhile and answered all members
         self._is_storing = False
         if error is not ErrorCode.NONE:
             self._drop_assignments(error)
@@ -470,7 +467,7 @@ class ClassicGroup:
     # --- Heartbeat, LeaveGroup ---------------------------------------------------------------------------------------
 
     def heartbeat(self, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
-        """A member is alive; the answer tells it whether to join again."""
+        """A member is alive; REBALANCE_IN_PROGRESS makes it rejoin."""
         if self.state is State.DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         error = self._roster.check(member_id, instance_id)
@@ -482,13 +479,13 @@ class ClassicGroup:
         return ErrorCode.REBALANCE_IN_PROGRESS if self.state is State.PREPARING_REBALANCE else ErrorCode.NONE
 
     def extend_session(self, member_id: str) -> None:
-        """A member has shown in another way that it is alive: it has committed offsets."""
+        """Extend the session of a member that has committed offsets."""
         member = self.members.get(member_id)
         if member is not None and self.state in (State.STABLE, State.PREPARING_REBALANCE):
             self._extend(member)
 
     def leave(self, member_id: str, instance_id: str | None) -> tuple[ErrorCode, list[Action]]:
-        """A member leaves, or an operator removes a static one by its instance id alone."""
+        """A member leaves, or an operator removes a static one by its instance id."""
         if self.state is State.DEAD:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE, []
         if not member_id and instance_id is not None:
@@ -499,27 +496,27 @@ class ClassicGroup:
             return ErrorCode.NONE, self._answers.take()
         error = self._roster.check(member_id, instance_id)
         if error is ErrorCode.NONE:
-            self._expel(self.members[member_id])
+            self._remove_and_rebalance(self.members[member_id])
         return error, self._answers.take()
 
     # --- time --------------------------------------------------------------------------------------------------------
 
     def on_time(self) -> list[Action]:
-        """Carry out what has come due; calling it too early does nothing."""
+        """Process expired deadlines; calling it too early does nothing."""
         now = self._clock.monotonic()
         for member_id in [member_id for member_id, deadline in self._pending.items() if deadline <= now]:
             del self._pending[member_id]
         for member in [m for m in self.members.values() if m.can_expire and m.deadline <= now]:
-            self._expel(member)
+            self._remove_and_rebalance(member)
         if self._sync_deadline is not None and self._sync_deadline <= now:
             self._expire_syncs()
         if self.state is State.PREPARING_REBALANCE and self._join_deadline <= now:
-            self._join_time_is_up()
+            self._on_join_deadline()
         self._complete_join_if_ready()
         return self._answers.take()
 
     def _expire_syncs(self) -> None:
-        """Remove members that have joined the generation but never asked for their assignment."""
+        """Remove members that joined the generation but never sent a SyncGroup."""
         self._sync_deadline = None
         late = [self.members[member_id] for member_id in self._pending_sync if member_id in self.members]
         self._pending_sync.clear()
@@ -528,7 +525,7 @@ class ClassicGroup:
         if late:
             self._prepare_rebalance()
 
-    def _expel(self, member: Member) -> None:
+    def _remove_and_rebalance(self, member: Member) -> None:
         self._remove(member)
         self._prepare_rebalance()
         self._complete_join_if_ready()
@@ -541,9 +538,10 @@ class ClassicGroup:
     # --- the log -----------------------------------------------------------------------------------------------------
 
     def restore(self, value: GroupMetadataValue) -> None:
-        """Become what a stored record says; its members get a fresh session.
+        """Load the state from a stored record; all sessions start anew.
 
-        Members without a leader come from a KIP-848 group: they have yet to share what those that left have owned.
+        A group with members but no leader was a KIP-848 group: it must still distribute the partitions of members that
+        left.
         """
         self.generation = value.generation
         self.protocol_type = value.protocol_type
@@ -557,12 +555,12 @@ class ClassicGroup:
         self.refresh_sessions()
 
     def refresh_sessions(self) -> None:
-        """Begin every session anew: the members could not reach a coordinator while it was loading."""
+        """Restart all sessions: the members could not reach a coordinator while it was loading."""
         for member in self.members.values():
             self._extend(member)
 
     def unload(self, error: ErrorCode) -> list[Action]:
-        """The broker is no longer this group's coordinator: turn away everybody who waits."""
+        """The broker is no longer this group's coordinator: reject all waiting requests."""
         for member in self.members.values():
             self._answers.refuse_waiting(member, error)
         self._pending.clear()
@@ -583,7 +581,7 @@ class ClassicGroup:
         )
         return StoreGroup(generation=self.generation, value=value, assignments=assignments, static_rejoin=static_rejoin)
 
-    # --- small things ------------------------------------------------------------------------------------------------
+    # --- helpers -----------------------------------------------------------------------------------------------------
 
     def _extend(self, member: Member) -> None:
         member.deadline = self._clock.monotonic() + member.session_timeout_ms / 1000

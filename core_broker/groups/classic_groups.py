@@ -1,4 +1,4 @@
-"""Serves the classic group APIs: finds the group, feeds its state machine, and carries out what that asks for."""
+"""Serves the classic group APIs: finds the group, passes events to its state machine, and executes the actions."""
 
 import asyncio
 import itertools
@@ -20,9 +20,9 @@ from core_broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroup
 log = logging.getLogger(__name__)
 
 STRING_BYTES_MAX: Final = 32_767
-"""What the stored records can hold in a string; flexible versions of the wire protocol could carry more."""
+"""The longest string in a stored record; flexible versions of the wire protocol allow more."""
 PROTOCOL_BYTES_MAX: Final = 8 * 1024 * 1024
-"""What a member may say to all assignors together; it stays in memory as long as the member."""
+"""Limit of a member's metadata for all assignors together, which stays in memory."""
 
 _MEMBER_PREFIX_CHARS_MAX: Final = 255
 _KNOWN_MEMBER_ID_SINCE: Final = 4
@@ -82,7 +82,7 @@ class ClassicGroups:
         return cast(JoinGroupResponse, await self._wait(ticket, answer))
 
     async def sync(self, request: SyncGroupRequest) -> SyncGroupResponse:
-        """Ask for an assignment, bringing everybody's if one leads; returns when it is stored."""
+        """Request an assignment; the leader sends all of them. Returns when they are stored."""
         shard = self._owner.shard_for(request.group_id)
         host = self._host(shard, request.group_id)
         if host is not None:
@@ -96,14 +96,14 @@ class ClassicGroups:
             instance_id=request.group_instance_id,
             protocol_type=request.protocol_type,
             protocol_name=request.protocol_name,
-            assignments={given.member_id: given.assignment for given in request.assignments},
+            assignments={item.member_id: item.assignment for item in request.assignments},
         )
         answer = self._expect(ticket)
         self._perform(shard, group, group.sync(event))
         return cast(SyncGroupResponse, await self._wait(ticket, answer))
 
     def heartbeat(self, group_id: str, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
-        """A member is alive."""
+        """Process a heartbeat."""
         shard = self._owner.shard_for(group_id)
         group = shard.groups.get(group_id)
         if isinstance(group, ClassicGroup):
@@ -114,7 +114,7 @@ class ClassicGroups:
         return ErrorCode.UNKNOWN_MEMBER_ID
 
     async def leave(self, group_id: str, members: list[tuple[str, str | None]]) -> list[ErrorCode]:
-        """Members leave, each named by member id, instance id, or both; the error of each."""
+        """Remove members, each given by member id, instance id, or both; returns the error of each."""
         shard = self._owner.shard_for(group_id)
         group = shard.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
@@ -129,11 +129,11 @@ class ClassicGroups:
         return errors
 
     def on_deadline(self, shard: GroupShard, group: ClassicGroup) -> None:
-        """Time has passed for a group."""
+        """A deadline of the group has passed."""
         self._perform(shard, group, group.on_time())
 
     def unload(self, shard: GroupShard, error: ErrorCode) -> None:
-        """The shard goes elsewhere: whoever waits is sent after it."""
+        """Another broker takes over the shard: reject all waiting requests."""
         for group in shard.groups.values():
             if isinstance(group, ClassicGroup):
                 self._perform(shard, group, group.unload(error))
@@ -143,7 +143,7 @@ class ClassicGroups:
         return ClassicGroup(group_id, clock=self._owner.clock, limits=self._limits)
 
     def _host(self, shard: GroupShard, group_id: str) -> ConsumerGroupsPart | None:
-        """Who serves the group in our place, where it speaks KIP-848 but has room for classic members."""
+        """The server of KIP-848 groups, if the group is one and has members: it also serves classic members."""
         part = self._consumer_groups()
         return part if part is not None and part.has_members(shard, group_id) else None
 
@@ -156,25 +156,22 @@ class ClassicGroups:
         if request.member_id:
             raise BrokerError(ErrorCode.UNKNOWN_MEMBER_ID)
         if group is not None:
-            self._replace_consumer_group(shard, group)
+            if not group.is_empty:
+                raise BrokerError(
+                    ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+                    f"group {group.group_id} has members of the consumer protocol and accepts no classic members",
+                )
+            self._background.start(partial(self._remove_from_log, shard, group))
         created = self.new_group(request.group_id)
         shard.groups[request.group_id] = created
         return created
-
-    def _replace_consumer_group(self, shard: GroupShard, group: Group) -> None:
-        if not group.is_empty:
-            raise BrokerError(
-                ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
-                f"group {group.group_id} has members of the consumer protocol: it takes none of the classic one",
-            )
-        self._background.start(lambda: self._remove_from_log(shard, group))
 
     async def _remove_from_log(self, shard: GroupShard, group: Group) -> None:
         try:
             await shard.write(group.tombstones())
         except BrokerError as error:
             log.warning(
-                "the former group could not be removed from the log",
+                "former group could not be removed from the log",
                 extra={"group": group.group_id, "error": error.code.name},
             )
 
@@ -191,16 +188,18 @@ class ClassicGroups:
         if not low <= request.session_timeout_ms <= high:
             raise BrokerError(
                 ErrorCode.INVALID_SESSION_TIMEOUT,
-                f"session time-out {request.session_timeout_ms} ms is not between {low} and {high}",
+                f"the session time-out of {request.session_timeout_ms} ms is not between {low} and {high} ms",
             )
         texts = [request.member_id, request.group_instance_id or "", request.protocol_type]
         texts.extend(protocol.name for protocol in request.protocols)
         if any(_bytes_of(text) > STRING_BYTES_MAX - 64 for text in texts):
             raise BrokerError(ErrorCode.INVALID_REQUEST, "a name in the request is too long to be stored")
         if sum(len(protocol.metadata) for protocol in request.protocols) > PROTOCOL_BYTES_MAX:
-            raise BrokerError(ErrorCode.INVALID_REQUEST, f"protocols of more than {PROTOCOL_BYTES_MAX} bytes")
+            raise BrokerError(
+                ErrorCode.INVALID_REQUEST, f"the metadata of the protocols exceeds {PROTOCOL_BYTES_MAX} bytes"
+            )
 
-    # --- carrying out ------------------------------------------------------------------------------------------------
+    # --- executing actions -------------------------------------------------------------------------------------------
 
     def _perform(self, shard: GroupShard, group: ClassicGroup, actions: list[Action]) -> None:
         for action in actions:
@@ -226,7 +225,7 @@ class ClassicGroups:
             too_large = error.code is ErrorCode.INVALID_COMMIT_OFFSET_SIZE
             return ErrorCode.UNKNOWN_SERVER_ERROR if too_large else error.code
         except Exception:
-            # Whatever it was: members wait for the outcome and must hear of it.
+            # Members wait for the result, so it must be reported for any error.
             log.exception("group could not be stored", extra={"group": group.group_id})
             return ErrorCode.UNKNOWN_SERVER_ERROR
         return ErrorCode.NONE
@@ -251,9 +250,9 @@ class ClassicGroups:
 
 
 def _rebalance_timeout_ms(request: JoinGroupRequest, api_version: int) -> int:
-    """Before v1 the session time-out served for both."""
-    given = request.rebalance_timeout_ms
-    return given if api_version >= _REBALANCE_TIMEOUT_SINCE and given > 0 else request.session_timeout_ms
+    """Before version 1 the session time-out was used for both."""
+    timeout_ms = request.rebalance_timeout_ms
+    return timeout_ms if api_version >= _REBALANCE_TIMEOUT_SINCE and timeout_ms > 0 else request.session_timeout_ms
 
 
 def _bytes_of(text: str) -> int:

@@ -1,10 +1,10 @@
-"""Members of the classic protocol in a KIP-848 group, so that a running group can migrate one member at a time.
+"""Guests: members of the classic protocol in a KIP-848 group, so that an active group can migrate member by member.
 
-A group becomes a KIP-848 group when the first member of the new protocol joins. Those that are there already go on
-with JoinGroup, SyncGroup and Heartbeat, but the assignment is the broker's: their generation is their member epoch,
-none of them leads, and a JoinGroup is a full heartbeat whose answer they fetch with SyncGroup. REBALANCE_IN_PROGRESS,
-the answer to their Heartbeat, makes them come for news. When only guests are left, the group is classic again, if the
-operator lets it (see `group_migration.py`).
+A group becomes a KIP-848 group when the first member of the new protocol joins. Existing members continue to use
+JoinGroup, SyncGroup and Heartbeat, but the broker computes the assignment: their generation is their member epoch, none
+of them is the leader, and a JoinGroup is a full heartbeat whose assignment they get with SyncGroup. An error
+REBALANCE_IN_PROGRESS of Heartbeat makes them rejoin for changes. When only guests are left, the group is converted
+back, if the policy allows it (see `group_migration.py`).
 """
 
 import uuid
@@ -26,7 +26,7 @@ _REBALANCE_TIMEOUT_SINCE: Final = 1
 
 
 class GuestJoin:
-    """A JoinGroup for a KIP-848 group: `beat` for the group, then `answer` from what the group said."""
+    """A JoinGroup for a KIP-848 group: `beat` is passed to the group, and `answer` creates the response."""
 
     def __init__(
         self, group: ConsumerGroup, request: JoinGroupRequest, *, api_version: int, client_id: str, client_host: str
@@ -39,7 +39,7 @@ class GuestJoin:
 
     @property
     def needs_known_id(self) -> bool:
-        """KIP-394: a new dynamic member is first told its id, so that a retry does not make it another member."""
+        """KIP-394: a new dynamic member first gets its id, so that a retry does not create another member."""
         request = self._request
         return not (request.member_id or request.group_instance_id) and self._api_version >= _MEMBER_ID_REQUIRED_SINCE
 
@@ -53,7 +53,8 @@ class GuestJoin:
         try:
             subscription = read_subscription(protocols[0][1])
         except DecodeError as error:
-            raise BrokerError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, f"unreadable subscription: {error}") from None
+            message = f"the subscription cannot be read: {error}"
+            raise BrokerError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message) from None
         timeout_ms = request.rebalance_timeout_ms
         has_own_timeout = self._api_version >= _REBALANCE_TIMEOUT_SINCE and timeout_ms > 0
         return Heartbeat(
@@ -71,9 +72,9 @@ class GuestJoin:
         )
 
     def answer(self, member_epoch: int, protocol_name: str | None = None) -> JoinGroupResponse:
-        """The generation is the member's epoch; nobody leads, since the broker assigns.
+        """The generation is the member's epoch; there is no leader, since the broker computes the assignment.
 
-        Only a group that is classic again knows of a `protocol_name` that its members agree on.
+        Only a group that was converted back has a common `protocol_name`.
         """
         return JoinGroupResponse(
             generation_id=member_epoch,
@@ -82,13 +83,13 @@ class GuestJoin:
             member_id=self.member_id,
         )
 
-    def ask_for_known_id(self) -> JoinGroupResponse:
-        """Tell the id to come back with."""
+    def require_member_id(self) -> JoinGroupResponse:
+        """Return the id that the member must join with."""
         return JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=self.member_id)
 
 
 def guest_sync(group: ConsumerGroup, request: SyncGroupRequest, topics: Topics, now: float) -> SyncGroupResponse:
-    """The assignment that the last JoinGroup of a guest led to; raises BrokerError."""
+    """The assignment after the last JoinGroup of a guest; raises BrokerError."""
     member, classic = _known_guest(group, request.member_id, request.group_instance_id, request.generation_id)
     name, metadata = classic.protocols[0]
     if request.protocol_type not in (None, CONSUMER_PROTOCOL) or request.protocol_name not in (None, name):
@@ -106,17 +107,17 @@ def guest_sync(group: ConsumerGroup, request: SyncGroupRequest, topics: Topics, 
 def guest_heartbeat(
     group: ConsumerGroup, member_id: str, generation: int, instance_id: str | None, now: float
 ) -> ErrorCode:
-    """A guest is alive; REBALANCE_IN_PROGRESS when there is something new for it. Raises BrokerError."""
+    """A guest is alive; REBALANCE_IN_PROGRESS if there are changes for it. Raises BrokerError."""
     member, _ = _known_guest(group, member_id, instance_id, generation)
     group.renew_session(member, now)
-    if not _has_news(group, member):
+    if not _must_rejoin(group, member):
         return ErrorCode.NONE
     group.expect_rejoin(member, now)
     return ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def leaving_members(group: ConsumerGroup, named: Iterable[tuple[str, str | None]]) -> tuple[list[ErrorCode], list[str]]:
-    """Whom a LeaveGroup removes, and what is answered for each; a static one may be named by its instance id alone."""
+    """The error for each member of a LeaveGroup, and the members to remove; a static one needs no member id."""
     errors, leaving = [], []
     for member_id, instance_id in named:
         if not member_id and instance_id is not None:
@@ -147,7 +148,7 @@ def _known_guest(
     return member, member.classic
 
 
-def _has_news(group: ConsumerGroup, member: ConsumerMember) -> bool:
+def _must_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
     if member.epoch < group.epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
         return True
     if member.state is not MemberState.UNRELEASED_PARTITIONS:
@@ -163,7 +164,7 @@ def _has_news(group: ConsumerGroup, member: ConsumerMember) -> bool:
 def _check_protocols(
     group: ConsumerGroup, member_id: str, protocol_type: str, protocols: tuple[tuple[str, bytes], ...]
 ) -> None:
-    """All guests must have an assignor in common, as they would in a classic group."""
+    """All guests must have an assignor in common, as in a classic group."""
     common = {name for name, _ in protocols}
     for member in group.members.values():
         if member.classic is not None and member.member_id != member_id:

@@ -1,4 +1,4 @@
-"""A member of a classic group, what happens to a group, and what the group wants done about it: values only."""
+"""The members, events and actions of a classic group, as plain values."""
 
 from enum import StrEnum
 from typing import TypeAlias
@@ -10,9 +10,9 @@ from core_broker.protocol.messages.sync_group import SyncGroupResponse
 from core_broker.protocol.stored.groups import GroupMetadataValue
 
 Ticket: TypeAlias = int
-"""Stands for a request that waits for its answer."""
+"""Identifies a request that waits for its response."""
 Protocols: TypeAlias = tuple[tuple[str, bytes], ...]
-"""Assignors that a member can follow, by preference, with what it tells each: (name, metadata)."""
+"""The assignors that a member supports, by preference: (name, metadata)."""
 
 
 class State(StrEnum):
@@ -20,20 +20,20 @@ class State(StrEnum):
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
-    """The members are asked to join again."""
+    """The members have to rejoin."""
     COMPLETING_REBALANCE = "CompletingRebalance"
-    """All know the generation and wait for the leader's assignment."""
+    """All members have the new generation and wait for the leader's assignment."""
     STABLE = "Stable"
     DEAD = "Dead"
 
 
 class Join(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A member asks to be part of the next generation."""
+    """Event: a member joins the next generation."""
 
     ticket: Ticket
     member_id: str
     fresh_member_id: str
-    """The id to use if the member has none yet."""
+    """The id for a member without one."""
     instance_id: str | None = None
     client_id: str = ""
     client_host: str = ""
@@ -42,13 +42,13 @@ class Join(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     protocol_type: str = "consumer"
     protocols: Protocols = ()
     must_know_its_id: bool = False
-    """KIP-394: a new member is first told its id and must come back with it."""
+    """KIP-394: a new member first gets its id and must join again with it."""
     can_skip_assignment: bool = False
-    """KIP-814: a static leader understands that it need not assign."""
+    """KIP-814: a static leader understands that it need not compute an assignment."""
 
 
 class Sync(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A member asks for its assignment; the leader brings everybody's."""
+    """Event: a member requests its assignment; the leader sends all assignments."""
 
     ticket: Ticket
     member_id: str
@@ -60,7 +60,7 @@ class Sync(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Member(msgspec.Struct, kw_only=True):
-    """One member and where it stands in the rebalance."""
+    """One member and its progress in the rebalance."""
 
     member_id: str
     instance_id: str | None
@@ -71,23 +71,23 @@ class Member(msgspec.Struct, kw_only=True):
     protocols: Protocols
     assignment: bytes = b""
     deadline: float = 0.0
-    """When its session ends (`Clock.monotonic`), unless it is waiting for us."""
+    """When its session expires (`Clock.monotonic`), unless it is waiting for a response."""
     is_new: bool = False
-    """It has not yet been told that it belongs to a generation, so cannot send heartbeats."""
+    """Whether it has never been part of a generation, so cannot send heartbeats."""
     join_ticket: Ticket | None = None
     sync_ticket: Ticket | None = None
 
     @property
     def can_expire(self) -> bool:
-        """False while it waits for an answer of ours: then silence is not its fault."""
+        """False while it waits for a response, because then it sends no heartbeats."""
         return self.is_new or (self.join_ticket is None and self.sync_ticket is None)
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """What it has to say to an assignor."""
+        """Its metadata for an assignor."""
         return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
 
     def vote(self, candidates: set[str]) -> str:
-        """The candidate it likes best."""
+        """The candidate it prefers."""
         return next(name for name, _ in self.protocols if name in candidates)
 
 
@@ -106,7 +106,7 @@ class AnswerSync(msgspec.Struct, frozen=True, gc=False):
 
 
 class StaticRejoin(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a returning static member has replaced, to be undone when that cannot be stored."""
+    """The state that a returning static member has replaced, restored if the change cannot be stored."""
 
     member_id: str
     former: Member
@@ -115,12 +115,12 @@ class StaticRejoin(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class StoreGroup(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Action: write the group, then tell it with `on_stored`."""
+    """Action: write the group, then call `on_stored`."""
 
     generation: int
     value: GroupMetadataValue
     assignments: dict[str, bytes] | None = None
-    """The leader's assignment, which becomes valid once it is stored."""
+    """The leader's assignment, which takes effect once it is stored."""
     static_rejoin: StaticRejoin | None = None
 
 

@@ -1,4 +1,4 @@
-"""Who is in a classic group: members, static members, the leader, and the assignor that they agree on."""
+"""The roster of a classic group: members, static members, the leader, and the common assignor."""
 
 from collections import Counter
 
@@ -9,7 +9,7 @@ from core_broker.protocol.stored.groups import MemberMetadata
 
 
 class Roster:
-    """The members of a group, in the order in which they came."""
+    """The members of a group, in the order in which they joined."""
 
     def __init__(self) -> None:
         self.members: dict[str, Member] = {}
@@ -21,7 +21,7 @@ class Roster:
         return len(self.members)
 
     def check(self, member_id: str, instance_id: str | None) -> ErrorCode:
-        """Whether somebody is the member that they say they are."""
+        """Check a member id and instance id."""
         if instance_id is not None:
             known_id = self.static_ids.get(instance_id)
             if known_id is None:
@@ -30,10 +30,10 @@ class Roster:
                 return ErrorCode.FENCED_INSTANCE_ID
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
-    # --- coming and going --------------------------------------------------------------------------------------------
+    # --- adding and removing -----------------------------------------------------------------------------------------
 
     def add(self, member: Member) -> None:
-        """Take in a member; the first one leads."""
+        """Add a member; the first one is the leader."""
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self.static_ids[member.instance_id] = member.member_id
@@ -41,7 +41,7 @@ class Roster:
             self.leader_id = member.member_id
 
     def remove(self, member: Member) -> None:
-        """Let a member go; should it lead, the oldest of the others takes over."""
+        """Remove a member; if it is the leader, the oldest of the others becomes the leader."""
         del self.members[member.member_id]
         if member.instance_id is not None:
             self.static_ids.pop(member.instance_id, None)
@@ -49,7 +49,7 @@ class Roster:
             self.leader_id = next(iter(self.members), None)
 
     def rename_static(self, member: Member, member_id: str) -> None:
-        """Give a static member another id; the order is kept, since it decides ties and who leads next."""
+        """Give a static member another id; keeps the order, which decides ties and the next leader."""
         former_id = member.member_id
         self.members = {member_id if known == former_id else known: m for known, m in self.members.items()}
         member.member_id = member_id
@@ -59,25 +59,25 @@ class Roster:
             self.leader_id = member_id
 
     def restore(self, stored: list[MemberMetadata], *, protocol_name: str, leader_id: str | None) -> None:
-        """Become what a stored record says."""
+        """Load the members of a stored record."""
         self.members = {}
         self.static_ids = {}
         for member in stored:
-            self.add(_restored(member, protocol_name))
+            self.add(_from_stored(member, protocol_name))
         self.leader_id = leader_id if self.members else None
 
     # --- the rebalance -----------------------------------------------------------------------------------------------
 
     def waiting_count(self) -> int:
-        """How many have joined and wait for the generation."""
+        """How many members have joined and wait for the generation."""
         return sum(member.join_ticket is not None for member in self.members.values())
 
     def rebalance_timeout_ms(self) -> int:
-        """The slowest member decides how long all wait."""
+        """The longest rebalance time-out of the members applies to all."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def elect_waiting_leader(self) -> bool:
-        """Make sure that the leader is one who has joined, since it must assign; False when nobody has."""
+        """Make sure that the leader has joined, since it computes the assignment; False if no member has."""
         leader = self.members.get(self.leader_id) if self.leader_id is not None else None
         if leader is None or leader.join_ticket is None:
             leader = next((m for m in self.members.values() if m.join_ticket is not None), None)
@@ -87,7 +87,7 @@ class Roster:
         return True
 
     def supports(self, event: Join, protocol_type: str) -> bool:
-        """True when a newcomer has an assignor in common with all members, with its own former self too."""
+        """Whether a joining member has an assignor in common with all members, including its own previous state."""
         if not event.protocol_type or not event.protocols:
             return False
         if not self.members:
@@ -95,7 +95,7 @@ class Roster:
         return event.protocol_type == protocol_type and bool(self._common({name for name, _ in event.protocols}))
 
     def select_protocol(self) -> str | None:
-        """The assignor that all support and most like best; the earlier member decides a tie."""
+        """The assignor that all support and most prefer; the earlier member decides a tie."""
         first = next(iter(self.members.values()), None)
         candidates = self._common({name for name, _ in first.protocols}) if first is not None else set()
         if not candidates:
@@ -108,21 +108,21 @@ class Roster:
             names = names.intersection(name for name, _ in member.protocols)
         return names
 
-    # --- as others see it --------------------------------------------------------------------------------------------
+    # --- conversions -------------------------------------------------------------------------------------------------
 
     def subscriptions(self, protocol_name: str | None) -> list[bytes]:
-        """What each member says to the chosen assignor."""
+        """The metadata of each member for the selected assignor."""
         return [member.metadata(protocol_name) for member in self.members.values()]
 
     def for_leader(self, protocol_name: str | None) -> list[JoinGroupResponseMember]:
-        """The members as the leader is told of them."""
+        """The members for the JoinGroup response of the leader."""
         return [
             JoinGroupResponseMember(member.member_id, member.instance_id, member.metadata(protocol_name))
             for member in self.members.values()
         ]
 
     def for_log(self, protocol_name: str | None, assignments: dict[str, bytes] | None) -> list[MemberMetadata]:
-        """The members as they are stored, with new assignments or their own."""
+        """The members for the stored record, with new assignments or their own."""
         return [
             MemberMetadata(
                 member_id=member.member_id,
@@ -138,7 +138,7 @@ class Roster:
         ]
 
 
-def _restored(stored: MemberMetadata, protocol_name: str) -> Member:
+def _from_stored(stored: MemberMetadata, protocol_name: str) -> Member:
     return Member(
         member_id=stored.member_id,
         instance_id=stored.group_instance_id,

@@ -1,7 +1,7 @@
-"""What members of a classic consumer group tell each other, as far as the coordinator looks into it.
+"""The consumer protocol embedded in classic groups, as far as the coordinator reads it.
 
-Clients put their subscriptions and assignments into the requests as bytes of their own; a version comes first, and
-later versions only add fields at the end.
+Clients encode their subscriptions and assignments as opaque bytes; a version comes first, and later versions only add
+fields at the end.
 """
 
 import struct
@@ -22,9 +22,9 @@ _VERSION: Final = struct.Struct(">h")
 
 
 def subscribed_topics(subscriptions: Iterable[bytes]) -> frozenset[str] | None:
-    """All topics that members subscribe to; None when one of them says it in a way that cannot be read.
+    """All topics that members subscribe to; None if a subscription cannot be decoded.
 
-    Clients may put anything there: what cannot be read only means that offsets are kept longer.
+    Clients may send anything: a subscription that cannot be decoded only means that offsets are kept longer.
     """
     topics: set[str] = set()
     for subscription in subscriptions:
@@ -36,13 +36,13 @@ def subscribed_topics(subscriptions: Iterable[bytes]) -> frozenset[str] | None:
 
 
 def read_subscription(metadata: bytes) -> ConsumerProtocolSubscription:
-    """What a member reads and owns; raises DecodeError."""
+    """A member's subscription and owned partitions; raises DecodeError."""
     version = _version_of(metadata, ConsumerProtocolSubscription.VERSIONS)
     return decode(ConsumerProtocolSubscription, version, metadata, _VERSION.size)
 
 
 def read_assignment(assignment: bytes) -> ConsumerProtocolAssignment:
-    """What a leader has given to a member, nothing if it has not assigned yet; raises DecodeError."""
+    """The leader's assignment for a member, empty if there is none yet; raises DecodeError."""
     if not assignment:
         return ConsumerProtocolAssignment()
     version = _version_of(assignment, ConsumerProtocolAssignment.VERSIONS)
@@ -50,7 +50,7 @@ def read_assignment(assignment: bytes) -> ConsumerProtocolAssignment:
 
 
 def write_assignment(assignment: Assignment, topics: Topics, subscription: bytes) -> bytes:
-    """An assignment for a member, in the version in which it subscribes; topics that are gone are left out."""
+    """An assignment for a member, in the version of its subscription; deleted topics are left out."""
     first, last = ConsumerProtocolAssignment.VERSIONS
     version = (
         max(first, min(_VERSION.unpack_from(subscription)[0], last)) if len(subscription) >= _VERSION.size else first
@@ -67,14 +67,14 @@ def write_assignment(assignment: Assignment, topics: Topics, subscription: bytes
 
 
 def by_topic_id(partitions: Iterable[tuple[str, list[int]]], topics: Topics) -> Assignment:
-    """Partitions by topic id; topics that are gone are left out."""
+    """Partitions by topic id; deleted topics are left out."""
     return {topics[name].topic_id: frozenset(numbers) for name, numbers in partitions if numbers and name in topics}
 
 
 def _version_of(data: bytes, versions: tuple[int, int]) -> int:
     if len(data) < _VERSION.size:
-        raise DecodeError("no version in front")
+        raise DecodeError("the version is missing")
     version: int = _VERSION.unpack_from(data)[0]
     if version < versions[0]:
-        raise DecodeError(f"version {version}")
+        raise DecodeError(f"version {version} is not supported")
     return min(version, versions[1])

@@ -1,4 +1,4 @@
-"""What ConsumerGroupDescribe tells of a KIP-848 group."""
+"""Describes a KIP-848 group for ConsumerGroupDescribe."""
 
 from collections.abc import Mapping
 
@@ -12,9 +12,12 @@ _CLASSIC_MEMBER, _CONSUMER_MEMBER = 0, 1
 
 
 def describe(group: ConsumerGroup, topics: Topics) -> wire.DescribedGroup:
-    """The group and its members; partitions of topics that are gone are left out, since they have no name."""
+    """The group and its members; partitions of deleted topics are left out, since they have no name."""
     names = {topics[name].topic_id: name for name in group.subscriptions.topic_names() if name in topics}
-    _add_owned_topics(group, topics, names)
+    # Topics without subscribers may still be owned until they are revoked.
+    owned = {topic_id for member in group.members.values() for topic_id in member.assigned}
+    if owned - names.keys():
+        names.update((topic.topic_id, name) for name, topic in topics.items() if topic.topic_id in owned)
     return wire.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name,
@@ -26,13 +29,6 @@ def describe(group: ConsumerGroup, topics: Topics) -> wire.DescribedGroup:
             for member_id, member in sorted(group.members.items())
         ],
     )
-
-
-def _add_owned_topics(group: ConsumerGroup, topics: Topics, names: dict[bytes, str]) -> None:
-    """Topics that nobody subscribes to any more may still be owned until they are revoked."""
-    owned = {topic_id for member in group.members.values() for topic_id in member.assigned}
-    if owned - names.keys():
-        names.update((topic.topic_id, name) for name, topic in topics.items() if topic.topic_id in owned)
 
 
 def _member(member: ConsumerMember, target: Assignment, names: Mapping[bytes, str]) -> wire.Member:

@@ -1,10 +1,10 @@
 """A group of the KIP-848 protocol: members, epochs, target assignment. A state machine without I/O.
 
-Three numbers tell how far a change has got. The *group epoch* rises when members, subscriptions or topics change. The
-*target assignment* is computed for a group epoch and carries it. Each *member epoch* follows once the member has given
-up what the target takes from it; a partition goes to its new owner only after its old one has confirmed that.
+Three numbers show the progress of a change. The *group epoch* is bumped when members, subscriptions or topics change.
+The *target assignment* is computed for a group epoch and has its number. Each *member epoch* follows once the member
+has revoked what the target takes from it; a partition goes to its new owner only after the old one has confirmed that.
 
-Every method takes the time and the topics as values, changes the state, and notes in `changes` what has to be stored.
+Every method takes the time and the topics as values, changes the state, and records in `changes` what has to be stored.
 A method that raises has changed nothing.
 """
 
@@ -32,22 +32,22 @@ from core_broker.groups.shape import GroupKind, StoredRecord
 from core_broker.groups.subscriptions import Subscriptions, Topics, compile_expression, metadata_hash
 
 _ASSIGNED_AT_ONCE_MEMBERS_MAX: Final = 100
-"""Groups up to this size get a new assignment with every change, larger ones once in the assignment interval."""
+"""Groups up to this size get a new assignment with every change, larger ones once per assignment interval."""
 
 
 class ConsumerGroupLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings that a group is run with."""
+    """The settings of a group."""
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
     max_size: int = 2**31 - 1
     assignors: tuple[str, ...] = ("uniform", "range")
-    """The first one is used when no member asks for another."""
+    """The first one is used unless members request another."""
     assignment_interval_ms: int = 1_000
 
 
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
-    """What a member said; None (or -1) stands for what it did not repeat."""
+    """A member's heartbeat; None (or -1) means unchanged."""
 
     member_id: str
     member_epoch: int
@@ -61,11 +61,11 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     server_assignor: str | None = None
     owned: Assignment | None = None
     classic: ClassicSide | None = None
-    """Set when it came as a JoinGroup, from a member that still speaks the classic protocol."""
+    """Set if it came as a JoinGroup, from a member that still uses the classic protocol."""
 
     @property
     def is_full(self) -> bool:
-        """True when nothing was left out: the member (re)joins, or is not sure that its last heartbeat arrived."""
+        """Whether it has all fields: the member (re)joins, or is not sure that its last heartbeat arrived."""
         return self.member_epoch == JOIN_EPOCH or (
             self.rebalance_timeout_ms != -1
             and (self.subscribed_topic_names is not None or self.subscribed_topic_regex is not None)
@@ -74,7 +74,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeartbeatAnswer(msgspec.Struct, frozen=True):
-    """What the member is told; no assignment means that it has not changed."""
+    """The response to a heartbeat; no assignment means that it has not changed."""
 
     member_id: str
     member_epoch: int
@@ -82,7 +82,7 @@ class HeartbeatAnswer(msgspec.Struct, frozen=True):
 
 
 class ConsumerGroup:
-    """One group; fits `shape.Group`."""
+    """One group; implements `shape.Group`."""
 
     kind: GroupKind = "consumer"
     protocol_type: Final = "consumer"
@@ -98,7 +98,7 @@ class ConsumerGroup:
         self.subscriptions = Subscriptions()
         self.owners = PartitionOwners()
         self.changes = Changes()
-        """What differs from the log; whoever writes it takes it."""
+        """What differs from the log; a write takes and resets it."""
         self._static_members: dict[str, str] = {}
         self._topics: Topics | None = None
         self._assigned_at = float("-inf")
@@ -106,17 +106,17 @@ class ConsumerGroup:
         self._revocations: dict[str, float] = {}
         self._earliest_deadline = float("inf")
 
-    # --- what members do ---------------------------------------------------------------------------------------------
+    # --- members -----------------------------------------------------------------------------------------------------
 
     def heartbeat(self, beat: Heartbeat, topics: Topics, now: float) -> HeartbeatAnswer:
-        """Let a member join, change its subscription, confirm revocations or just be alive."""
+        """A member joins, changes its subscription, confirms revocations, or is just alive."""
         if beat.subscribed_topic_regex:
             compile_expression(beat.subscribed_topic_regex)
         replaced, member = self._admit(beat)
         is_new = member.member_id not in self.members and replaced is None
         if replaced is not None:
             self._replace_static(replaced, member)
-        updated = _updated(member, beat)
+        updated = _apply_heartbeat(member, beat)
         self.put_member(updated)
         if self._refresh_topics(topics, subscription_changed=is_new or updated.subscription != member.subscription):
             self._bump_epoch()
@@ -128,7 +128,7 @@ class ConsumerGroup:
         return HeartbeatAnswer(beat.member_id, reconciled.epoch, assignment)
 
     def leave(self, member_id: str, instance_id: str | None, member_epoch: int) -> HeartbeatAnswer:
-        """Let a member go: for good, or (static, -2) for as long as its session lasts."""
+        """A member leaves: for good, or (static, -2) for the rest of its session."""
         member = self.known_member(member_id, instance_id)
         if instance_id is not None and member_epoch == STATIC_LEAVE_EPOCH:
             self.put_member(msgspec.structs.replace(member, epoch=STATIC_LEAVE_EPOCH, pending_revocation=NOTHING))
@@ -138,26 +138,26 @@ class ConsumerGroup:
         return HeartbeatAnswer(member_id, member_epoch)
 
     def expire_members(self, now: float) -> list[str]:
-        """Remove members that were silent for their session or did not revoke in time; returns who is gone."""
-        gone = self.overdue_members(now)
-        self.remove_members(gone)
+        """Remove members whose session expired or that did not revoke in time; returns their ids."""
+        overdue = self.overdue_members(now)
+        self.remove_members(overdue)
         self._earliest_deadline = min((*self._sessions.values(), *self._revocations.values()), default=float("inf"))
-        return gone
+        return overdue
 
     def overdue_members(self, now: float) -> list[str]:
         """The members that `expire_members` would remove."""
-        gone = {member_id for member_id, deadline in self._sessions.items() if deadline <= now}
-        gone.update(member_id for member_id, deadline in self._revocations.items() if deadline <= now)
-        return sorted(gone)
+        overdue = {member_id for member_id, deadline in self._sessions.items() if deadline <= now}
+        overdue.update(member_id for member_id, deadline in self._revocations.items() if deadline <= now)
+        return sorted(overdue)
 
     def restart_timers(self, now: float) -> None:
-        """After loading: every member has a whole session from now on."""
+        """After loading: every session starts anew."""
         self._earliest_deadline = float("inf")
         for member in self.members.values():
             self.renew_session(member, now)
             self._time_revocation(member, now)
 
-    # --- what others ask (shape.Group) -------------------------------------------------------------------------------
+    # --- queries (shape.Group) ---------------------------------------------------------------------------------------
 
     @property
     def state_name(self) -> str:
@@ -172,19 +172,19 @@ class ConsumerGroup:
 
     @property
     def is_empty(self) -> bool:
-        """True when it has no members."""
+        """Whether it has no members."""
         return not self.members
 
     @property
     def assignor(self) -> str:
-        """The assignor that most members ask for, else the first of the configured ones."""
+        """The assignor that most members request, else the first of the configured ones."""
         votes = Counter(member.server_assignor for member in self.members.values())
         return max(self.limits.assignors, key=lambda name: votes[name])
 
     def check_commit(
         self, member_id: str, generation_or_epoch: int, instance_id: str | None, *, is_transactional: bool
     ) -> None:
-        """Refuse an offset commit of a stranger or of the past; the admin client may commit to an empty group."""
+        """Reject an offset commit of an unknown member or an old epoch; admin clients may commit to an empty group."""
         if generation_or_epoch < 0 and not self.members:
             return
         if is_transactional and generation_or_epoch < 0 and not member_id and instance_id is None:
@@ -195,17 +195,17 @@ class ConsumerGroup:
         _check_same_epoch(member, generation_or_epoch, stale)
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Refuse an offset fetch of a stranger or of the past; no member given is always fine."""
+        """Reject an offset fetch of an unknown member or an old epoch; a fetch without a member is always allowed."""
         if not member_id and member_epoch < 0:
             return
         _check_same_epoch(self.known_member(member_id or ""), member_epoch, ErrorCode.STALE_MEMBER_EPOCH)
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """True when a member reads the topic."""
+        """Whether a member subscribes to the topic."""
         return self.subscriptions.includes(topic)
 
     def offsets_expire_from_ms(self, committed_at_ms: int) -> int | None:
-        """Offsets of topics that nobody reads any more expire from their commit on."""
+        """Offsets of topics without subscribers expire relative to their commit."""
         return committed_at_ms
 
     def tombstones(self) -> list[StoredRecord]:
@@ -213,24 +213,24 @@ class ConsumerGroup:
         return tombstones_of(self, self.changes)
 
     def next_deadline(self) -> float | None:
-        """When a session or a revocation may be over; early rather than late, since heartbeats move it on."""
-        is_awaited = bool(self.members or self.changes) and self._earliest_deadline != float("inf")
-        return self._earliest_deadline if is_awaited else None
+        """When a session or a revocation may expire; rather too early than too late, since heartbeats defer it."""
+        has_deadline = bool(self.members or self.changes) and self._earliest_deadline != float("inf")
+        return self._earliest_deadline if has_deadline else None
 
     # --- replay ------------------------------------------------------------------------------------------------------
 
     def put_member(self, member: ConsumerMember) -> None:
-        """Store a member in its new state."""
+        """Set the new state of a member."""
         before = self.members.get(member.member_id)
-        is_described_anew = before is None or before.description != member.description
-        has_moved = before is None or before.progress != member.progress
-        if not is_described_anew and not has_moved:
+        has_new_description = before is None or before.description != member.description
+        has_progressed = before is None or before.progress != member.progress
+        if not has_new_description and not has_progressed:
             return
         if before is not None:
             self._forget(before)
-        if is_described_anew:
+        if has_new_description:
             self.changes.members.add(member.member_id)
-        if has_moved:
+        if has_progressed:
             self.changes.currents.add(member.member_id)
         self.members[member.member_id] = member
         self.subscriptions.add(*member.subscription)
@@ -239,17 +239,17 @@ class ConsumerGroup:
             self._static_members[member.instance_id] = member.member_id
 
     def put_target(self, member_id: str, target: Assignment) -> None:
-        """Store what a member should own."""
+        """Set the target assignment of a member."""
         self.targets[member_id] = target
         self.changes.targets.add(member_id)
 
     def drop_target(self, member_id: str) -> None:
-        """Forget what a member should own."""
+        """Remove the target assignment of a member."""
         if self.targets.pop(member_id, None) is not None:
             self.changes.targets.add(member_id)
 
     def drop_member(self, member_id: str) -> None:
-        """Forget a member and free what it owns."""
+        """Remove a member and free its partitions."""
         member = self.members.pop(member_id, None)
         if member is None:
             return
@@ -269,7 +269,7 @@ class ConsumerGroup:
     # --- admission ---------------------------------------------------------------------------------------------------
 
     def _admit(self, beat: Heartbeat) -> tuple[ConsumerMember | None, ConsumerMember]:
-        """The member that a heartbeat belongs to, as it was, and the static member whose place it takes."""
+        """The static member that is replaced, if any, and the member of a heartbeat in its previous state."""
         if beat.instance_id is not None:
             return self._admit_static(beat, beat.instance_id)
         if beat.member_epoch == JOIN_EPOCH and beat.member_id not in self.members:
@@ -288,7 +288,7 @@ class ConsumerGroup:
             return None, self.members.get(beat.member_id) or self._new_member(beat)
         if holder.member_id == beat.member_id:
             return None, holder
-        # Only between two of the new protocol must the former say that it goes: the classic one simply takes over.
+        # Between two members of the new protocol the former one must leave first; the classic protocol just takes over.
         is_classic = holder.classic is not None or beat.classic is not None
         is_released = holder.epoch == STATIC_LEAVE_EPOCH or is_classic
         if not is_released or beat.member_id in self.members:
@@ -311,7 +311,7 @@ class ConsumerGroup:
         return ConsumerMember(member_id=beat.member_id)
 
     def known_member(self, member_id: str, instance_id: str | None = None) -> ConsumerMember:
-        """A member by its id, which must be that of the instance if one is named; raises BrokerError."""
+        """A member by its id, which must match the instance id if there is one; raises BrokerError."""
         if instance_id is not None:
             return self._known_static(instance_id, member_id)
         member = self.members.get(member_id)
@@ -335,7 +335,7 @@ class ConsumerGroup:
     def _check_epoch(self, member: ConsumerMember, beat: Heartbeat) -> None:
         if beat.member_epoch in (JOIN_EPOCH, member.epoch):
             return
-        # The answer that told the newer epoch may have been lost; harmless if the member owns nothing it should not.
+        # The response with the newer epoch may have been lost; harmless if the member owns nothing it should not.
         is_late = beat.member_epoch == member.previous_epoch and beat.member_epoch < member.epoch
         if is_late and beat.owned is not None and is_subset(beat.owned, member.assigned):
             return
@@ -349,7 +349,7 @@ class ConsumerGroup:
     # --- transitions -------------------------------------------------------------------------------------------------
 
     def _replace_static(self, old: ConsumerMember, new: ConsumerMember) -> None:
-        """The same instance under another member id: it gets the target and the partitions of its former self."""
+        """The same instance under another member id: it takes over target and partitions."""
         target = self.targets.get(old.member_id)
         self.drop_member(old.member_id)
         self.put_member(new)
@@ -357,17 +357,17 @@ class ConsumerGroup:
             self.put_target(new.member_id, target)
 
     def remove_members(self, member_ids: Iterable[str]) -> None:
-        """Remove members for good; the others share what they had."""
-        gone = list(member_ids)
-        for member_id in gone:
+        """Remove members for good, and bump the epoch to distribute their partitions."""
+        removed = list(member_ids)
+        for member_id in removed:
             self.drop_member(member_id)
-        if gone:
+        if removed:
             if self._topics is not None:
                 self._refresh_topics(self._topics, subscription_changed=True)
             self._bump_epoch()
 
     def _refresh_topics(self, topics: Topics, *, subscription_changed: bool) -> bool:
-        """Look at the subscribed topics again when something changed; True when that asks for a new assignment."""
+        """Update the subscribed topics if something changed; True if that requires a new assignment."""
         if topics is self._topics and not subscription_changed:
             return False
         self.changes.expressions |= self.subscriptions.resolve(topics, again=topics is not self._topics)
@@ -425,18 +425,18 @@ class ConsumerGroup:
     # --- time --------------------------------------------------------------------------------------------------------
 
     def renew_session(self, member: ConsumerMember, now: float) -> None:
-        """A member is alive; one that speaks the classic protocol has said itself how long it may be silent."""
+        """Extend a member's session; a member of the classic protocol has its own session time-out."""
         timeout_ms = self.limits.session_timeout_ms if member.classic is None else member.classic.session_timeout_ms
         self._sessions[member.member_id] = deadline = now + timeout_ms / 1000
         self._earliest_deadline = min(self._earliest_deadline, deadline)
 
     def expect_rejoin(self, member: ConsumerMember, now: float) -> None:
-        """A classic member was told to join again: it has its rebalance time-out for that."""
+        """A classic member must rejoin within its rebalance time-out."""
         deadline = self._revocations.setdefault(member.member_id, now + member.rebalance_timeout_ms / 1000)
         self._earliest_deadline = min(self._earliest_deadline, deadline)
 
     def _time_revocation(self, member: ConsumerMember, now: float) -> None:
-        """A member that must revoke has its rebalance time-out for that, counted from when it was told."""
+        """A member must revoke within its rebalance time-out, which starts with the response that requires it."""
         if member.state is MemberState.UNREVOKED_PARTITIONS and member.epoch != STATIC_LEAVE_EPOCH:
             self._revocations[member.member_id] = deadline = now + member.rebalance_timeout_ms / 1000
             self._earliest_deadline = min(self._earliest_deadline, deadline)
@@ -444,8 +444,8 @@ class ConsumerGroup:
             self._revocations.pop(member.member_id, None)
 
 
-def _updated(member: ConsumerMember, beat: Heartbeat) -> ConsumerMember:
-    """The member with everything that the heartbeat repeats or changes."""
+def _apply_heartbeat(member: ConsumerMember, beat: Heartbeat) -> ConsumerMember:
+    """The member with the fields of the heartbeat."""
     names, expression = beat.subscribed_topic_names, beat.subscribed_topic_regex
     return msgspec.structs.replace(
         member,

@@ -1,8 +1,8 @@
-"""Serves the KIP-848 groups of this coordinator: checks heartbeats, drives the state machine, stores what changed.
+"""Serves the KIP-848 groups of this coordinator: checks heartbeats, drives the state machine, stores changes.
 
-A change is applied to the group when its records are appended and answered when they are committed. Should the write
-fail, the member gets an error and the group keeps the change in memory, noted as not stored: to the member it is as if
-the answer was lost, which the protocol provides for, and the next write brings the log up to date.
+A change is applied to the group when its records are appended, and answered when they are committed. If the write
+fails, the member gets an error, and the group keeps the change in memory, marked as not stored: to the member it looks
+like a lost response, which the protocol handles, and the next write brings the log up to date.
 """
 
 import logging
@@ -43,29 +43,25 @@ from core_broker.settings import BrokerSettings, GroupSettings
 log = logging.getLogger(__name__)
 
 MEMBER_ID_BY_CLIENT_SINCE: Final = 1
-"""From this version of the heartbeat on, the client makes up its member id (KIP-1082)."""
+"""From this version of the heartbeat, the client generates its member id (KIP-1082)."""
 
 _SUBSCRIPTION_BYTES_MAX: Final = 512 * 1024
-"""Names that one member may subscribe to, together: they are stored in one record."""
+"""Limit of the subscribed topic names of one member, which are stored in one record."""
 _MEMBER_ID_BYTES_MAX: Final = 32_767
-"""What the key of a stored record can hold."""
+"""The longest string in the key of a stored record."""
 
 GroupOverrides = Callable[[str], Mapping[str, str]]
-"""The settings that an operator has given to one group, by its name."""
-
-
-def _no_overrides(_group_id: str) -> Mapping[str, str]:
-    return {}
+"""The configs of a group, by its name."""
 
 
 class ConsumerGroups:
-    """The part of the group coordinator for KIP-848; fits `shape.ConsumerGroupsPart`."""
+    """The part of the group coordinator for KIP-848; implements `shape.ConsumerGroupsPart`."""
 
     def __init__(
         self,
         owner: GroupOwner,
         topics: Callable[[], Topics],
-        group_overrides: GroupOverrides = _no_overrides,
+        group_overrides: GroupOverrides = lambda _group_id: {},
         *,
         classic: ClassicPart | None = None,
     ) -> None:
@@ -80,18 +76,19 @@ class ConsumerGroups:
     async def heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, *, version: int, client_id: str, client_host: str
     ) -> ConsumerGroupHeartbeatResponse:
-        """Serve one heartbeat; raises BrokerError with what the member is to be told."""
+        """Process one heartbeat; raises BrokerError."""
         _check_request(request, version, self._owner.settings)
         shard = self._owner.shard_for(request.group_id)
         if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
             group = self._find(shard, request.group_id)
             answer = await self._leave(shard, group, request)
         else:
-            group, answer = await self._beat(shard, request, client_id, client_host)
+            group = self._find_or_create(shard, request)
+            answer = await self._process(shard, group, _heartbeat(request, client_id, client_host))
         return _response(answer, group.limits.heartbeat_interval_ms)
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """Describe one group; raises BrokerError when it is not of this kind or not coordinated here."""
+        """Describe one group; raises BrokerError if it is not a KIP-848 group or not coordinated here."""
         return describe(self._find(self._owner.shard_for(group_id), group_id), self._topics())
 
     async def _leave(
@@ -105,21 +102,14 @@ class ConsumerGroups:
         await self._writes.store(shard, group)
         return answer
 
-    async def _beat(
-        self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str
-    ) -> tuple[ConsumerGroup, HeartbeatAnswer]:
-        group = self._find_or_create(shard, request)
-        answer = await self._feed(shard, group, _heartbeat(request, client_id, client_host))
-        return group, answer
-
-    async def _feed(self, shard: GroupShard, group: ConsumerGroup, beat: Heartbeat) -> HeartbeatAnswer:
-        """Let the group deal with a heartbeat, put it in its place, and store what changed."""
+    async def _process(self, shard: GroupShard, group: ConsumerGroup, beat: Heartbeat) -> HeartbeatAnswer:
+        """Pass a heartbeat to the group, register the group if it is new, and store the changes."""
         group.limits = self._limits(group.group_id)
         deadline = group.next_deadline()
-        # By a static member that replaces the last one of the new protocol; or the last attempt could not be stored.
+        # If a static member replaces the last one of the new protocol, or the last attempt could not be stored.
         may_downgrade = beat.classic is not None and (group.changes.classic or not has_only_guests(group))
         answer = group.heartbeat(beat, self._topics(), self._owner.clock.monotonic())
-        self._migration.take_place(shard, group)
+        self._migration.register(shard, group)
         if group.next_deadline() != deadline:
             self._owner.arm(shard, group)
         if beat.member_epoch == JOIN_EPOCH:
@@ -127,39 +117,39 @@ class ConsumerGroups:
                 "member joined the consumer group",
                 extra={"group_id": group.group_id, "member_id": beat.member_id, "group_epoch": group.epoch},
             )
-        is_settled = group.state_name == "Stable"  # nothing changes for the others then
-        if not (may_downgrade and await self._migration.downgrade(shard, group, rebalances=not is_settled)):
+        is_stable = group.state_name == "Stable"  # then nothing changes for the other members
+        if not (may_downgrade and await self._migration.downgrade(shard, group, rebalances=not is_stable)):
             await self._writes.store(shard, group)
         return answer
 
     # --- members of the classic protocol (see classic_guests.py) -----------------------------------------------------
 
     def has_members(self, shard: GroupShard, group_id: str) -> bool:
-        """True when the classic requests for a group are to be served here."""
+        """Whether classic requests for a group are served here."""
         group = shard.groups.get(group_id)
         return isinstance(group, ConsumerGroup) and not group.is_empty
 
     async def join_classic(
         self, request: JoinGroupRequest, *, api_version: int, client_id: str, client_host: str
     ) -> JoinGroupResponse:
-        """Serve a JoinGroup; raises BrokerError."""
+        """Process a JoinGroup; raises BrokerError."""
         shard = self._owner.shard_for(request.group_id)
         group = self._find(shard, request.group_id)
         join = GuestJoin(group, request, api_version=api_version, client_id=client_id, client_host=client_host)
         beat = join.beat(self._topics())
         if join.needs_known_id:
-            return join.ask_for_known_id()
-        answer = await self._feed(shard, group, beat)
+            return join.require_member_id()
+        answer = await self._process(shard, group, beat)
         present = shard.groups.get(group.group_id)
         return join.answer(answer.member_epoch, present.protocol_name if isinstance(present, ClassicGroup) else None)
 
     def sync_classic(self, request: SyncGroupRequest) -> SyncGroupResponse:
-        """Serve a SyncGroup; raises BrokerError."""
+        """Process a SyncGroup; raises BrokerError."""
         group = self._find(self._owner.shard_for(request.group_id), request.group_id)
         return guest_sync(group, request, self._topics(), self._owner.clock.monotonic())
 
     def heartbeat_classic(self, group_id: str, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
-        """Serve a Heartbeat; raises BrokerError."""
+        """Process a Heartbeat; raises BrokerError."""
         shard = self._owner.shard_for(group_id)
         group = self._find(shard, group_id)
         code = guest_heartbeat(group, member_id, generation, instance_id, self._owner.clock.monotonic())
@@ -167,17 +157,14 @@ class ConsumerGroups:
         return code
 
     async def leave_classic(self, group_id: str, members: Iterable[tuple[str, str | None]]) -> list[ErrorCode]:
-        """Serve a LeaveGroup; raises BrokerError."""
+        """Process a LeaveGroup; raises BrokerError."""
         shard = self._owner.shard_for(group_id)
         group = self._find(shard, group_id)
         errors, leaving = leaving_members(group, members)
-        await self._remove(shard, group, leaving)
-        return errors
-
-    async def _remove(self, shard: GroupShard, group: ConsumerGroup, leaving: list[str]) -> None:
         if leaving and not await self._migration.downgrade(shard, group, leaving):
             group.remove_members(leaving)
             await self._writes.store(shard, group)
+        return errors
 
     # --- shape.ConsumerGroupsPart ------------------------------------------------------------------------------------
 
@@ -194,7 +181,7 @@ class ConsumerGroups:
         replay_into(group, key, value)
 
     def on_loaded(self, shard: GroupShard) -> None:
-        """All records have been replayed: members get a fresh session."""
+        """All records were replayed: restart the sessions."""
         now = self._owner.clock.monotonic()
         for group in list(shard.groups.values()):
             if isinstance(group, ConsumerGroup):
@@ -203,22 +190,22 @@ class ConsumerGroups:
                 self._owner.arm(shard, group)
 
     async def on_deadline(self, shard: GroupShard, group: Group) -> None:
-        """Remove members that were silent or did not revoke in time."""
+        """Remove members whose session expired or that did not revoke in time."""
         if not isinstance(group, ConsumerGroup) or shard.groups.get(group.group_id) is not group:
             return
         now = self._owner.clock.monotonic()
-        gone = group.overdue_members(now)
-        for member_id in gone:
+        overdue = group.overdue_members(now)
+        for member_id in overdue:
             log.info(
-                "member removed from the consumer group: its session or its time to revoke is over",
+                "member removed from the consumer group: its session expired or it did not revoke in time",
                 extra={"group_id": group.group_id, "member_id": member_id, "group_epoch": group.epoch},
             )
-        if (gone or group.changes.classic) and await self._migration.downgrade(shard, group, gone):
+        if (overdue or group.changes.classic) and await self._migration.downgrade(shard, group, overdue):
             return
         group.expire_members(now)
         await self._writes.store(shard, group)
 
-    # --- inside ------------------------------------------------------------------------------------------------------
+    # --- helpers -----------------------------------------------------------------------------------------------------
 
     def _find(self, shard: GroupShard, group_id: str) -> ConsumerGroup:
         group = shard.groups.get(group_id)
@@ -228,19 +215,20 @@ class ConsumerGroups:
         return group
 
     def _find_or_create(self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
-        """The group, new if need be, or made of a classic one; not yet in its place."""
+        """The group, or a new one, possibly converted from a classic one; new groups are not registered yet."""
         group = shard.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup) or request.member_epoch != JOIN_EPOCH:
             return self._find(shard, request.group_id)
         if isinstance(group, ClassicGroup) and not group.is_empty:
-            return self._migration.upgraded(group, self._limits(request.group_id))
+            return self._migration.upgrade(group, self._limits(request.group_id))
         if group is None or group.is_empty:
             return ConsumerGroup(request.group_id, self._limits(request.group_id))
         return self._find(shard, request.group_id)
 
     def _limits(self, group_id: str) -> ConsumerGroupLimits:
         settings = self._owner.settings
-        own = self._own_settings(group_id, settings)
+        overrides = self._group_overrides(group_id)
+        own = GroupSettings.resolve(overrides, settings) if overrides else None
         return ConsumerGroupLimits(
             session_timeout_ms=own.consumer_session_timeout_ms if own else settings.group_consumer_session_timeout_ms,
             heartbeat_interval_ms=(
@@ -251,30 +239,26 @@ class ConsumerGroups:
             assignment_interval_ms=settings.group_consumer_assignment_interval_ms,
         )
 
-    def _own_settings(self, group_id: str, settings: BrokerSettings) -> GroupSettings | None:
-        overrides = self._group_overrides(group_id)
-        return GroupSettings.resolve(overrides, settings) if overrides else None
-
 
 def serving(part: ConsumerGroupsPart | None) -> ConsumerGroups:
     """The server behind a coordinator's `consumer_groups`."""
     if not isinstance(part, ConsumerGroups):
-        raise BrokerError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "groups of the consumer protocol are not served yet")
+        raise BrokerError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the consumer group protocol is not available yet")
     return part
 
 
 def _check_request(request: ConsumerGroupHeartbeatRequest, version: int, settings: BrokerSettings) -> None:
     if "consumer" not in settings.group_coordinator_rebalance_protocols:
-        raise BrokerError(ErrorCode.UNSUPPORTED_VERSION, "The consumer group protocol is switched off.")
+        raise BrokerError(ErrorCode.UNSUPPORTED_VERSION, "The consumer group protocol is disabled.")
     assignors = settings.group_consumer_assignors
     epoch = request.member_epoch
     needs_id = version >= MEMBER_ID_BY_CLIENT_SINCE or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH
-    _refuse(needs_id and not request.member_id, "MemberId can't be empty.")
-    _refuse(not request.group_id, "GroupId can't be empty.")
-    _refuse(request.instance_id == "", "InstanceId can't be empty.")
-    _refuse(request.rack_id == "", "RackId can't be empty.")
-    _refuse(epoch < STATIC_LEAVE_EPOCH, "MemberEpoch is invalid.")
-    _refuse(epoch == STATIC_LEAVE_EPOCH and request.instance_id is None, "InstanceId can't be null.")
+    _reject_if(needs_id and not request.member_id, "MemberId can't be empty.")
+    _reject_if(not request.group_id, "GroupId can't be empty.")
+    _reject_if(request.instance_id == "", "InstanceId can't be empty.")
+    _reject_if(request.rack_id == "", "RackId can't be empty.")
+    _reject_if(epoch < STATIC_LEAVE_EPOCH, "MemberEpoch is invalid.")
+    _reject_if(epoch == STATIC_LEAVE_EPOCH and request.instance_id is None, "InstanceId can't be null.")
     _check_sizes(request)
     if epoch == JOIN_EPOCH:
         _check_join(request)
@@ -286,27 +270,27 @@ def _check_request(request: ConsumerGroupHeartbeatRequest, version: int, setting
 
 
 def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
-    _refuse(request.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request.")
+    _reject_if(request.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request.")
     has_empty_list = request.topic_partitions is not None and not request.topic_partitions
-    _refuse(not has_empty_list, "TopicPartitions must be empty when (re-)joining.")
-    # An empty list of names is fine: such a member belongs to the group without reading anything yet.
+    _reject_if(not has_empty_list, "TopicPartitions must be empty when (re-)joining.")
+    # An empty list of names is allowed: such a member belongs to the group without reading anything yet.
     has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-    _refuse(
+    _reject_if(
         not has_subscription, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
     )
 
 
 def _check_sizes(request: ConsumerGroupHeartbeatRequest) -> None:
-    """Flexible versions could carry more than can be stored, and what cannot be stored would block the group."""
-    _refuse(len(request.member_id.encode()) > _MEMBER_ID_BYTES_MAX, "MemberId is too long.")
+    """Flexible versions allow more than can be stored, and a member that cannot be stored would block the group."""
+    _reject_if(len(request.member_id.encode()) > _MEMBER_ID_BYTES_MAX, "MemberId is too long.")
     names_bytes = sum(map(len, request.subscribed_topic_names or ()))
-    _refuse(
+    _reject_if(
         names_bytes > _SUBSCRIPTION_BYTES_MAX,
         f"SubscribedTopicNames have {names_bytes} characters; at most {_SUBSCRIPTION_BYTES_MAX} are allowed.",
     )
 
 
-def _refuse(condition: bool, message: str) -> None:
+def _reject_if(condition: bool, message: str) -> None:
     if condition:
         raise BrokerError(ErrorCode.INVALID_REQUEST, message)
 
@@ -324,11 +308,11 @@ def _heartbeat(request: ConsumerGroupHeartbeatRequest, client_id: str, client_ho
         subscribed_topic_names=None if names is None else frozenset(names),
         subscribed_topic_regex=request.subscribed_topic_regex,
         server_assignor=request.server_assignor,
-        owned=None if request.topic_partitions is None else _owned(request.topic_partitions),
+        owned=None if request.topic_partitions is None else _owned_partitions(request.topic_partitions),
     )
 
 
-def _owned(topics: list[TopicPartitions]) -> Assignment:
+def _owned_partitions(topics: list[TopicPartitions]) -> Assignment:
     owned: dict[bytes, frozenset[int]] = {}
     for topic in topics:
         owned[topic.topic_id] = owned.get(topic.topic_id, frozenset()).union(topic.partitions)
@@ -336,7 +320,7 @@ def _owned(topics: list[TopicPartitions]) -> Assignment:
 
 
 def _new_member_id() -> str:
-    """A random id as Kafka writes its UUIDs; only version 0 of the heartbeat asks for one."""
+    """A random id in Kafka's UUID format; only version 0 of the heartbeat needs one."""
     return urlsafe_b64encode(secrets.token_bytes(16)).rstrip(b"=").decode()
 
 

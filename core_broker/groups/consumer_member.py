@@ -1,10 +1,10 @@
-"""A member of a KIP-848 group, and how it is led from what it owns to what it should own.
+"""A member of a KIP-848 group, and the reconciliation of its assignment with its target.
 
-A member is a value: every step of its life makes a new one. `reconcile` is the state machine of the KIP:
+A member is a value: every step creates a new one. `reconcile` is the state machine of the KIP:
 
     STABLE                  owns its target; its epoch is that of the target assignment
-    UNREVOKED_PARTITIONS    must give up partitions before it may go on; it stays in its old epoch until it has
-    UNRELEASED_PARTITIONS   is in the newest epoch, but others have yet to give up partitions that are meant for it
+    UNREVOKED_PARTITIONS    must revoke partitions first; it stays in its old epoch until it has
+    UNRELEASED_PARTITIONS   is in the newest epoch, but other members must still revoke partitions of its target
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from core_broker.groups.assignors import NOTHING, Assignment
 JOIN_EPOCH: Final = 0
 LEAVE_EPOCH: Final = -1
 STATIC_LEAVE_EPOCH: Final = -2
-"""A static member that went away and may come back within its session."""
+"""A static member that left temporarily and may return within its session."""
 
 
 class MemberState(IntEnum):
-    """Where a member stands on the way to its target; the numbers are those that Kafka stores."""
+    """The progress of a member towards its target; the numbers are those that Kafka stores."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -30,20 +30,20 @@ class MemberState(IntEnum):
 
     @classmethod
     def _missing_(cls, _value: object) -> "MemberState":
-        # A state that a later version has stored: the member looks for its target anew.
+        # A state stored by a later version: the member is reconciled again.
         return cls.UNRELEASED_PARTITIONS
 
 
 class ClassicSide(msgspec.Struct, frozen=True):
-    """What is kept of a member that still speaks the classic protocol while its group migrates."""
+    """What is kept about a member that still uses the classic protocol while its group migrates."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
-    """Assignors that it knows, by preference, with what it tells each."""
+    """The assignors it supports, by preference, with its metadata for each."""
 
 
 class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
-    """What the coordinator knows of a member."""
+    """The state of a member."""
 
     member_id: str
     instance_id: str | None = None
@@ -63,17 +63,17 @@ class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
     pending_revocation: Assignment = NOTHING
 
     def is_reconciled_to(self, target_epoch: int) -> bool:
-        """True when nothing is left to do until the next target assignment."""
+        """Whether nothing is left to do until the next target assignment."""
         return self.state is MemberState.STABLE and self.epoch == target_epoch
 
     @property
     def subscription(self) -> tuple[frozenset[str], str]:
-        """What it reads: names and expression."""
+        """Its subscribed topics: names and expression."""
         return self.subscribed_topic_names, self.subscribed_topic_regex
 
     @property
     def description(self) -> tuple[object, ...]:
-        """What it told about itself, which is stored apart from its progress."""
+        """Its properties, which are stored separately from its progress."""
         return (
             *(self.subscribed_topic_names, self.subscribed_topic_regex, self.instance_id, self.rack_id),
             *(self.client_id, self.client_host, self.rebalance_timeout_ms, self.server_assignor, self.classic),
@@ -81,26 +81,26 @@ class ConsumerMember(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def progress(self) -> tuple[object, ...]:
-        """How far it has got, which changes with every step."""
+        """Its progress, which changes with every step."""
         return self.epoch, self.previous_epoch, self.state, self.assigned, self.pending_revocation
 
 
 IsFree = Callable[[bytes, int], bool]
-"""Tells whether nobody else owns a partition, given by topic id and number."""
+"""Whether no other member owns a partition, given by topic id and number."""
 
 
 def reconcile(
     member: ConsumerMember, *, target: Assignment, target_epoch: int, owned: Assignment | None, is_free: IsFree
 ) -> ConsumerMember:
-    """The next step of a member towards its target; the same member when it cannot go on or has arrived.
+    """The next step of a member towards its target; the same member if it cannot continue or has reached it.
 
-    `owned` is what the member said it owns, None when it said nothing: then nothing counts as given up.
+    `owned` is what the member reported to own; None if it reported nothing: then nothing counts as revoked.
     """
     if member.is_reconciled_to(target_epoch):
         return member
     if member.state is MemberState.UNREVOKED_PARTITIONS and _still_owns(owned, member.pending_revocation):
         return member
-    kept, to_revoke = _split(member.assigned, target)
+    kept, to_revoke = _split_assignment(member.assigned, target)
     if to_revoke and _still_owns(owned, to_revoke):
         return _move(member, member.epoch, MemberState.UNREVOKED_PARTITIONS, assigned=kept, pending=to_revoke)
     assigned, complete = _with_free_partitions(kept, target, is_free)
@@ -109,7 +109,7 @@ def reconcile(
 
 
 def is_subset(owned: Assignment, of: Assignment) -> bool:
-    """True when every partition of one assignment is in the other."""
+    """Whether every partition of one assignment is in the other."""
     return all(partitions <= of.get(topic, frozenset()) for topic, partitions in owned.items())
 
 
@@ -119,8 +119,8 @@ def _still_owns(owned: Assignment | None, revoked: Assignment) -> bool:
     return any(not partitions.isdisjoint(owned.get(topic, ())) for topic, partitions in revoked.items())
 
 
-def _split(assigned: Assignment, target: Assignment) -> tuple[dict[bytes, frozenset[int]], Assignment]:
-    """What stays and what goes."""
+def _split_assignment(assigned: Assignment, target: Assignment) -> tuple[dict[bytes, frozenset[int]], Assignment]:
+    """The partitions to keep and those to revoke."""
     kept, revoked = {}, {}
     for topic, partitions in assigned.items():
         wanted = target.get(topic, frozenset())
@@ -134,7 +134,7 @@ def _split(assigned: Assignment, target: Assignment) -> tuple[dict[bytes, frozen
 def _with_free_partitions(
     kept: dict[bytes, frozenset[int]], target: Assignment, is_free: IsFree
 ) -> tuple[Assignment, bool]:
-    """Add what is free of the target, and tell whether that was all of it."""
+    """Add the free partitions of the target; also returns whether that is all of it."""
     complete = True
     for topic, wanted in target.items():
         missing = wanted - kept.get(topic, frozenset())

@@ -1,7 +1,7 @@
-"""How a KIP-848 group is stored in `__consumer_offsets`, in Kafka's records: what to write, and how to read it back.
+"""Reads and writes Kafka's records of a KIP-848 group in `__consumer_offsets`.
 
-Records are made from the present state of the group: `Changes` only says which keys differ from the log, and a key
-whose subject is gone becomes a tombstone. So a write that failed is repeated by noting its changes again.
+Records are created from the current state of the group: `Changes` only says which keys differ from the log, and a key
+without a value becomes a tombstone. So a failed write is repeated by recording its changes again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ _EXPRESSION_TOPICS_BYTES_MAX = 256 * 1024
 
 
 class Changes(msgspec.Struct):
-    """The parts of a group that differ from what the log says."""
+    """The parts of a group that differ from the log."""
 
     epoch: bool = False
     target_epoch: bool = False
@@ -31,7 +31,7 @@ class Changes(msgspec.Struct):
     currents: set[str] = msgspec.field(default_factory=set)
     expressions: set[str] = msgspec.field(default_factory=set)
     classic: bool = False
-    """The log may still have a classic group of this name, which this one has replaced."""
+    """The log may still have a classic group of the same name, which this one has replaced."""
 
     def __bool__(self) -> bool:
         has_flag = self.epoch or self.target_epoch or self.classic
@@ -39,11 +39,11 @@ class Changes(msgspec.Struct):
 
     @property
     def member_count(self) -> int:
-        """Members that something is noted of."""
+        """The number of members with changes."""
         return len(self.members | self.targets | self.currents)
 
     def in_batches(self, members_max: int) -> Iterator["Changes"]:
-        """The same in parts, of so many members each; the target epoch comes last, when targets are whole.
+        """The same changes in parts of at most `members_max` members; the target epoch comes last, after all targets.
 
         A coordinator that loads only the first parts computes the target assignment again.
         """
@@ -58,7 +58,7 @@ class Changes(msgspec.Struct):
         yield Changes(target_epoch=self.target_epoch)
 
     def add(self, other: "Changes") -> None:
-        """Note what another notes too."""
+        """Add other changes."""
         self.epoch |= other.epoch
         self.target_epoch |= other.target_epoch
         self.members |= other.members
@@ -75,7 +75,7 @@ class Subscribed(Protocol):
 
 
 class StoredGroup(Protocol):
-    """What of a group is stored, and how it is put back."""
+    """The stored state of a group; `ConsumerGroup`, which imports this module."""
 
     @property
     def group_id(self) -> str:
@@ -92,43 +92,46 @@ class StoredGroup(Protocol):
     targets: dict[str, Assignment]
 
     def put_member(self, member: ConsumerMember) -> None:
-        """Store a member in its new state."""
+        """Set the new state of a member."""
 
     def put_target(self, member_id: str, target: Assignment) -> None:
-        """Store what a member should own."""
+        """Set the target assignment of a member."""
 
     def drop_target(self, member_id: str) -> None:
-        """Forget what a member should own."""
+        """Remove the target assignment of a member."""
 
     def drop_member(self, member_id: str) -> None:
-        """Forget a member and free what it owns."""
+        """Remove a member and free its partitions."""
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
 def records_of(group: StoredGroup, changes: Changes, now_ms: int) -> list[StoredRecord]:
-    """The records that bring the log up to the state of the group, in the order in which Kafka can replay them."""
-    gone = {
+    """The records that bring the log up to the state of the group, in an order that Kafka can replay."""
+    removed = {
         *(member_id for member_id in changes.members | changes.currents if member_id not in group.members),
         *(member_id for member_id in changes.targets if member_id not in group.targets),
     }
     records: list[StoredRecord] = [(group_key(group.group_id), None)] if changes.classic else []
-    records += _forgetting(group, changes, gone)
-    records += [_encoded(*_member(group, member_id)) for member_id in sorted(changes.members - gone)]
-    records += [_encoded(*_expression(group, text, now_ms)) for text in sorted(changes.expressions)]
+    records += _removals(group, changes, removed)
+    records += [_encode(*_member(group, member_id)) for member_id in sorted(changes.members - removed)]
+    records += [_encode(*_expression(group, text, now_ms)) for text in sorted(changes.expressions)]
     if changes.epoch:
         value = stored.ConsumerGroupMetadataValue(epoch=group.epoch, metadata_hash=group.metadata_hash)
-        records.append(_encoded(stored.ConsumerGroupMetadataKey(group.group_id), value))
-    records += [_encoded(*_target(group, member_id)) for member_id in sorted(changes.targets - gone)]
+        records.append(_encode(stored.ConsumerGroupMetadataKey(group.group_id), value))
+    records += [_encode(*_target(group, member_id)) for member_id in sorted(changes.targets - removed)]
     if changes.target_epoch:
-        records.append(_encoded(*_target_epoch(group, now_ms)))
-    records += [_encoded(*_current(group, member_id)) for member_id in sorted(changes.currents - gone)]
+        target_epoch = stored.ConsumerGroupTargetAssignmentMetadataValue(
+            group.target_epoch, assignment_timestamp=now_ms
+        )
+        records.append(_encode(stored.ConsumerGroupTargetAssignmentMetadataKey(group.group_id), target_epoch))
+    records += [_encode(*_current(group, member_id)) for member_id in sorted(changes.currents - removed)]
     return records
 
 
 def everything_of(group: StoredGroup) -> Changes:
-    """All that is stored of a group, as if nothing of it were in the log."""
+    """The complete state of a group, as if nothing of it were in the log."""
     return Changes(
         epoch=True,
         target_epoch=True,
@@ -140,33 +143,33 @@ def everything_of(group: StoredGroup) -> Changes:
 
 
 def tombstones_of(group: StoredGroup, unstored: Changes) -> list[StoredRecord]:
-    """The records that remove a group from the log, its members first, those too whose end was not stored yet."""
+    """The records that remove a group from the log, members first, including removals that were not stored yet."""
     every = everything_of(group)
     every.add(unstored)
     group_id = group.group_id
     return [
-        *_forgetting(group, every, every.members | every.targets | every.currents),
+        *_removals(group, every, every.members | every.targets | every.currents),
         *(
-            _encoded(stored.ConsumerGroupRegularExpressionKey(group_id, expression), None)
+            _encode(stored.ConsumerGroupRegularExpressionKey(group_id, expression), None)
             for expression in sorted(every.expressions)
         ),
-        _encoded(stored.ConsumerGroupTargetAssignmentMetadataKey(group_id), None),
-        _encoded(stored.ConsumerGroupMetadataKey(group_id), None),
+        _encode(stored.ConsumerGroupTargetAssignmentMetadataKey(group_id), None),
+        _encode(stored.ConsumerGroupMetadataKey(group_id), None),
     ]
 
 
-def _forgetting(group: StoredGroup, changes: Changes, gone: set[str]) -> Iterator[StoredRecord]:
-    """Kafka asks that what belongs to a member goes before the member itself."""
-    for member_id in sorted(gone):
+def _removals(group: StoredGroup, changes: Changes, removed: set[str]) -> Iterator[StoredRecord]:
+    """Kafka requires that a member's assignments are removed before the member itself."""
+    for member_id in sorted(removed):
         if member_id in changes.currents:
-            yield _encoded(stored.ConsumerGroupCurrentMemberAssignmentKey(group.group_id, member_id), None)
+            yield _encode(stored.ConsumerGroupCurrentMemberAssignmentKey(group.group_id, member_id), None)
         if member_id in changes.targets:
-            yield _encoded(stored.ConsumerGroupTargetAssignmentMemberKey(group.group_id, member_id), None)
+            yield _encode(stored.ConsumerGroupTargetAssignmentMemberKey(group.group_id, member_id), None)
         if member_id in changes.members:
-            yield _encoded(stored.ConsumerGroupMemberMetadataKey(group.group_id, member_id), None)
+            yield _encode(stored.ConsumerGroupMemberMetadataKey(group.group_id, member_id), None)
 
 
-def _encoded(key: Message, value: Message | None) -> StoredRecord:
+def _encode(key: Message, value: Message | None) -> StoredRecord:
     return encode_key(key), None if value is None else encode_value(value, _VALUE_VERSION)
 
 
@@ -193,7 +196,7 @@ def _classic_metadata(classic: ClassicSide) -> stored.ClassicMemberMetadata:
 
 def _expression(group: StoredGroup, expression: str, now_ms: int) -> tuple[Message, Message | None]:
     topics = group.subscriptions.resolved.get(expression)
-    # What it matches can be found again: when it is too long for a record, it is not stored.
+    # The matching topics can be computed again, so a list that is too long for a record is not stored.
     is_stored = topics is not None and sum(map(len, topics)) <= _EXPRESSION_TOPICS_BYTES_MAX
     value = stored.ConsumerGroupRegularExpressionValue(sorted(topics or ()), timestamp=now_ms) if is_stored else None
     return stored.ConsumerGroupRegularExpressionKey(group.group_id, expression), value
@@ -203,11 +206,6 @@ def _target(group: StoredGroup, member_id: str) -> tuple[Message, Message]:
     topics = [stored.TopicPartition(topic, sorted(numbers)) for topic, numbers in group.targets[member_id].items()]
     key = stored.ConsumerGroupTargetAssignmentMemberKey(group.group_id, member_id)
     return key, stored.ConsumerGroupTargetAssignmentMemberValue(topics)
-
-
-def _target_epoch(group: StoredGroup, now_ms: int) -> tuple[Message, Message]:
-    value = stored.ConsumerGroupTargetAssignmentMetadataValue(group.target_epoch, assignment_timestamp=now_ms)
-    return stored.ConsumerGroupTargetAssignmentMetadataKey(group.group_id), value
 
 
 def _current(group: StoredGroup, member_id: str) -> tuple[Message, Message]:
@@ -230,14 +228,14 @@ def _topic_partitions(assignment: Assignment) -> list[stored.TopicPartitions]:
 
 
 def replay_into(group: StoredGroup, key: Message, value: Message | None) -> None:
-    """Apply one record of a group; the record that ends the group itself (a deleted group epoch) is not for here."""
+    """Apply one record of a group, except the one that deletes the group itself (a deleted group epoch)."""
     if value is None:
         _delete(group, key)
     else:
-        _set(group, key, value)
+        _apply(group, key, value)
 
 
-def _set(group: StoredGroup, key: Message, value: Message) -> None:
+def _apply(group: StoredGroup, key: Message, value: Message) -> None:
     match key, value:
         case stored.ConsumerGroupMetadataKey(), stored.ConsumerGroupMetadataValue():
             group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
@@ -246,13 +244,13 @@ def _set(group: StoredGroup, key: Message, value: Message) -> None:
         case stored.ConsumerGroupRegularExpressionKey(), stored.ConsumerGroupRegularExpressionValue():
             group.subscriptions.resolved[key.regular_expression] = frozenset(value.topics)
         case stored.ConsumerGroupMemberMetadataKey(), stored.ConsumerGroupMemberMetadataValue():
-            group.put_member(_described(_member_or_new(group, key.member_id), value))
+            group.put_member(_with_metadata(_member_or_new(group, key.member_id), value))
         case stored.ConsumerGroupTargetAssignmentMemberKey(), stored.ConsumerGroupTargetAssignmentMemberValue():
             group.put_target(key.member_id, _assignment((t.topic_id, t.partitions) for t in value.topic_partitions))
         case stored.ConsumerGroupCurrentMemberAssignmentKey(), stored.ConsumerGroupCurrentMemberAssignmentValue():
-            group.put_member(_advanced(_member_or_new(group, key.member_id), value))
+            group.put_member(_with_assignment(_member_or_new(group, key.member_id), value))
         case _:
-            pass  # ConsumerGroupPartitionMetadata of Kafka before 4.1: the hash in the group's record has replaced it
+            pass  # ConsumerGroupPartitionMetadata of Kafka before 4.1, replaced by the hash in the group's record
 
 
 def _delete(group: StoredGroup, key: Message) -> None:
@@ -266,7 +264,7 @@ def _delete(group: StoredGroup, key: Message) -> None:
         case stored.ConsumerGroupTargetAssignmentMemberKey():
             group.drop_target(key.member_id)
         case stored.ConsumerGroupCurrentMemberAssignmentKey() if key.member_id in group.members:
-            group.put_member(_set_back(group.members[key.member_id]))
+            group.put_member(_reset_member(group.members[key.member_id]))
         case _:
             pass
 
@@ -275,7 +273,7 @@ def _member_or_new(group: StoredGroup, member_id: str) -> ConsumerMember:
     return group.members.get(member_id) or ConsumerMember(member_id=member_id)
 
 
-def _described(member: ConsumerMember, value: stored.ConsumerGroupMemberMetadataValue) -> ConsumerMember:
+def _with_metadata(member: ConsumerMember, value: stored.ConsumerGroupMemberMetadataValue) -> ConsumerMember:
     return msgspec.structs.replace(
         member,
         instance_id=value.instance_id,
@@ -297,7 +295,7 @@ def _classic_side(metadata: stored.ClassicMemberMetadata | None) -> ClassicSide 
     return ClassicSide(metadata.session_timeout_ms, protocols)
 
 
-def _advanced(member: ConsumerMember, value: stored.ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerMember:
+def _with_assignment(member: ConsumerMember, value: stored.ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerMember:
     return msgspec.structs.replace(
         member,
         epoch=value.member_epoch,
@@ -308,7 +306,7 @@ def _advanced(member: ConsumerMember, value: stored.ConsumerGroupCurrentMemberAs
     )
 
 
-def _set_back(member: ConsumerMember) -> ConsumerMember:
+def _reset_member(member: ConsumerMember) -> ConsumerMember:
     return msgspec.structs.replace(
         member,
         epoch=_NEW_MEMBER_EPOCH,

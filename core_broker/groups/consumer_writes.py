@@ -1,6 +1,6 @@
-"""Brings the log up to the state of KIP-848 groups, one write after the other.
+"""Writes changes of KIP-848 groups to the log, one write after another.
 
-Should a write fail, the group keeps the change in memory, noted as not stored: the next write makes up for it.
+If a write fails, the group keeps the change in memory, marked as not stored, and the next write includes it.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from core_broker.groups.shape import GroupShard, StoredRecord
 from core_broker.service.clock import Clock
 
 _BATCH_BYTES_MAX: Final = 512 * 1024
-"""More than this is written in several batches; a log takes about twice as much at once."""
+"""More than this is written in several batches; a log accepts about twice as much in one batch."""
 
 
 class ConsumerGroupWrites:
@@ -25,17 +25,17 @@ class ConsumerGroupWrites:
         self._writes: dict[ConsumerGroup, set[asyncio.Future[None]]] = {}
 
     async def store(self, shard: GroupShard, group: ConsumerGroup) -> None:
-        """Write what changed, and wait for what others are writing.
+        """Write the changes, and wait for concurrent writes of the group.
 
-        Whoever has nothing to write may still be told of a change that is not committed yet: it waits for that one, and
-        if that fails, writes it. Up to the append of the first part no other task gets its turn.
+        A caller without changes may still respond with a change that is not committed yet: so it waits for that write,
+        and repeats it if it fails. Does not suspend before the append of the first part.
         """
         if group.changes:
             await self._write(shard, group)
             return
-        for _round in range(2):  # the second for a write that another one repeats
+        for _round in range(2):  # the second round is for a failed write that another caller repeats
             if writes := self._writes.get(group):
-                await asyncio.wait(writes)  # each ends in the time that a write may take
+                await asyncio.wait(writes)  # each write has a time-out
             if group.changes:
                 await self._write(shard, group)
 
@@ -56,10 +56,10 @@ class ConsumerGroupWrites:
 
     async def _write_in_parts(self, shard: GroupShard, group: ConsumerGroup, changes: Changes) -> None:
         parts = deque([changes])
-        # A group that is deleted or classic again meanwhile has its tombstones in the log: nothing may come after them.
+        # If the group was deleted or converted meanwhile, its tombstones are in the log: nothing may follow them.
         while parts and shard.groups.get(group.group_id) is group:
             part = parts.popleft()
-            # Made from the state of this moment: should others have their turn between two parts, theirs is newer.
+            # Created from the current state, which may have changed since the previous part.
             records = records_of(group, part, self._clock.now_ms())
             if part.member_count > 1 and bytes_of(records) > _BATCH_BYTES_MAX:
                 parts.extendleft(reversed(list(part.in_batches(part.member_count // 2))))
@@ -70,5 +70,5 @@ class ConsumerGroupWrites:
 
 
 def bytes_of(records: Iterable[StoredRecord]) -> int:
-    """The size of records, as far as it is not the same for all of them."""
+    """The size of records without their constant overhead."""
     return sum(len(key) + len(value or b"") for key, value in records)

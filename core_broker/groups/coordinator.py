@@ -1,4 +1,4 @@
-"""The group coordinator: owns the shards, wakes groups when their time has come, and hands requests to their servers.
+"""The group coordinator: owns the shards, runs the deadlines of groups, and passes requests to their servers.
 
 classic           JoinGroup, SyncGroup, Heartbeat, LeaveGroup       classic_groups.py
 offset_commits    OffsetCommit, TxnOffsetCommit, OffsetFetch, ...   offset_commits.py
@@ -30,16 +30,16 @@ log = logging.getLogger(__name__)
 
 _DUE_PER_TURN: Final = 1000
 _IDLE_SECONDS: Final = 60.0
-_REMEMBERED_CHARS_MAX: Final = 200
-_remembered = lru_cache(maxsize=10_000)(partition_for)
-"""Java's hash goes over every character, which is slow here; heartbeats ask for the same few groups again and again."""
+_CACHED_CHARS_MAX: Final = 200
+_cached_partition_for = lru_cache(maxsize=10_000)(partition_for)
+"""Java's hash iterates over every character, which is slow; heartbeats need it for the same few groups all the time."""
 
 
 class PartitionSource(Protocol):
-    """Where the coordinator finds the partitions that it keeps its state in."""
+    """Provides the partitions that store the coordinator's state."""
 
     def get(self, topic: str, index: int) -> CoordinatedPartition:
-        """The partition; raises BrokerError when this broker does not lead it."""
+        """The partition; raises BrokerError if this broker does not lead it."""
 
 
 class GroupCoordinator:
@@ -68,10 +68,10 @@ class GroupCoordinator:
             settings=settings, clock=clock, shard_for=self.shard_for_offsets, new_group=self.classic.new_group
         )
 
-    # --- life --------------------------------------------------------------------------------------------------------
+    # --- run, load and resign ----------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Do everything that no request asks for, until cancelled."""
+        """Run the background work until cancelled."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._background.run())
@@ -81,14 +81,14 @@ class GroupCoordinator:
             self.close()
 
     def close(self) -> None:
-        """Give up all shards; whoever waits is told to look for another coordinator."""
+        """Resign from all shards; waiting requests get NOT_COORDINATOR."""
         for partition_index in list(self._shards):
             self.resign(partition_index)
 
     def become_leader(self, partition_index: int, leader_epoch: int) -> None:
-        """This broker leads a partition now: load it. Until then requests get COORDINATOR_LOAD_IN_PROGRESS.
+        """Load a partition that this broker leads now. Meanwhile requests get COORDINATOR_LOAD_IN_PROGRESS.
 
-        An empty partition is ready at once; others are read in the background, by `run()`.
+        An empty partition is ready at once; others are read in the background by `run()`.
         """
         known = self._shards.get(partition_index)
         if known is not None:
@@ -109,7 +109,7 @@ class GroupCoordinator:
             self._background.start(lambda: self._load(shard))
 
     def resign(self, partition_index: int) -> None:
-        """Another broker leads the partition now, or it is gone: drop its groups."""
+        """Drop the groups of a partition that another broker leads now, or that was deleted."""
         shard = self._shards.pop(partition_index, None)
         if shard is None:
             return
@@ -118,7 +118,7 @@ class GroupCoordinator:
         log.info("no longer coordinator", extra={"partition": partition_index, "groups": len(shard.groups)})
 
     async def load_now(self, partition_index: int) -> None:
-        """Load a shard without waiting for `run()`: for a start that wants to be ready when it is done."""
+        """Load a shard without waiting for `run()`, so that it is ready on return."""
         shard = self._shards.get(partition_index)
         if shard is not None and shard.state is ShardState.LOADING:
             await self._load(shard)
@@ -137,13 +137,13 @@ class GroupCoordinator:
     # --- finding groups ----------------------------------------------------------------------------------------------
 
     def shard_for(self, group_id: str) -> Shard:
-        """The shard that serves a group; raises the error that sends the client away or makes it wait."""
+        """The shard of a group; raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS or INVALID_GROUP_ID."""
         if not group_id:
             raise BrokerError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
         return self.shard_for_offsets(group_id)
 
     def shard_for_offsets(self, group_id: str) -> Shard:
-        """As `shard_for`, but offsets may be kept under an empty group id, as very old clients do."""
+        """As `shard_for`, but allows an empty group id, which very old clients use for offsets."""
         if len(group_id) > STRING_BYTES_MAX // 4 and len(group_id.encode()) > STRING_BYTES_MAX:
             raise BrokerError(ErrorCode.INVALID_GROUP_ID, f"the group id has more than {STRING_BYTES_MAX} bytes")
         shard = self._shards.get(self.partition_of(group_id))
@@ -154,14 +154,16 @@ class GroupCoordinator:
         return shard
 
     def partition_of(self, group_id: str) -> int:
-        """The partition of `__consumer_offsets` that a group lives in."""
+        """The partition of `__consumer_offsets` that stores a group."""
         count = self._partition_count()
         return (
-            _remembered(group_id, count) if len(group_id) <= _REMEMBERED_CHARS_MAX else partition_for(group_id, count)
+            _cached_partition_for(group_id, count)
+            if len(group_id) <= _CACHED_CHARS_MAX
+            else partition_for(group_id, count)
         )
 
     def find_group(self, group_id: str) -> Group | None:
-        """The group, or None; raises as `shard_for_offsets`."""
+        """The group, or None; raises the same as `shard_for_offsets`."""
         return self.shard_for_offsets(group_id).groups.get(group_id)
 
     def loaded_shards(self) -> Iterable[Shard]:
@@ -170,10 +172,10 @@ class GroupCoordinator:
 
     @property
     def is_loading(self) -> bool:
-        """True when some groups are not known yet."""
+        """Whether some groups are not loaded yet."""
         return any(shard.state is ShardState.LOADING for shard in self._shards.values())
 
-    # --- what happens to whole groups --------------------------------------------------------------------------------
+    # --- deletion, transactions, expiry ------------------------------------------------------------------------------
 
     async def delete_group(self, group_id: str) -> None:
         """Delete an empty group with its offsets; raises GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP."""
@@ -183,7 +185,7 @@ class GroupCoordinator:
             raise BrokerError(ErrorCode.GROUP_ID_NOT_FOUND)
         if not group.is_empty:
             raise BrokerError(ErrorCode.NON_EMPTY_GROUP)
-        # Gone at once, so that whoever joins while the deletion is being written begins anew.
+        # Removed at once, so that a member that joins while the deletion is being written gets a new group.
         del shard.groups[group_id]
         removed = shard.offsets.remove_group(group_id)
         tombstones: list[StoredRecord] = [(offset_key(group_id, topic, index), None) for topic, index, _ in removed]
@@ -197,14 +199,14 @@ class GroupCoordinator:
         log.info("group deleted", extra={"group": group_id, "offsets": len(removed)})
 
     def complete_transaction(self, partition_index: int, producer_id: int, *, commit: bool) -> None:
-        """A transaction's marker was appended to a partition of `__consumer_offsets`: its offsets count, or not."""
+        """A transaction's marker was appended to `__consumer_offsets`: commit or drop its pending offsets."""
         shard = self._shards.get(partition_index)
-        # While it loads, the marker is read from the log like everything else.
+        # A shard that is loading reads the marker from the log.
         if shard is not None and shard.state is ShardState.READY:
             shard.offsets.complete(producer_id, commit=commit)
 
     def on_topics_deleted(self, names: Iterable[str]) -> None:
-        """Topics are gone: forget their offsets, in the background."""
+        """Remove the offsets of deleted topics in the background."""
         topics = [name for name in names if name != OFFSETS_TOPIC]
         for shard in self.loaded_shards() if topics else ():
             self._background.start(partial(self._expiry.forget_topics, shard, topics))
@@ -217,13 +219,13 @@ class GroupCoordinator:
     # --- time --------------------------------------------------------------------------------------------------------
 
     def arm(self, shard: GroupShard, group: Group) -> None:
-        """Look at the group again when its next deadline comes."""
+        """Schedule the group's next deadline."""
         moment = group.next_deadline()
         if moment is not None and self._deadlines.arm((shard.partition_index, group.group_id), moment):
             self._woken.set()
 
     def run_due(self) -> None:
-        """Tell every group whose deadline has passed."""
+        """Notify every group whose deadline has passed."""
         for partition_index, group_id in self._deadlines.take_due(self.clock.monotonic(), limit=_DUE_PER_TURN):
             shard = self._shards.get(partition_index)
             group = shard.groups.get(group_id) if shard is not None else None

@@ -1,4 +1,4 @@
-"""Removes what nobody needs any more: offsets past their retention, offsets of deleted topics, and empty groups."""
+"""Removes offsets past their retention, offsets of deleted topics, and empty groups."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ _RECORDS_PER_BATCH: Final = 1000
 
 
 class Expiry:
-    """Cleans shards, in small steps so that requests are not held up."""
+    """Cleans shards, in small steps so that requests are not delayed."""
 
     def __init__(self, *, settings: BrokerSettings, clock: Clock) -> None:
         self._settings = settings
@@ -47,20 +47,20 @@ class Expiry:
 
     def _clean_group(self, shard: Shard, group: Group) -> list[StoredRecord]:
         group_id = group.group_id
-        expired = self._expired(shard, group)
+        expired = self._find_expired(shard, group)
         for topic, partition in expired:
             shard.offsets.remove(group_id, topic, partition)
         tombstones: list[StoredRecord] = [
             (offset_key(group_id, topic, partition), None) for topic, partition in expired
         ]
-        # A deadline in an empty group is that of somebody about to join.
+        # A deadline in an empty group belongs to a member that is about to join.
         if group.is_empty and not shard.offsets.has_any(group_id) and group.next_deadline() is None:
             tombstones.extend(group.tombstones())
             del shard.groups[group_id]
             log.info("group expired", extra={"group": group_id, "kind": group.kind})
         return tombstones
 
-    def _expired(self, shard: Shard, group: Group) -> list[tuple[str, int]]:
+    def _find_expired(self, shard: Shard, group: Group) -> list[tuple[str, int]]:
         now_ms = self._clock.now_ms()
         retention_ms = self._settings.offsets_retention_minutes * 60_000
         found = []
@@ -83,7 +83,7 @@ async def _write(shard: Shard, tombstones: list[StoredRecord]) -> None:
         try:
             await shard.write(tombstones[start : start + _RECORDS_PER_BATCH])
         except BrokerError as error:
-            # They come back with the next load, and are then removed again.
+            # The next load restores them, and they expire again.
             log.warning(
                 "expired records could not be removed",
                 extra={"partition": shard.partition_index, "error": error.code.name},

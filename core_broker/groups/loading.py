@@ -1,6 +1,6 @@
-"""Rebuild a shard by reading its partition from the start, as a new coordinator does.
+"""Loads a shard by reading its partition from the start, as a new coordinator does.
 
-Offsets written inside a transaction count only once its commit marker has been read; those of an aborted one never do.
+Offsets written in a transaction take effect when its commit marker is read; those of an aborted one never do.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from core_broker.service.clock import Clock
 log = logging.getLogger(__name__)
 
 _BATCHES_PER_TURN: Final = 200
-"""How much is read before other work of the broker gets its turn."""
+"""How much is read before yielding to other work of the broker."""
 
 
 class Loader:
@@ -42,7 +42,7 @@ class Loader:
         self._consumer_groups = consumer_groups
 
     async def run(self) -> None:
-        """Read everything, letting others run in between; stops early when the shard is taken away."""
+        """Read everything, yielding in between; stops early if the broker resigns from the shard."""
         batches = self._batches()
         while self._shard.state is ShardState.LOADING:
             for _ in range(_BATCHES_PER_TURN):
@@ -60,7 +60,7 @@ class Loader:
         self._finish()
 
     def _batches(self) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """All batches, those too that are appended while we read: transaction markers do not wait for us."""
+        """All batches, including those appended in the meantime: transaction markers are written while loading."""
         partition_log = self._shard.partition.log
         start, end = partition_log.start_offset, partition_log.end_offset
         while start < end:
@@ -70,26 +70,23 @@ class Loader:
     def _replay_batch(self, header: BatchHeader, buffer: memoryview) -> None:
         records = read_records(buffer, header)
         if header.is_control:
-            self._replay_marker(header, records)
+            marker = read_end_marker(records[0]) if records else None
+            if marker is not None:
+                self._shard.offsets.complete(header.producer_id, commit=marker[0], log_offset=header.base_offset)
             return
         producer_id = header.producer_id if header.is_transactional else None
         for record in records:
             self._replay_record(record, producer_id)
 
-    def _replay_marker(self, header: BatchHeader, records: list[Record]) -> None:
-        marker = read_end_marker(records[0]) if records else None
-        if marker is not None:
-            self._shard.offsets.complete(header.producer_id, commit=marker[0], log_offset=header.base_offset)
-
     def _replay_record(self, record: Record, producer_id: int | None) -> None:
         try:
             decoded = decode_record(record.key or b"", record.value)
         except DecodeError as error:
-            # Better to serve all other groups than none: the record stays in the log for whoever looks into it.
-            self._report("record of __consumer_offsets cannot be read and is skipped", record, str(error))
+            # Better to serve all other groups than none; the record stays in the log.
+            self._report("unreadable record of __consumer_offsets skipped", record, str(error))
             return
         if decoded is None:
-            self._report("record of __consumer_offsets has an unknown kind and is skipped", record, "")
+            self._report("record of __consumer_offsets of an unknown kind skipped", record, "")
             return
         self._apply(decoded[0], decoded[1], record.offset, producer_id)
 
@@ -132,7 +129,7 @@ class Loader:
         shard = self._shard
         for group_id in shard.offsets.known_group_ids():
             if group_id not in shard.groups:
-                # Offsets without members: of a consumer that assigns its partitions itself.
+                # Offsets without a group: of a consumer that assigns its partitions itself.
                 shard.groups[group_id] = ClassicGroup(group_id, clock=self._clock, limits=self._limits)
         for group in shard.groups.values():
             if isinstance(group, ClassicGroup):

@@ -1,4 +1,4 @@
-"""Serves the offset APIs: commits, plain and transactional, fetches and deletions, for groups of either kind."""
+"""Serves the offset APIs: plain and transactional commits, fetches and deletions, for groups of either kind."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -18,11 +18,11 @@ _GROUP_ID_NOT_FOUND_SINCE = 9
 _STRING_BYTES_MAX = 32_767
 
 OffsetToCommit = tuple[str, int, CommittedOffset]
-"""Topic, partition and what to commit."""
+"""Topic, partition and the offset to commit."""
 
 
 class Committer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Who commits; a consumer outside of any generation has no member id and generation -1."""
+    """The client that commits; a consumer outside the group protocol has no member id and generation -1."""
 
     group_id: str
     member_id: str = ""
@@ -31,7 +31,7 @@ class Committer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class TransactionalProducer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """In whose transaction offsets are committed."""
+    """The producer in whose transaction offsets are committed."""
 
     producer_id: int
     producer_epoch: int
@@ -54,7 +54,7 @@ class OffsetCommits:
         self._new_group = new_group
 
     def metadata_error(self, metadata: str | None) -> ErrorCode:
-        """Whether a note fits beside an offset."""
+        """OFFSET_METADATA_TOO_LARGE if the metadata of an offset is too long."""
         if metadata is None or len(metadata) <= min(self._settings.offset_metadata_max_bytes, _STRING_BYTES_MAX // 4):
             return ErrorCode.NONE
         too_large = len(metadata) > self._settings.offset_metadata_max_bytes
@@ -63,7 +63,7 @@ class OffsetCommits:
         return ErrorCode.NONE
 
     async def commit(self, committer: Committer, offsets: Sequence[OffsetToCommit], *, api_version: int) -> None:
-        """Write offsets; on return they are committed and visible. Raises BrokerError for all of them."""
+        """Write offsets; on return they are committed and visible. A BrokerError applies to all of them."""
         shard = self._shard_for(committer.group_id)
         group = self._group_to_commit(shard, committer, api_version=api_version, is_transactional=False)
         self._check(group, committer, api_version=api_version, is_transactional=False)
@@ -76,7 +76,7 @@ class OffsetCommits:
         try:
             log_offset = await shard.write(records)
         except asyncio.CancelledError:
-            # The client is gone, but the records are in the log: what is in memory must say the same.
+            # The client has disconnected, but the records are in the log, so memory must match it.
             self._apply(shard, group_id, offsets, None)
             raise
         self._apply(shard, group_id, offsets, log_offset)
@@ -89,7 +89,7 @@ class OffsetCommits:
         producer: TransactionalProducer,
         api_version: int,
     ) -> None:
-        """Write offsets that count once the producer's transaction is committed; until then they are pending."""
+        """Write offsets that take effect when the producer's transaction is committed; until then they are pending."""
         shard = self._shard_for(committer.group_id)
         group = self._group_to_commit(shard, committer, api_version=api_version, is_transactional=True)
         self._check(group, committer, api_version=api_version, is_transactional=True)
@@ -97,7 +97,7 @@ class OffsetCommits:
             return
         group_id, producer_id = committer.group_id, producer.producer_id
         records = [offset_record(group_id, topic, partition, committed) for topic, partition, committed in offsets]
-        # Pending before they are written: the marker may overtake the end of the wait for the replicas.
+        # They become pending before the write: the marker may be written before the wait for the replicas ends.
         for topic, partition, committed in offsets:
             shard.offsets.put_pending(producer_id, group_id, topic, partition, committed)
         try:
@@ -105,12 +105,12 @@ class OffsetCommits:
                 records, producer_id=producer_id, producer_epoch=producer.producer_epoch
             )
         except BrokerError as error:
-            if error.code is not ErrorCode.COORDINATOR_NOT_AVAILABLE:  # that one may be in the log after all
+            if error.code is not ErrorCode.COORDINATOR_NOT_AVAILABLE:  # then the records may be in the log after all
                 for topic, partition, _ in offsets:
                     shard.offsets.remove_pending(producer_id, group_id, topic, partition)
             raise
         for position, (topic, partition, _) in enumerate(offsets):
-            shard.offsets.place_pending(producer_id, group_id, topic, partition, log_offset + position)
+            shard.offsets.set_log_offset(producer_id, group_id, topic, partition, log_offset + position)
 
     def _group_to_commit(
         self, shard: Shard, committer: Committer, *, api_version: int, is_transactional: bool
@@ -120,7 +120,7 @@ class OffsetCommits:
             if committer.generation_or_epoch >= 0:
                 is_new = not is_transactional and api_version >= _GROUP_ID_NOT_FOUND_SINCE
                 raise BrokerError(ErrorCode.GROUP_ID_NOT_FOUND if is_new else ErrorCode.ILLEGAL_GENERATION)
-            # A consumer that assigns its partitions itself, or an admin client: a group that only holds offsets.
+            # A consumer that assigns its partitions itself, or an admin client: a group that only stores offsets.
             group = self._new_group(committer.group_id)
             shard.groups[committer.group_id] = group
         return group
@@ -137,7 +137,7 @@ class OffsetCommits:
         except BrokerError as error:
             if error.code is not ErrorCode.STALE_MEMBER_EPOCH or api_version >= _GROUP_ID_NOT_FOUND_SINCE:
                 raise
-            # Older versions have no word for it (KIP-848).
+            # Older versions do not have this error code (KIP-848).
             code = ErrorCode.ILLEGAL_GENERATION if is_transactional else ErrorCode.UNSUPPORTED_VERSION
             raise BrokerError(code) from error
 
@@ -146,15 +146,15 @@ class OffsetCommits:
         for position, (topic, partition, committed) in enumerate(offsets):
             if log_offset is None:
                 known = shard.offsets.get(group_id, topic, partition)
-                place = known.log_offset if known is not None else committed.log_offset
+                written_at = known.log_offset if known is not None else committed.log_offset
             else:
-                place = log_offset + position
-            shard.offsets.put(group_id, topic, partition, msgspec.structs.replace(committed, log_offset=place))
+                written_at = log_offset + position
+            shard.offsets.put(group_id, topic, partition, msgspec.structs.replace(committed, log_offset=written_at))
 
     # --- fetch -------------------------------------------------------------------------------------------------------
 
     def fetch(self, group_id: str, *, member_id: str | None = None, member_epoch: int = -1) -> "GroupOffsets":
-        """The offsets of a group; one that does not exist has none. Raises BrokerError for a member of the past."""
+        """The offsets of a group; one that does not exist has none. Raises BrokerError for an old member epoch."""
         shard = self._shard_for(group_id)
         group = shard.groups.get(group_id)
         if group is not None:
@@ -164,7 +164,7 @@ class OffsetCommits:
     # --- delete ------------------------------------------------------------------------------------------------------
 
     async def delete(self, group_id: str, partitions: Sequence[tuple[str, int]]) -> list[ErrorCode]:
-        """Forget offsets, except of topics that members read; the error of each partition."""
+        """Delete offsets, except of subscribed topics; returns the error of each partition."""
         shard = self._shard_for(group_id)
         group = shard.groups.get(group_id)
         if group is None:
@@ -189,7 +189,7 @@ class OffsetCommits:
 
 
 class GroupOffsets:
-    """The offsets of one group, read at one moment."""
+    """The offsets of one group."""
 
     __slots__ = ("_group_id", "_shard")
 
@@ -202,9 +202,9 @@ class GroupOffsets:
         return self._shard.offsets.get(self._group_id, topic, partition)
 
     def is_unstable(self, topic: str, partition: int) -> bool:
-        """True when a transaction that may change it is open."""
+        """Whether an open transaction may change it."""
         return self._shard.offsets.is_pending(self._group_id, topic, partition)
 
     def all(self) -> Mapping[str, Mapping[int, CommittedOffset]]:
-        """All that is committed."""
+        """All committed offsets."""
         return self._shard.offsets.of_group(self._group_id)

@@ -1,7 +1,7 @@
-"""The offsets that groups have committed, and those that wait for their transaction to end.
+"""The committed offsets of groups, and those pending in transactions.
 
-One store holds the offsets of all groups of a shard, whatever their kind. It knows nothing of logs or time: whoever
-calls it has already written, or is about to write, what it is told.
+One store has the offsets of all groups of a shard, of either kind. It does not deal with logs or time: its callers have
+written the offsets already, or are about to.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,20 +16,20 @@ NO_LOG_OFFSET: Final = -1
 
 
 class CommittedOffset(msgspec.Struct, frozen=True, gc=False):
-    """How far a group has read one partition."""
+    """The committed offset of a group in one partition."""
 
     offset: int
     leader_epoch: int = -1
     metadata: str = ""
     committed_at_ms: int = 0
     expires_at_ms: int = NO_EXPIRY
-    """Set only by clients before KIP-211, which said themselves how long to keep it."""
+    """Set only by clients before KIP-211, which sent the retention time."""
     topic_id: bytes = ZERO_UUID
     log_offset: int = NO_LOG_OFFSET
-    """Where its record stands in `__consumer_offsets`: of two commits, the later one in the log is the truth."""
+    """The offset of its record in `__consumer_offsets`: of two commits, the later one in the log wins."""
 
     def is_expired(self, now_ms: int, *, retention_ms: int, counts_from_ms: int) -> bool:
-        """True when it has outlived its retention, which began at `counts_from_ms` (KIP-211)."""
+        """Whether its retention, which began at `counts_from_ms`, is over (KIP-211)."""
         if self.expires_at_ms != NO_EXPIRY:
             return now_ms >= self.expires_at_ms
         return now_ms - counts_from_ms >= retention_ms
@@ -47,7 +47,7 @@ class OffsetStore:
         self._pending: dict[int, dict[str, OffsetsByTopic]] = {}
         """Producer id -> group -> offsets of its open transaction."""
         self._producers: dict[str, set[int]] = {}
-        """Group -> producers that have offsets of it pending."""
+        """Group -> producers with pending offsets."""
 
     # --- committed ---------------------------------------------------------------------------------------------------
 
@@ -62,7 +62,7 @@ class OffsetStore:
         return self._committed.get(group_id, _NO_OFFSETS)
 
     def has_any(self, group_id: str) -> bool:
-        """True when the group has committed or pending offsets."""
+        """Whether the group has committed or pending offsets."""
         return group_id in self._committed or group_id in self._producers
 
     def known_group_ids(self) -> list[str]:
@@ -70,14 +70,14 @@ class OffsetStore:
         return list(self._committed.keys() | self._producers.keys())
 
     def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
-        """Take over a commit, unless a later one is already known."""
+        """Store a commit, unless there is a later one already."""
         partitions = self._committed.setdefault(group_id, {}).setdefault(topic, {})
         known = partitions.get(partition)
         if known is None or known.log_offset <= committed.log_offset:
             partitions[partition] = committed
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
-        """Forget the committed offset of a partition."""
+        """Remove the committed offset of a partition."""
         topics = self._committed.get(group_id)
         if topics is None or topic not in topics:
             return
@@ -88,7 +88,7 @@ class OffsetStore:
             del self._committed[group_id]
 
     def remove_group(self, group_id: str) -> list[tuple[str, int, CommittedOffset]]:
-        """Forget all offsets of a group, pending ones too; returns what was committed."""
+        """Remove all offsets of a group, including pending ones; returns the committed ones."""
         for producer_id in self._producers.pop(group_id, ()):
             self._drop_pending(producer_id, group_id)
         return list(_flat(self._committed.pop(group_id, {})))
@@ -98,24 +98,24 @@ class OffsetStore:
     def put_pending(
         self, producer_id: int, group_id: str, topic: str, partition: int, committed: CommittedOffset
     ) -> None:
-        """Keep an offset until the producer's transaction ends."""
+        """Store an offset until the producer's transaction ends."""
         groups = self._pending.setdefault(producer_id, {})
         groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
         self._producers.setdefault(group_id, set()).add(producer_id)
 
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
-        """True when an open transaction is about to change this offset (KIP-447)."""
+        """Whether an open transaction may change this offset (KIP-447)."""
         producers = self._producers.get(group_id)
         if not producers:
             return False
         return any(partition in self._pending[producer][group_id].get(topic, ()) for producer in producers)
 
     def has_pending(self, group_id: str) -> bool:
-        """True when any transaction holds offsets of the group."""
+        """Whether any open transaction has offsets of the group."""
         return group_id in self._producers
 
     def complete(self, producer_id: int, *, commit: bool, log_offset: int = NO_LOG_OFFSET) -> list[str]:
-        """A producer's transaction has ended: take over or drop what it left; returns the groups concerned."""
+        """A producer's transaction has ended: commit or drop its pending offsets; returns the groups concerned."""
         groups = self._pending.pop(producer_id, {})
         for group_id, topics in groups.items():
             self._forget_producer(group_id, producer_id)
@@ -127,23 +127,23 @@ class OffsetStore:
     def _put_completed(
         self, group_id: str, topic: str, partition: int, committed: CommittedOffset, log_offset: int
     ) -> None:
-        # Order is that of the records themselves, not of the marker: a plain commit made after the transactional one
-        # stays, whether the shard has lived through it or loads it.
+        # The position of the record counts, not that of the marker: a plain commit made after the transactional one
+        # wins, both at run time and after a reload.
         if committed.log_offset == NO_LOG_OFFSET:
             known = self.get(group_id, topic, partition)
-            place = max(log_offset, known.log_offset if known is not None else NO_LOG_OFFSET)
-            committed = msgspec.structs.replace(committed, log_offset=place)
+            written_at = max(log_offset, known.log_offset if known is not None else NO_LOG_OFFSET)
+            committed = msgspec.structs.replace(committed, log_offset=written_at)
         self.put(group_id, topic, partition, committed)
 
-    def place_pending(self, producer_id: int, group_id: str, topic: str, partition: int, log_offset: int) -> None:
-        """Remember where the record of a pending offset stands, unless the transaction has already ended."""
+    def set_log_offset(self, producer_id: int, group_id: str, topic: str, partition: int, log_offset: int) -> None:
+        """Store the log offset of a pending offset's record, unless the transaction has already ended."""
         partitions = self._pending.get(producer_id, {}).get(group_id, {}).get(topic, {})
         committed = partitions.get(partition)
         if committed is not None:
             partitions[partition] = msgspec.structs.replace(committed, log_offset=log_offset)
 
     def remove_pending(self, producer_id: int, group_id: str, topic: str, partition: int) -> None:
-        """Forget one pending offset: its record was not written, or its topic is gone."""
+        """Remove a pending offset whose record was not written, or whose topic was deleted."""
         topics = self._pending.get(producer_id, {}).get(group_id, {})
         if topic not in topics:
             return
@@ -155,7 +155,7 @@ class OffsetStore:
             self._forget_producer(group_id, producer_id)
 
     def remove_topic(self, topic: str) -> list[tuple[str, int]]:
-        """Forget everything about a topic that was deleted; returns (group, partition) of what was committed."""
+        """Remove everything about a deleted topic; returns (group, partition) of the committed offsets."""
         for producer_id, group_id, partition in self._pending_of_topic(topic):
             self.remove_pending(producer_id, group_id, topic, partition)
         found = [(group_id, list(topics[topic])) for group_id, topics in self._committed.items() if topic in topics]

@@ -1,7 +1,7 @@
-"""Who owns which partition in a KIP-848 group, so that none ever has two owners.
+"""The owners of partitions in a KIP-848 group, so that none ever has two owners.
 
-A member owns a partition from the moment it was told so until it confirmed that it gave the partition up, left, or was
-fenced. What it has yet to revoke is still its own.
+A member owns a partition from its assignment until it has confirmed the revocation, has left, or was fenced. It still
+owns partitions that it has yet to revoke.
 """
 
 from core_broker.groups.assignors import Assignment
@@ -19,7 +19,7 @@ class PartitionOwners:
         return None if owners is None else owners.get(partition)
 
     def is_free_for(self, member_id: str, topic_id: bytes, partition: int) -> bool:
-        """True when nobody else owns it."""
+        """Whether no other member owns it."""
         return self.owner_of(topic_id, partition) in (None, member_id)
 
     def take(self, member_id: str, *assignments: Assignment) -> None:
@@ -29,15 +29,12 @@ class PartitionOwners:
                 self._owners.setdefault(topic_id, {}).update(dict.fromkeys(partitions, member_id))
 
     def release(self, member_id: str, *assignments: Assignment) -> None:
-        """Free partitions that the member owns; those of others among them stay theirs."""
+        """Free partitions that the member owns; those owned by others are not affected."""
         for assignment in assignments:
             for topic_id, partitions in assignment.items():
-                self._release(member_id, topic_id, partitions)
-
-    def _release(self, member_id: str, topic_id: bytes, partitions: frozenset[int]) -> None:
-        owners = self._owners.get(topic_id, {})
-        for partition in partitions:
-            if owners.get(partition) == member_id:
-                del owners[partition]
-        if not owners:
-            self._owners.pop(topic_id, None)
+                owners = self._owners.get(topic_id, {})
+                for partition in partitions:
+                    if owners.get(partition) == member_id:
+                        del owners[partition]
+                if not owners:
+                    self._owners.pop(topic_id, None)

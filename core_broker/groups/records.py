@@ -1,7 +1,7 @@
 """Keys and values of the records in `__consumer_offsets`, byte for byte as Kafka stores them.
 
-A key begins with an int16 that says what kind of record it is (0 and 1 offset, 2 classic group, 3 to 16 KIP-848), a
-value with an int16 that is its version. Tools that read the topic, and a Kafka that would take it over, depend on both.
+A key begins with an int16 for the kind of record (0 and 1 offset, 2 classic group, 3 to 16 KIP-848), a value with an
+int16 for its version. Tools that read the topic, and a Kafka broker that takes over the data, depend on both.
 """
 
 import struct
@@ -34,21 +34,21 @@ _KINDS: Final[dict[int, tuple[type[Message], type[Message]]]] = {
 
 
 def encode_key(key: Message) -> bytes:
-    """A key with its kind in front."""
+    """A key with its kind as a prefix."""
     if key.API_KEY is None:
-        raise ValueError(f"{type(key).__name__} is no key of __consumer_offsets")
+        raise ValueError(f"{type(key).__name__} is not a key of __consumer_offsets")
     return _INT16.pack(key.API_KEY) + encode(key, 0)
 
 
 def encode_value(value: Message, version: int) -> bytes:
-    """A value with its version in front."""
+    """A value with its version as a prefix."""
     return _INT16.pack(version) + encode(value, version)
 
 
 def decode_record(key: bytes, value: bytes | None) -> tuple[Message, Message | None] | None:
-    """Key and value (None: deleted); None for a kind that this broker does not know, which later ones may write.
+    """Key and value (None: deleted); None for an unknown kind, which later versions may write.
 
-    Raises DecodeError when the bytes are not what their first two say.
+    Raises DecodeError if the bytes do not match their kind or version.
     """
     if len(key) < _INT16.size:
         raise DecodeError(f"a key of {len(key)} bytes has no kind")
@@ -65,7 +65,7 @@ def _decode_value(value_type: type[Message], value: bytes) -> Message:
     version = _INT16.unpack_from(value)[0]
     first, last = value_type.VERSIONS
     if not first <= version <= last:
-        raise DecodeError(f"{value_type.__name__} v{version}: only {first} to {last} are known")
+        raise DecodeError(f"{value_type.__name__} v{version}: only versions {first} to {last} are supported")
     return decode(value_type, version, value, _INT16.size)
 
 
@@ -73,18 +73,18 @@ def _decode_value(value_type: type[Message], value: bytes) -> Message:
 
 
 def offset_key(group_id: str, topic: str, partition: int) -> bytes:
-    """Key of a committed offset; packed by hand, since every commit makes one for each partition."""
+    """Key of a committed offset; encoded by hand, since every commit needs one for each partition."""
     group, name = group_id.encode(), topic.encode()
     return b"".join((_OFFSET_KEY_HEAD.pack(1, len(group)), group, _INT16.pack(len(name)), name, _INT32.pack(partition)))
 
 
 def offset_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> StoredRecord:
-    """Key and value of a commit. Version 1 is the only one that can hold an expiry, 4 the only one with a topic id."""
+    """Key and value of a commit. Version 1 is the only one with an expiry, 4 the only one with a topic id."""
     key = offset_key(group_id, topic, partition)
     if committed.expires_at_ms == NO_EXPIRY and committed.topic_id == ZERO_UUID:
-        note = committed.metadata.encode()
-        head = _OFFSET_VALUE_HEAD.pack(3, committed.offset, committed.leader_epoch, len(note))
-        return key, b"".join((head, note, _INT64.pack(committed.committed_at_ms)))
+        metadata = committed.metadata.encode()
+        head = _OFFSET_VALUE_HEAD.pack(3, committed.offset, committed.leader_epoch, len(metadata))
+        return key, b"".join((head, metadata, _INT64.pack(committed.committed_at_ms)))
     value = stored.OffsetCommitValue(
         offset=committed.offset,
         leader_epoch=committed.leader_epoch,
@@ -97,7 +97,7 @@ def offset_record(group_id: str, topic: str, partition: int, committed: Committe
 
 
 def committed_offset(value: stored.OffsetCommitValue, log_offset: int) -> CommittedOffset:
-    """What a stored value says."""
+    """A stored value as a committed offset."""
     return CommittedOffset(
         offset=value.offset,
         leader_epoch=value.leader_epoch,

@@ -1,8 +1,8 @@
-"""What the two kinds of groups, classic and KIP-848, have in common, and what their coordinators ask of each other.
+"""The interfaces of the two kinds of groups, classic and KIP-848, and of their coordinators.
 
 `coordinator.py` owns the shards (one for each `__consumer_offsets` partition led by this broker), the committed offsets
-and the classic groups; `consumer_groups.py` serves the KIP-848 groups that live in the same shards. Neither imports the
-other: both work to the protocols below.
+and the classic groups; `consumer_groups.py` serves the KIP-848 groups of the same shards. Neither imports the other:
+both use the protocols below.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,11 +26,11 @@ class Group(Protocol):
 
     @property
     def group_id(self) -> str:
-        """The name that clients know it by."""
+        """The id of the group."""
 
     @property
     def kind(self) -> GroupKind:
-        """Which protocol its members speak."""
+        """The protocol of its members."""
 
     @property
     def state_name(self) -> str:
@@ -38,7 +38,7 @@ class Group(Protocol):
 
     @property
     def protocol_type(self) -> str:
-        """`consumer` for consumers, whatever the client said for others, empty for a group that only holds offsets."""
+        """`consumer` for consumers, the client's own for others, empty for a group that only stores offsets."""
 
     @property
     def members(self) -> Mapping[str, object]:
@@ -46,27 +46,27 @@ class Group(Protocol):
 
     @property
     def is_empty(self) -> bool:
-        """True when it has no members; only then may it change its kind or be deleted."""
+        """Whether it has no members; only then may it change its kind or be deleted."""
 
     def check_commit(
         self, member_id: str, generation_or_epoch: int, instance_id: str | None, *, is_transactional: bool
     ) -> None:
-        """Refuse an offset commit of a stranger or of the past; raises BrokerError."""
+        """Reject an offset commit of an unknown member or an old generation; raises BrokerError."""
 
     def check_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Refuse an OffsetFetch that carries a member of the past (v9+); no member given is always fine."""
+        """Reject an OffsetFetch with an old member epoch (version 9+); one without a member is always allowed."""
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """True when a member reads the topic: its offsets neither expire nor may be deleted."""
+        """Whether a member subscribes to the topic: its offsets neither expire nor may be deleted."""
 
     def offsets_expire_from_ms(self, committed_at_ms: int) -> int | None:
-        """The time from which `offsets.retention.minutes` counts for an offset committed then; None: not at all."""
+        """When `offsets.retention.minutes` starts for an offset committed at this time; None if it never expires."""
 
     def tombstones(self) -> list[StoredRecord]:
         """The records that remove the group itself (not its offsets) from the log."""
 
     def next_deadline(self) -> float | None:
-        """The earliest moment (`Clock.monotonic`) at which time alone changes something; may be too early, not late."""
+        """The earliest time (`Clock.monotonic`) at which something expires; may be too early, never too late."""
 
 
 class GroupShard(Protocol):
@@ -80,12 +80,12 @@ class GroupShard(Protocol):
         """Append as one batch and wait until it is committed; returns the first offset.
 
         The append itself happens before the first suspension, so records of one group are in the order of the calls.
-        Raises BrokerError with a code that a coordinator may answer (NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, ...).
+        Raises BrokerError with an error code of coordinators (NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE, ...).
         """
 
 
 class GroupOwner(Protocol):
-    """What the coordinator offers to the part that serves KIP-848 groups."""
+    """What the coordinator provides to the server of KIP-848 groups."""
 
     settings: BrokerSettings
     clock: Clock
@@ -94,40 +94,40 @@ class GroupOwner(Protocol):
         """The loaded shard of a group; raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, INVALID_GROUP_ID."""
 
     def loaded_shards(self) -> Iterable[GroupShard]:
-        """All shards that are ready, e.g. to tell every group that a topic has changed."""
+        """All shards that are ready."""
 
     def arm(self, shard: GroupShard, group: Group) -> None:
-        """Look at `group.next_deadline()` again; call it after anything that may have moved it forward in time."""
+        """Schedule `group.next_deadline()`; call it after anything that may have brought it forward."""
 
 
 class ConsumerGroupsPart(Protocol):
-    """What the coordinator asks of the part that serves KIP-848 groups."""
+    """What the coordinator needs from the server of KIP-848 groups."""
 
     def replay(self, shard: GroupShard, key: Message, value: Message | None) -> None:
         """Apply one record of key types 3 to 16 while a shard loads; None is a deletion."""
 
     def on_loaded(self, shard: GroupShard) -> None:
-        """All records have been replayed: give every member a fresh session and arm the groups."""
+        """All records were replayed: restart the sessions and arm the groups."""
 
     async def on_deadline(self, shard: GroupShard, group: Group) -> None:
         """`next_deadline()` has passed: expire members and assignments; the coordinator arms the group afterwards."""
 
     def has_members(self, shard: GroupShard, group_id: str) -> bool:
-        """True for a KIP-848 group with members: classic requests for it are served by the four methods below.
+        """Whether it is a KIP-848 group with members: then the four methods below serve its classic requests.
 
-        So a running group can migrate, one member at a time. All four raise BrokerError.
+        So an active group can migrate one member at a time. All four raise BrokerError.
         """
 
     async def join_classic(
         self, request: JoinGroupRequest, *, api_version: int, client_id: str, client_host: str
     ) -> JoinGroupResponse:
-        """JoinGroup of a member that does not speak KIP-848."""
+        """JoinGroup of a member of the classic protocol."""
 
     def sync_classic(self, request: SyncGroupRequest) -> SyncGroupResponse:
-        """SyncGroup of a member that does not speak KIP-848."""
+        """SyncGroup of a member of the classic protocol."""
 
     def heartbeat_classic(self, group_id: str, member_id: str, generation: int, instance_id: str | None) -> ErrorCode:
-        """Heartbeat of a member that does not speak KIP-848."""
+        """Heartbeat of a member of the classic protocol."""
 
     async def leave_classic(self, group_id: str, members: Iterable[tuple[str, str | None]]) -> list[ErrorCode]:
-        """LeaveGroup of members that do not speak KIP-848."""
+        """LeaveGroup of members of the classic protocol."""

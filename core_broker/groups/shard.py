@@ -1,4 +1,4 @@
-"""One partition of `__consumer_offsets` this broker coordinates: its groups, their offsets, the way to the log."""
+"""One partition of `__consumer_offsets` that this broker coordinates: its groups, their offsets, writes to the log."""
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
@@ -10,7 +10,7 @@ from core_broker.groups.shape import Group, StoredRecord
 from core_broker.protocol.records import BatchHeader, Record, build_batch
 from core_broker.service.clock import Clock
 
-_ANSWER_FOR: Final = {
+_COORDINATOR_ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -20,11 +20,11 @@ _ANSWER_FOR: Final = {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
 }
-"""What a client of a coordinator is told when the partition beneath it refuses a write."""
+"""The coordinator's error for a client if the partition rejects a write."""
 
 
 class CoordinatedLog(Protocol):
-    """The log of a coordinator's partition, as far as loading reads it."""
+    """What loading needs of the log of a coordinator's partition."""
 
     @property
     def start_offset(self) -> int:
@@ -39,7 +39,7 @@ class CoordinatedLog(Protocol):
 
 
 class Appended(Protocol):
-    """Where a batch went."""
+    """The result of an append."""
 
     @property
     def first_offset(self) -> int:
@@ -47,21 +47,21 @@ class Appended(Protocol):
 
 
 class CoordinatedPartition(Protocol):
-    """A partition that a coordinator keeps its state in."""
+    """A partition that stores a coordinator's state."""
 
     @property
     def log(self) -> CoordinatedLog:
-        """What has been written."""
+        """The log of the partition."""
 
     async def append_records(self, records: Sequence[Record], *, timeout_ms: int = ...) -> int:
         """Append as one batch; returns the first offset once it is committed."""
 
     async def append_buffer(self, buffer: bytearray, *, timeout_ms: int = ...) -> Appended:
-        """Append a ready batch; returns once it is committed."""
+        """Append an encoded batch; returns once it is committed."""
 
 
 class ShardState(Enum):
-    """Whether a shard can serve."""
+    """Whether a shard can serve requests."""
 
     LOADING = "loading"
     READY = "ready"
@@ -69,7 +69,7 @@ class ShardState(Enum):
 
 
 class Shard:
-    """The groups of one partition. All but `write*` is plain memory; they append before they first suspend."""
+    """The groups of one partition. Only `write*` do I/O; they append before they first suspend."""
 
     def __init__(
         self, partition_index: int, leader_epoch: int, partition: CoordinatedPartition, *, clock: Clock, timeout_ms: int
@@ -85,19 +85,19 @@ class Shard:
 
     async def write(self, records: Sequence[StoredRecord]) -> int:
         """Append as one batch and wait until it is committed; returns the first offset."""
-        self._check_leading()
+        self._check_not_resigned()
         now_ms = self._clock.now_ms()
         batch = [Record(-1, now_ms, key, value) for key, value in records]
         try:
             return await self.partition.append_records(batch, timeout_ms=self._timeout_ms)
         except BrokerError as error:
-            raise _for_client(error) from error
+            raise _coordinator_error(error) from error
 
     async def write_transactional(
         self, records: Sequence[StoredRecord], *, producer_id: int, producer_epoch: int
     ) -> int:
-        """Append as part of a producer's transaction; what it says is pending until the marker."""
-        self._check_leading()
+        """Append as part of a producer's transaction; the records take effect with its commit marker."""
+        self._check_not_resigned()
         now_ms = self._clock.now_ms()
         buffer = build_batch(
             [Record(-1, now_ms, key, value) for key, value in records],
@@ -108,13 +108,13 @@ class Shard:
         try:
             result = await self.partition.append_buffer(buffer, timeout_ms=self._timeout_ms)
         except BrokerError as error:
-            raise _for_client(error) from error
+            raise _coordinator_error(error) from error
         return result.first_offset
 
-    def _check_leading(self) -> None:
+    def _check_not_resigned(self) -> None:
         if self.state is ShardState.RESIGNED:
             raise BrokerError(ErrorCode.NOT_COORDINATOR)
 
 
-def _for_client(error: BrokerError) -> BrokerError:
-    return BrokerError(_ANSWER_FOR.get(error.code, error.code), error.message)
+def _coordinator_error(error: BrokerError) -> BrokerError:
+    return BrokerError(_COORDINATOR_ERRORS.get(error.code, error.code), error.message)

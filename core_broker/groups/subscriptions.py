@@ -1,11 +1,11 @@
-"""Which topics the members of a KIP-848 group read: named ones, and those that match a regular expression.
+"""The topics that the members of a KIP-848 group subscribe to, by name or by regular expression.
 
-Expressions are evaluated here and not by the client, so they come from strangers: RE2 runs in time linear in the
-input and refuses expressions that would need much memory, where Python's `re` could be made to run for years.
+Expressions are evaluated by the broker and not by the client, so they are untrusted: RE2 runs in linear time and
+rejects expressions that would need much memory, while Python's `re` could be made to run for years.
 
-An expression is resolved in the heartbeat that brings it, so that the first assignment is whole. Kafka resolves it on
-another thread and gives the matching topics with a second assignment, a moment later; but there, too, an expression
-that another member brought before counts at once. Members must therefore take both, and one assignment less is a
+An expression is resolved in the heartbeat that contains it, so that the first assignment is complete. Kafka resolves it
+on another thread and sends the matching topics with a second assignment, a moment later; but there, too, an expression
+that another member sent before is resolved at once. Members must therefore handle both, and one assignment less is one
 rebalance less.
 """
 
@@ -28,11 +28,11 @@ _COMPILED_MAX: Final = 128
 
 
 class Topic(Protocol):
-    """What is asked of a topic in the cluster's metadata."""
+    """What is needed of a topic in the metadata."""
 
     @property
     def topic_id(self) -> bytes:
-        """The id that tells it from a topic of the same name that was deleted."""
+        """The id, which differs from that of a deleted topic of the same name."""
 
     @property
     def partitions(self) -> Sized:
@@ -40,53 +40,53 @@ class Topic(Protocol):
 
 
 Topics: TypeAlias = Mapping[str, Topic]
-"""All topics by name. Never changed in place: another state of the cluster is another mapping."""
+"""All topics by name. Never changed in place: a new state of the cluster is a new mapping."""
 
 
 class Pattern(Protocol):
     """A compiled expression."""
 
     def fullmatch(self, text: str) -> object | None:
-        """Something when the whole text matches."""
+        """A match if the whole text matches, else None."""
 
 
 class Subscriptions:
-    """The topics that the members of one group read, all together."""
+    """The subscriptions of all members of one group together."""
 
     def __init__(self) -> None:
         self.resolved: dict[str, frozenset[str]] = {}
-        """The topics that each expression matched when it was last looked at."""
+        """The topics that each expression matched when it was last resolved."""
         self._names: Counter[str] = Counter()
         self._expressions: Counter[str] = Counter()
 
     def add(self, names: Iterable[str], expression: str) -> None:
-        """Count the subscription of one member; an empty expression is none."""
+        """Add the subscription of one member; an empty expression means none."""
         self._names.update(names)
         if expression:
             self._expressions[expression] += 1
 
     def remove(self, names: Iterable[str], expression: str) -> None:
-        """Count one member less."""
+        """Remove the subscription of one member."""
         for name in names:
             _count_down(self._names, name)
         if expression:
             _count_down(self._expressions, expression)
 
     def resolve(self, topics: Topics, *, again: bool) -> set[str]:
-        """Match expressions that are new, or all of them, and forget unused ones; returns those that changed."""
+        """Match new expressions, or all of them, and drop unused ones; returns those that changed."""
         changed = {expression for expression in self.resolved if expression not in self._expressions}
         for expression in changed:
             del self.resolved[expression]
         for expression in self._expressions:
             if again or expression not in self.resolved:
-                matching = _matching_or_none(expression, topics)
+                matching = _match_leniently(expression, topics)
                 if self.resolved.get(expression) != matching:
                     self.resolved[expression] = matching
                     changed.add(expression)
         return changed
 
     def topic_names(self) -> set[str]:
-        """All topics that some member reads; they need not exist."""
+        """All topics that a member subscribes to; they need not exist."""
         return set(self._names).union(*self.resolved.values())
 
     def topic_ids(self, names: frozenset[str], expression: str, topics: Topics) -> frozenset[bytes]:
@@ -95,16 +95,16 @@ class Subscriptions:
         return frozenset(topics[name].topic_id for name in wanted if name in topics)
 
     def includes(self, topic: str) -> bool:
-        """True when some member reads the topic."""
+        """Whether a member subscribes to the topic."""
         return topic in self._names or any(topic in matching for matching in self.resolved.values())
 
 
-def _matching_or_none(expression: str, topics: Topics) -> frozenset[str]:
-    """What matches; nothing for an expression that another broker has accepted and stored, but this one cannot read."""
+def _match_leniently(expression: str, topics: Topics) -> frozenset[str]:
+    """The matching topics; none for a stored expression of another broker that this one cannot compile."""
     try:
         return matching_topics(expression, topics)
     except BrokerError:
-        log.warning("stored expression cannot be read, it matches nothing", extra={"expression": expression})
+        log.warning("stored expression cannot be compiled and matches nothing", extra={"expression": expression})
         return frozenset()
 
 
@@ -115,7 +115,7 @@ def _count_down(counter: Counter[str], key: str) -> None:
 
 
 def compile_expression(expression: str) -> Pattern:
-    """Check an expression; raises INVALID_REGULAR_EXPRESSION with the reason."""
+    """Compile an expression; raises INVALID_REGULAR_EXPRESSION with the reason."""
     length = len(expression.encode())
     if length > _EXPRESSION_BYTES_MAX:
         raise BrokerError(
@@ -126,15 +126,15 @@ def compile_expression(expression: str) -> Pattern:
 
 
 def matching_topics(expression: str, topics: Topics) -> frozenset[str]:
-    """The topics whose whole name matches, as Kafka matches them; `.*` finds internal topics too."""
+    """The topics whose whole name matches, as in Kafka; `.*` matches internal topics, too."""
     pattern = compile_expression(expression)
     return frozenset(name for name in topics if pattern.fullmatch(name) is not None)
 
 
 def metadata_hash(names: Iterable[str], topics: Topics) -> int:
-    """A number that changes when one of these topics is created, deleted, re-created or grows; 0 when none exists.
+    """A number that changes when one of these topics is created, deleted, recreated or grows; 0 if none exists.
 
-    It is stored with the group, so that a coordinator sees after a restart whether the topics changed meanwhile.
+    It is stored with the group, so that a coordinator notices after a restart that the topics have changed.
     """
     present = sorted(name for name in names if name in topics)
     if not present:

@@ -1,8 +1,9 @@
-"""AddOffsetsToTxn (25), versions 0-4.
+"""AddOffsetsToTxn, key 25, versions 0-4.
 
 Makes the offsets of a consumer group part of a transaction: adds the partition of `__consumer_offsets` that holds the
-group. Clients with transaction version 2 do not send it; TxnOffsetCommit v5 adds the partition itself (KIP-890).
-Version notes: v2 may answer PRODUCER_FENCED, before it is INVALID_PRODUCER_EPOCH (KIP-588).
+group. Clients with transaction version 2 do not send it; TxnOffsetCommit version 5 adds the partition itself (KIP-890).
+
+Versions: 2 PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH (KIP-588).
 """
 
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, partition_for
@@ -15,7 +16,7 @@ FIRST_WITH_PRODUCER_FENCED = 2
 
 
 async def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> AddOffsetsToTxnResponse:
-    """Answer one AddOffsetsToTxn request."""
+    """Add the group's offsets partition to the transaction."""
     try:
         await context.services.transactions.add_partitions(
             request.transactional_id,
@@ -32,7 +33,7 @@ async def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> Ad
 
 
 def _offsets_partition(group_id: str, context: RequestContext) -> int:
-    """Where the group's offsets are kept; it is found even before the topic exists, for then the settings decide."""
+    """The partition of the group's offsets; before the topic exists, it follows from the settings."""
     topic = context.services.metadata.image.topics.get(OFFSETS_TOPIC)
     count = len(topic.partitions) if topic is not None else context.services.settings.offsets_topic_num_partitions
     return partition_for(group_id, count)

@@ -1,12 +1,11 @@
-"""AddPartitionsToTxn (24), versions 0-5.
+"""AddPartitionsToTxn, key 24, versions 0-5.
 
-Makes partitions part of a transaction: all of them or none. Up to v3 one transaction, sent by clients of the older
-protocol; from v4 several, sent by brokers, with `verify_only` to ask whether partitions were added (KIP-890). Version
-notes: v2 may answer PRODUCER_FENCED, before it is INVALID_PRODUCER_EPOCH (KIP-588); v5 may answer
-TRANSACTION_ABORTABLE, before it is INVALID_TXN_STATE.
+Makes partitions part of a transaction: all of them or none.
+
+Versions: 0-3 one transaction, sent by clients of the older protocol; 2 PRODUCER_FENCED instead of
+INVALID_PRODUCER_EPOCH (KIP-588); 4 several transactions, sent by brokers, with `verify_only` to check whether the
+partitions were added (KIP-890); 5 TRANSACTION_ABORTABLE instead of INVALID_TXN_STATE.
 """
-
-from collections.abc import Callable
 
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext
@@ -15,7 +14,6 @@ from core_broker.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
-    AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
@@ -27,7 +25,7 @@ FIRST_WITH_TRANSACTION_ABORTABLE = 5
 
 
 async def handle(request: AddPartitionsToTxnRequest, context: RequestContext) -> AddPartitionsToTxnResponse:
-    """Answer one AddPartitionsToTxn request."""
+    """Add the partitions to each transaction, or verify them."""
     if context.api_version < FIRST_BATCHED:
         only = AddPartitionsToTxnTransaction(
             transactional_id=request.v3_and_below_transactional_id,
@@ -49,15 +47,26 @@ async def _results(
 ) -> list[AddPartitionsToTxnTopicResult]:
     partitions = [(topic.name, index) for topic in transaction.topics for index in topic.partitions]
     errors = await _errors(transaction, partitions, context)
-    return _by_topic(transaction.topics, lambda at: _for_version(errors[at], context.api_version))
+    version = context.api_version
+    return [
+        AddPartitionsToTxnTopicResult(
+            topic.name,
+            [
+                AddPartitionsToTxnPartitionResult(index, _for_version(errors[topic.name, index], version))
+                for index in topic.partitions
+            ],
+        )
+        for topic in transaction.topics
+    ]
 
 
 async def _errors(
     transaction: AddPartitionsToTxnTransaction, partitions: list[TopicPartition], context: RequestContext
 ) -> dict[TopicPartition, ErrorCode]:
-    unknown = {at for at in partitions if not _exists(at, context)}
+    topics = context.services.metadata.image.topics
+    unknown = {at for at in partitions if at[0] not in topics or at[1] not in topics[at[0]].partitions}
     if unknown:
-        # All or nothing: the others are not even tried, and the client is told so.
+        # All or nothing: the other partitions are not added, which OPERATION_NOT_ATTEMPTED says.
         return {
             at: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if at in unknown else ErrorCode.OPERATION_NOT_ATTEMPTED
             for at in partitions
@@ -73,23 +82,6 @@ async def _errors(
     except BrokerError as error:
         return dict.fromkeys(partitions, error.code)
     return dict.fromkeys(partitions, ErrorCode.NONE)
-
-
-def _exists(at: TopicPartition, context: RequestContext) -> bool:
-    topic = context.services.metadata.image.topics.get(at[0])
-    return topic is not None and at[1] in topic.partitions
-
-
-def _by_topic(
-    topics: list[AddPartitionsToTxnTopic], error_of: Callable[[TopicPartition], ErrorCode]
-) -> list[AddPartitionsToTxnTopicResult]:
-    return [
-        AddPartitionsToTxnTopicResult(
-            topic.name,
-            [AddPartitionsToTxnPartitionResult(index, error_of((topic.name, index))) for index in topic.partitions],
-        )
-        for topic in topics
-    ]
 
 
 def _for_version(code: ErrorCode, version: int) -> ErrorCode:

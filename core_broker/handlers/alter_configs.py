@@ -1,7 +1,7 @@
-"""AlterConfigs, key 33, versions 0-2: sets exactly the configs that are named; others go back to their default.
+"""AlterConfigs, key 33, versions 0-2: replaces all configs of a resource; those not named are reset to their default.
 
 Supported: topics, brokers (dynamic keys), groups; validate_only. Clients should prefer IncrementalAlterConfigs, which
-does not undo what another client has set (KIP-339).
+does not undo the changes of other clients (KIP-339).
 Ignored: nothing.
 
 Versions: 2 flexible.

@@ -1,7 +1,7 @@
 """AlterPartitionReassignments, key 45, versions 0-1: moves replicas between brokers (KIP-455).
 
-Supported: on one node there is nowhere to move to. The replicas a partition already has are accepted, others are
-refused; cancelling answers NO_REASSIGNMENT_IN_PROGRESS.
+Supported: a single node has nowhere to move replicas to. The current replicas of a partition are accepted, others
+rejected; cancelling returns NO_REASSIGNMENT_IN_PROGRESS.
 Ignored: the time-out, allow_replication_factor_change.
 
 Versions: 1 allow_replication_factor_change (KIP-860).
@@ -21,7 +21,7 @@ from core_broker.protocol.messages.alter_partition_reassignments import (
 
 
 def handle(request: AlterPartitionReassignmentsRequest, context: RequestContext) -> AlterPartitionReassignmentsResponse:
-    """Answer for each partition."""
+    """Check each partition."""
     image = context.services.metadata.image
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
@@ -52,5 +52,5 @@ def _check(topic: str, wanted: ReassignablePartition, image: MetadataImage) -> N
     if tuple(wanted.replicas) != found.replicas:
         raise BrokerError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"{topic}-{wanted.partition_index} is held by {list(found.replicas)}; replicas cannot be moved yet.",
+            f"{topic}-{wanted.partition_index} has the replicas {list(found.replicas)}; moving them is not supported.",
         )

@@ -1,8 +1,8 @@
 """AlterReplicaLogDirs, key 34, versions 1-2: moves partitions to another directory of log.dirs (KIP-113).
 
-Supported: a move runs in the background while the partition is written and read; DescribeLogDirs shows it. A move to
-the directory where the partition is cancels one that runs. A partition that does not exist yet is answered with an
-error, and made in that directory when it comes.
+Supported: a move runs in the background while the partition is in use; DescribeLogDirs shows it. A move to the current
+directory of the partition cancels a running move. For a partition that does not exist yet the response is an error,
+and the partition will be created in that directory.
 Ignored: nothing.
 
 Versions: 2 flexible.
@@ -19,7 +19,7 @@ from core_broker.protocol.messages.alter_replica_log_dirs import (
 
 
 def handle(request: AlterReplicaLogDirsRequest, context: RequestContext) -> AlterReplicaLogDirsResponse:
-    """Begin to move each partition."""
+    """Start moving each partition."""
     results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
     for directory in request.dirs:
         for topic in directory.topics:

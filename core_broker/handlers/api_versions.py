@@ -1,9 +1,9 @@
-"""ApiVersions, key 18, versions 0-4: what this broker can do, computed from the table of handlers.
+"""ApiVersions, key 18, versions 0-4: the supported APIs and features, computed from the table of handlers.
 
 Supported: a request of a newer version is answered in version 0 with UNSUPPORTED_VERSION (KIP-511), so that any client
-can find its way down; the header of the answer is never flexible. Produce is announced from version 0, because old
-librdkafka turns compression off otherwise (KAFKA-18659). Features whose minimum is 0 are left out of version 3, whose
-clients cannot read them (KAFKA-17011).
+can downgrade; the header of the response is never flexible. Produce is advertised from version 0, because old
+librdkafka disables compression otherwise (KAFKA-18659). Features whose minimum is 0 are left out of version 3, whose
+clients cannot decode them (KAFKA-17011).
 """
 
 import re
@@ -27,18 +27,15 @@ _ZERO_MINIMUM_SINCE: Final = 4
 
 def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
     """List every API with its versions, and the features."""
-    if context.api_version >= _SOFTWARE_SINCE and not _is_valid_software(request):
+    if context.api_version >= _SOFTWARE_SINCE and not (
+        _SOFTWARE_NAME.fullmatch(request.client_software_name)
+        and _SOFTWARE_NAME.fullmatch(request.client_software_version)
+    ):
         return ApiVersionsResponse(ErrorCode.INVALID_REQUEST)
     response = ApiVersionsResponse(api_keys=[ApiVersion(*entry) for entry in context.services.api_versions])
     if context.api_version >= _SOFTWARE_SINCE:
         _add_features(response, context)
     return response
-
-
-def _is_valid_software(request: ApiVersionsRequest) -> bool:
-    return all(
-        _SOFTWARE_NAME.fullmatch(text) for text in (request.client_software_name, request.client_software_version)
-    )
 
 
 def _add_features(response: ApiVersionsResponse, context: RequestContext) -> None:

@@ -1,4 +1,4 @@
-"""Which operations a client may do, as bits: everything, as long as there is no authorizer (KIP-430)."""
+"""Authorized operations as bit sets (KIP-430): everything is allowed, since there is no authorizer yet."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -6,7 +6,7 @@ from typing import Final
 
 
 class AclOperation(IntEnum):
-    """Operations that can be allowed or denied, as numbered in the protocol."""
+    """Operations that can be allowed or denied, with their numbers in the protocol."""
 
     READ = 3
     WRITE = 4
@@ -21,7 +21,7 @@ class AclOperation(IntEnum):
 
 
 NOT_ASKED: Final = -(2**31)
-"""What an answer holds when the client did not want to know."""
+"""The value in a response if the client did not request the operations."""
 
 
 def _bits(operations: Iterable[AclOperation]) -> int:

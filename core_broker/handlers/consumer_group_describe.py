@@ -1,9 +1,11 @@
-"""ConsumerGroupDescribe (69), versions 0-1.
+"""ConsumerGroupDescribe, key 69, versions 0-1.
 
-Members, subscriptions, epochs, current and target assignment of KIP-848 groups. A classic group is answered with
-GROUP_ID_NOT_FOUND, upon which admin clients ask again with DescribeGroups. Partitions of deleted topics are left out.
-Authorized operations: all of a group's, since there is no authorizer yet. Version notes: v1 adds the type of a member
-(KIP-1099): 1 for the consumer protocol, 0 for a member that still speaks the classic one.
+Members, subscriptions, epochs, current and target assignment of KIP-848 groups. For a classic group the result is
+GROUP_ID_NOT_FOUND, after which admin clients use DescribeGroups. Partitions of deleted topics are left out. All
+operations of a group are authorized, since there is no authorizer yet.
+
+Versions: 1 adds the type of a member (KIP-1099): 1 for the consumer protocol, 0 for a member that still uses the
+classic one.
 """
 
 from typing import Final
@@ -31,7 +33,7 @@ _ALL_OPERATIONS: Final = sum(
 
 
 def handle(request: ConsumerGroupDescribeRequest, context: RequestContext) -> ConsumerGroupDescribeResponse:
-    """Describe each group that was asked for."""
+    """Describe each group."""
     groups = [_describe(group_id, context) for group_id in request.group_ids]
     if request.include_authorized_operations:
         for group in groups:

@@ -1,4 +1,4 @@
-"""What a handler is given besides the request: the parts of the broker, and who is asking."""
+"""What a handler gets in addition to the request: the parts of the broker, and the client."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ from core_broker.transactions.coordinator import TransactionCoordinator
 
 
 class Services(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of a running broker that handlers work with."""
+    """The parts of a running broker that handlers use."""
 
     settings: BrokerSettings
     """As the broker was started; those that may change while it runs are read from `controller.settings`."""
@@ -35,7 +35,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestContext(msgspec.Struct, gc=False):
-    """Who sent a request, over which listener, in which version."""
+    """The client of a request, its listener, and the version."""
 
     services: Services
     api_key: int
@@ -45,5 +45,5 @@ class RequestContext(msgspec.Struct, gc=False):
     client_host: str
     listener_name: str
     local_host: str
-    """The address the client reached us at; advertised to it when no other was configured."""
+    """The address the client connected to; advertised to it if no other is configured."""
     principal: str = "User:ANONYMOUS"

@@ -1,10 +1,10 @@
 """CreateTopics, key 19, versions 2-7.
 
 Supported: partition and replica counts or -1 for the broker's defaults, manual assignments, configs, validate_only;
-each topic has a result of its own. The answer comes when the topics can be used.
-Ignored: the time-out (a change of the metadata takes as long as one sync of the disk).
+each topic has its own result. The response is sent when the topics can be used.
+Ignored: the time-out (a metadata change takes no longer than one sync to disk).
 
-Versions: 4 counts of -1 (KIP-464); 5 flexible, and the answer tells counts and configs (KIP-525); 6 quota errors, which
+Versions: 4 counts of -1 (KIP-464); 5 flexible, counts and configs in the response (KIP-525); 6 quota errors, which
 never happen; 7 topic ids (KIP-516).
 """
 
@@ -25,7 +25,7 @@ from core_broker.settings import BrokerConfig, describe_topic
 
 
 async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
-    """Create the topics that can be created."""
+    """Create the valid topics."""
     counts = Counter(topic.name for topic in request.topics)
     plans = {topic.name: _new_topic(topic) for topic in request.topics if counts[topic.name] == 1}
     wanted = [plan for plan in plans.values() if isinstance(plan, NewTopic)]
@@ -59,12 +59,12 @@ def _result(
     elif isinstance(plan, BrokerError):
         outcome = plan
     if isinstance(outcome, CreatedTopic):
-        return _described(outcome, config)
+        return _created_result(outcome, config)
     error = outcome or BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR)
     return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message, configs=None)
 
 
-def _described(topic: CreatedTopic, config: BrokerConfig) -> CreatableTopicResult:
+def _created_result(topic: CreatedTopic, config: BrokerConfig) -> CreatableTopicResult:
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.topic_id,

@@ -1,4 +1,4 @@
-"""DeleteAcls, key 31, versions 1-3. There is no authorizer yet: answered with SECURITY_DISABLED, as Kafka does."""
+"""DeleteAcls, key 31, versions 1-3. There is no authorizer yet: returns SECURITY_DISABLED, as Kafka does."""
 
 from core_broker.errors import ErrorCode
 from core_broker.handlers.context import RequestContext
@@ -7,7 +7,7 @@ from core_broker.protocol.messages.delete_acls import DeleteAclsFilterResult, De
 
 
 def handle(request: DeleteAclsRequest, context: RequestContext) -> DeleteAclsResponse:  # noqa: ARG001 - every handler has this shape
-    """Refuse each of them."""
+    """Reject each filter."""
     return DeleteAclsResponse(
         filter_results=[DeleteAclsFilterResult(ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER) for _ in request.filters]
     )

@@ -1,7 +1,8 @@
-"""DeleteGroups (42), versions 0-2.
+"""DeleteGroups, key 42, versions 0-2.
 
 Deletes empty groups of either kind with their offsets.
-Version notes: v2 flexible.
+
+Versions: 2 flexible.
 """
 
 from core_broker.errors import BrokerError, ErrorCode
@@ -14,7 +15,7 @@ from core_broker.protocol.messages.delete_groups import (
 
 
 async def handle(request: DeleteGroupsRequest, context: RequestContext) -> DeleteGroupsResponse:
-    """Answer one DeleteGroups request."""
+    """Delete each group."""
     results = [await _delete(group_id, context) for group_id in dict.fromkeys(request.groups_names)]
     return DeleteGroupsResponse(results=results)
 

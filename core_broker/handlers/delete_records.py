@@ -1,8 +1,8 @@
-"""DeleteRecords, key 21, versions 0-2: moves the start of a partition up (KIP-107).
+"""DeleteRecords, key 21, versions 0-2: raises the start offset of a partition (KIP-107).
 
-Supported: an offset, or -1 for the high watermark. As in Kafka, refused for internal topics and for topics that are
+Supported: an offset, or -1 for the high watermark. As in Kafka, rejected for internal topics and for topics that are
 only compacted, where a missing record would look like a deleted key.
-Ignored: the time-out (nothing is waited for).
+Ignored: the time-out (the deletion does not wait for anything).
 
 Versions: 2 flexible.
 """

@@ -1,8 +1,8 @@
 """DeleteTopics, key 20, versions 1-6.
 
-Supported: by name, and by id (6, KIP-516). The topics are gone from the metadata when the answer comes; their files
-follow in the background.
-Ignored: the time-out (a change of the metadata takes as long as one sync of the disk).
+Supported: by name, and by id (6, KIP-516). When the response is sent, the topics are removed from the metadata; their
+files are deleted in the background.
+Ignored: the time-out (a metadata change takes no longer than one sync to disk).
 
 Versions: 3 TOPIC_DELETION_DISABLED instead of INVALID_REQUEST (KIP-322); 4 flexible; 5 messages.
 """
@@ -26,7 +26,7 @@ _DISABLED_SINCE: Final = 3
 
 
 async def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
-    """Delete the topics that can be deleted."""
+    """Delete the valid topics."""
     controller = context.services.controller
     if context.api_version < _BY_ID_SINCE:
         wanted = [DeleteTopicState(name=name) for name in request.topic_names]
@@ -37,7 +37,7 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
     outcomes = await controller.delete_topics([result.topic_id for result in found])
     for result, outcome in zip(found, outcomes, strict=True):
         if outcome is not None:
-            _refuse(result, outcome)
+            _set_error(result, outcome)
             if outcome.code is ErrorCode.TOPIC_DELETION_DISABLED and context.api_version < _DISABLED_SINCE:
                 result.error_code = ErrorCode.INVALID_REQUEST
     return DeleteTopicsResponse(responses=results)
@@ -48,7 +48,7 @@ def _look_up(wanted: list[DeleteTopicState], image: MetadataImage) -> list[Delet
     counts = Counter(result.topic_id for result in results if not result.error_code)
     for result in results:
         if counts[result.topic_id] > 1:
-            _refuse(result, BrokerError(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once."))
+            _set_error(result, BrokerError(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once."))
     return results
 
 
@@ -56,18 +56,18 @@ def _find(wanted: DeleteTopicState, image: MetadataImage) -> DeletableTopicResul
     result = DeletableTopicResult(name=wanted.name, topic_id=wanted.topic_id)
     by_id = wanted.topic_id != ZERO_UUID
     if by_id == (wanted.name is not None):
-        _refuse(result, BrokerError(ErrorCode.INVALID_REQUEST, "Give either the topic's name or its id."))
+        _set_error(result, BrokerError(ErrorCode.INVALID_REQUEST, "Specify either the name or the id of the topic."))
         return result
     topic = image.topics_by_id.get(wanted.topic_id) if by_id else image.topics.get(wanted.name or "")
     if topic is not None:
         result.name, result.topic_id = topic.name, topic.topic_id
     elif by_id:
-        _refuse(result, BrokerError(ErrorCode.UNKNOWN_TOPIC_ID, "This topic id does not exist."))
+        _set_error(result, BrokerError(ErrorCode.UNKNOWN_TOPIC_ID, "This topic id does not exist."))
     else:
         text = f"The topic {wanted.name!r} does not exist."
-        _refuse(result, BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text))
+        _set_error(result, BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text))
     return result
 
 
-def _refuse(result: DeletableTopicResult, error: BrokerError) -> None:
+def _set_error(result: DeletableTopicResult, error: BrokerError) -> None:
     result.error_code, result.error_message = error.code, error.message

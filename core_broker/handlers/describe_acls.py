@@ -1,4 +1,4 @@
-"""DescribeAcls, key 29, versions 1-3. There is no authorizer yet: answered with SECURITY_DISABLED, as Kafka does."""
+"""DescribeAcls, key 29, versions 1-3. There is no authorizer yet: returns SECURITY_DISABLED, as Kafka does."""
 
 from core_broker.errors import ErrorCode
 from core_broker.handlers.context import RequestContext
@@ -8,5 +8,5 @@ NO_AUTHORIZER = "No authorizer is configured on this broker: everything is allow
 
 
 def handle(request: DescribeAclsRequest, context: RequestContext) -> DescribeAclsResponse:  # noqa: ARG001 - every handler has this shape
-    """Refuse."""
+    """Reject the request."""
     return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)

@@ -1,7 +1,7 @@
 """DescribeCluster, key 60, versions 0-2: the brokers and the controller, without any topics (KIP-700).
 
-Supported: brokers under the address of the listener that was asked, fenced brokers (2, KIP-1073), operations.
-Ignored: nothing. The endpoints of controllers (1, KIP-919) are told by controllers only, as in Kafka.
+Supported: brokers with the address of the listener used by the client, fenced brokers (2, KIP-1073), operations.
+Ignored: nothing. As in Kafka, only controllers return the endpoints of controllers (1, KIP-919).
 """
 
 from typing import Final
@@ -22,9 +22,9 @@ _BROKER_ENDPOINTS: Final = 1
 
 def handle(request: DescribeClusterRequest, context: RequestContext) -> DescribeClusterResponse:
     """List the brokers."""
-    if (refusal := _refusal(request.endpoint_type)) is not None:
+    if (error := _endpoint_type_error(request.endpoint_type)) is not None:
         return DescribeClusterResponse(
-            error_code=refusal.code, error_message=refusal.message, endpoint_type=_BROKER_ENDPOINTS
+            error_code=error.code, error_message=error.message, endpoint_type=_BROKER_ENDPOINTS
         )
     quorum = context.services.metadata
     brokers = sorted(quorum.image.brokers.values(), key=lambda broker: broker.broker_id)
@@ -41,7 +41,7 @@ def handle(request: DescribeClusterRequest, context: RequestContext) -> Describe
     )
 
 
-def _refusal(endpoint_type: int) -> BrokerError | None:
+def _endpoint_type_error(endpoint_type: int) -> BrokerError | None:
     match endpoint_type:
         case 1:
             return None
@@ -53,7 +53,7 @@ def _refusal(endpoint_type: int) -> BrokerError | None:
         case _:
             return BrokerError(
                 ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-                f"endpoint type {endpoint_type} is not known; known are 1 (brokers) and 2 (controllers)",
+                f"endpoint type {endpoint_type} is unknown; use 1 (brokers) or 2 (controllers)",
             )
 
 

@@ -1,8 +1,8 @@
-"""DescribeConfigs, key 32, versions 1-4: every key with its value, where the value comes from, type and help.
+"""DescribeConfigs, key 32, versions 1-4: every key with its value, source, type and documentation.
 
-Supported: topics, brokers (by id: everything; by the empty name: what was set for all of them), groups; chosen keys;
+Supported: topics, brokers (by id: all configs; by the empty name: those set for all brokers), groups; selected keys;
 synonyms; documentation. Values of secrets are null.
-Ignored: nothing. Broker loggers and client metrics are refused with a message.
+Ignored: nothing. Broker loggers and client metrics are rejected with a message.
 
 Versions: 1 sources and synonyms (KIP-226); 3 types and documentation (KIP-569); 4 flexible.
 """
@@ -47,7 +47,7 @@ def _describe(
     except BrokerError as error:
         result.error_code, result.error_message = error.code, error.message
         return result
-    # An empty list stands for all keys as well: there is no use in asking for none.
+    # Like null, an empty list means all keys: a request for no key makes no sense.
     wanted = set(resource.configuration_keys) if resource.configuration_keys else None
     result.error_message = None
     result.configs = [_config(item, request) for item in settings if wanted is None or item.key in wanted]
@@ -59,7 +59,7 @@ def _settings_of(resource: DescribeConfigsResource, context: RequestContext) -> 
     if describe is None:
         raise BrokerError(
             ErrorCode.INVALID_REQUEST,
-            f"resource type {resource.resource_type} is not described; topics (2), brokers (4) and groups (32) are",
+            f"resource type {resource.resource_type} cannot be described; use topics (2), brokers (4) or groups (32)",
         )
     return describe(resource.resource_name, context)
 
@@ -92,16 +92,16 @@ def _describe_group(name: str, context: RequestContext) -> list[DescribedSetting
     described = []
     for key, definition in GroupSettings.DEFINITIONS.items():
         own = [Synonym(key=key, value=overrides[key], source=ConfigSource.GROUP_CONFIG)] if key in overrides else []
-        places = (*own, *broker.places(*definition.synonyms))
+        sources = (*own, *broker.places(*definition.synonyms))
         described.append(
-            DescribedSetting(definition=definition, value=places[0].value, synonyms=places, settings=GroupSettings)
+            DescribedSetting(definition=definition, value=sources[0].value, synonyms=sources, settings=GroupSettings)
         )
     return described
 
 
 def _refuse_logger(name: str, _context: RequestContext) -> list[DescribedSetting]:
     raise BrokerError(
-        ErrorCode.INVALID_REQUEST, f"broker logger {name!r}: single loggers are not described; see logging.level"
+        ErrorCode.INVALID_REQUEST, f"broker logger {name!r}: individual loggers cannot be described; see logging.level"
     )
 
 
@@ -125,7 +125,7 @@ def _config(setting: DescribedSetting, request: DescribeConfigsRequest) -> Descr
         read_only=setting.is_read_only,
         config_source=setting.source,
         is_sensitive=setting.is_sensitive,
-        synonyms=[DescribeConfigsSynonym(place.key, place.value, place.source) for place in synonyms],
+        synonyms=[DescribeConfigsSynonym(item.key, item.value, item.source) for item in synonyms],
         config_type=setting.type_code,
         documentation=setting.documentation if request.include_documentation else None,
     )

@@ -1,9 +1,10 @@
-"""DescribeGroups (15), versions 0-6.
+"""DescribeGroups, key 15, versions 0-6.
 
-Classic groups with their members. What members subscribe to and are assigned is shown in a stable group only, since it
-means nothing while it changes. A group that does not exist, or is of the KIP-848 kind, is shown as Dead.
-Version notes: v3 authorized operations (KIP-430); v4 instance id; v5 flexible; v6 GROUP_ID_NOT_FOUND with a message in
-place of Dead without an error (KIP-1043).
+Classic groups with their members. Subscriptions and assignments are shown for a stable group only, since they have no
+meaning during a rebalance. A group that does not exist, or is a KIP-848 group, is shown as Dead.
+
+Versions: 3 authorized operations (KIP-430); 4 instance id; 5 flexible; 6 GROUP_ID_NOT_FOUND with a message instead of
+Dead without an error (KIP-1043).
 """
 
 from typing import Final
@@ -34,7 +35,7 @@ _GROUP_OPERATIONS: Final = sum(
 
 
 def handle(request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
-    """Answer one DescribeGroups request."""
+    """Describe each group."""
     described = [_describe(group_id, context) for group_id in request.groups]
     if request.include_authorized_operations:
         for group in described:

@@ -1,7 +1,7 @@
-"""DescribeLogDirs, key 35, versions 1-5: the log directories, how full they are, and the size of each partition.
+"""DescribeLogDirs, key 35, versions 1-5: the log directories, their disk space, and the size of each partition.
 
-Supported: chosen partitions, or (null) all. The lag is 0, because the log here is the leader's; that of a copy on its
-way to another directory (is_future_key) says how much it lacks.
+Supported: selected partitions, or (null) all. The lag is 0, because the log here is the leader's; the lag of a copy
+being moved to another directory (is_future_key) says how much it is behind.
 Ignored: nothing.
 
 Versions: 2 flexible; 3 top-level error; 4 total and usable bytes (KIP-827); 5 cordoned directories, of which there are
@@ -29,10 +29,10 @@ def handle(request: DescribeLogDirsRequest, context: RequestContext) -> Describe
     found: dict[Path, dict[str, list[DescribeLogDirsPartition]]] = {directory.path: {} for directory in directories}
     logs = [(partition_log, 0, False) for partition_log in context.services.logs]
     copies = [(move.copy, move.lag, True) for move in context.services.logs.moves]
-    for held, lag, is_copy in (*logs, *copies):
-        if wanted is None or held.partition in wanted.get(held.topic, ()):
-            described = DescribeLogDirsPartition(held.partition, held.size_bytes, lag, is_copy)
-            found[held.directory.parent].setdefault(held.topic, []).append(described)
+    for log, lag, is_copy in (*logs, *copies):
+        if wanted is None or log.partition in wanted.get(log.topic, ()):
+            described = DescribeLogDirsPartition(log.partition, log.size_bytes, lag, is_copy)
+            found[log.directory.parent].setdefault(log.topic, []).append(described)
     results = [_describe(directory, found[directory.path]) for directory in directories]
     return DescribeLogDirsResponse(results=results)
 

@@ -1,7 +1,6 @@
-"""DescribeProducers (61), version 0.
+"""DescribeProducers, key 61, version 0.
 
-The producers that have written to a partition and are still remembered, with their open transactions (KIP-664); what
-one needs to find a hanging transaction.
+The producers with state in a partition, and their open transactions (KIP-664); used to find hanging transactions.
 """
 
 from core_broker.errors import BrokerError
@@ -16,7 +15,7 @@ from core_broker.protocol.messages.describe_producers import (
 
 
 def handle(request: DescribeProducersRequest, context: RequestContext) -> DescribeProducersResponse:
-    """Answer one DescribeProducers request."""
+    """Describe the producers of each partition."""
     return DescribeProducersResponse(
         topics=[
             TopicResponse(topic.name, [_describe(topic.name, index, context) for index in topic.partition_indexes])
@@ -27,7 +26,7 @@ def handle(request: DescribeProducersRequest, context: RequestContext) -> Descri
 
 def _describe(topic: str, index: int, context: RequestContext) -> PartitionResponse:
     try:
-        producers = context.services.partitions.get(topic, index).log.producers
+        producers = context.services.partitions.get(topic, index).producers
     except BrokerError as error:
         return PartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)
     return PartitionResponse(

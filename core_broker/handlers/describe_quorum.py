@@ -1,6 +1,6 @@
-"""DescribeQuorum, key 55, versions 0-2: who leads the metadata log, and how far each voter has come (KIP-595).
+"""DescribeQuorum, key 55, versions 0-2: the leader of the metadata log and the progress of each voter (KIP-595).
 
-Supported: the one partition there is. The quorum is this node, so it has always caught up with itself.
+Supported: its only partition. This node is the only voter, so it has always caught up.
 Ignored: nothing.
 
 Versions: 1 times of the last fetch (KIP-836); 2 directory ids, messages and listeners (KIP-853).
@@ -58,7 +58,7 @@ def _describe(topic: str, index: int, context: RequestContext) -> DescribeQuorum
 
 
 def _node(context: RequestContext) -> Node:
-    """The controller's own listeners are told here; this node has none besides those of its clients."""
+    """The listeners of the controller; on this node they are those of the broker."""
     node_id = context.services.metadata.node_id
     broker = context.services.metadata.image.brokers.get(node_id)
     endpoints = broker.endpoints if broker is not None else ()

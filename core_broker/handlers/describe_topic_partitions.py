@@ -1,8 +1,8 @@
 """DescribeTopicPartitions, key 75, version 0: topics page by page, with their eligible leader replicas (KIP-966).
 
-Supported: chosen topics or (an empty list) all of them, in the order of their names; a cursor to go on from; at most
-`max.request.partition.size.limit` partitions in one answer.
-Ignored: nothing. Topics are never created on the way.
+Supported: selected topics or (an empty list) all of them, ordered by name; a cursor to continue from; at most
+`max.request.partition.size.limit` partitions in one response.
+Ignored: nothing. Topics are never created automatically.
 """
 
 from core_broker.cluster.coordinators import INTERNAL_TOPICS
@@ -28,9 +28,14 @@ def handle(request: DescribeTopicPartitionsRequest, context: RequestContext) -> 
     if request.cursor is not None:
         first_topic, first_partition = request.cursor.topic_name, request.cursor.partition_index
         if first_partition < 0:
-            return _refuse_all(request)
+            # The response has no top-level error code, only those of its topics.
+            rejected = [
+                DescribeTopicPartitionsResponseTopic(ErrorCode.INVALID_REQUEST, topic.name) for topic in request.topics
+            ]
+            return DescribeTopicPartitionsResponse(topics=rejected)
     response = DescribeTopicPartitionsResponse(topics=[])
-    for name in _names(request, image, first_topic):
+    wanted = {topic.name for topic in request.topics} if request.topics else image.topics.keys()
+    for name in sorted(name for name in wanted if name >= first_topic):
         if room <= 0:
             response.next_cursor = DescribeTopicPartitionsResponseCursor(name, 0)
             break
@@ -42,17 +47,6 @@ def handle(request: DescribeTopicPartitionsRequest, context: RequestContext) -> 
             response.next_cursor = DescribeTopicPartitionsResponseCursor(name, next_partition)
             break
     return response
-
-
-def _refuse_all(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
-    """A cursor that points nowhere; the answer has no place for an error but its topics."""
-    refused = [DescribeTopicPartitionsResponseTopic(ErrorCode.INVALID_REQUEST, topic.name) for topic in request.topics]
-    return DescribeTopicPartitionsResponse(topics=refused)
-
-
-def _names(request: DescribeTopicPartitionsRequest, image: MetadataImage, first: str) -> list[str]:
-    wanted = {topic.name for topic in request.topics} if request.topics else image.topics.keys()
-    return sorted(name for name in wanted if name >= first)
 
 
 def _describe(

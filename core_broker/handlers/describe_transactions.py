@@ -1,6 +1,6 @@
-"""DescribeTransactions (65), version 0.
+"""DescribeTransactions, key 65, version 0.
 
-The state of the named transactional ids that this broker coordinates (KIP-664).
+The state of transactional ids that this broker coordinates (KIP-664).
 """
 
 from collections import defaultdict
@@ -16,7 +16,7 @@ from core_broker.protocol.messages.describe_transactions import (
 
 
 def handle(request: DescribeTransactionsRequest, context: RequestContext) -> DescribeTransactionsResponse:
-    """Answer one DescribeTransactions request."""
+    """Describe the transaction of each id."""
     return DescribeTransactionsResponse(
         transaction_states=[_describe(transactional_id, context) for transactional_id in request.transactional_ids]
     )

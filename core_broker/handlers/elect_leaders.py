@@ -1,6 +1,6 @@
-"""ElectLeaders, key 43, versions 0-2: hands leadership to the preferred replica (KIP-183, KIP-460).
+"""ElectLeaders, key 43, versions 0-2: moves leadership to the preferred replica (KIP-183, KIP-460).
 
-Supported: chosen partitions, or (null) all. With one replica the leader is always the preferred one, hence
+Supported: selected partitions, or (null) all. With one replica the leader is always the preferred one, hence
 ELECTION_NOT_NEEDED.
 Ignored: the time-out.
 
@@ -24,12 +24,12 @@ _ELECTION_TYPES: Final = (0, 1)
 
 
 def handle(request: ElectLeadersRequest, context: RequestContext) -> ElectLeadersResponse:
-    """Tell for each partition why nothing has to be done."""
+    """Report for each partition why no election is needed."""
     if request.election_type not in _ELECTION_TYPES:
-        message = f"election type {request.election_type} is not known; known are 0 (preferred) and 1 (unclean)"
+        message = f"election type {request.election_type} is unknown; use 0 (preferred) or 1 (unclean)"
         raise BrokerError(ErrorCode.INVALID_REQUEST, message)
     image = context.services.metadata.image
-    # As in Kafka, asking for all partitions lists only those for which something was done or has failed.
+    # As in Kafka, a request for all partitions lists only those with an election or an error.
     topics = request.topic_partitions or []
     return ElectLeadersResponse(
         replica_election_results=[

@@ -1,10 +1,11 @@
-"""EndTxn (26), versions 0-5.
+"""EndTxn, key 26, versions 0-5.
 
-Commits or aborts a transaction; answered once the decision is committed, while the markers are being written. Version
-notes: v2 may answer PRODUCER_FENCED, before it is INVALID_PRODUCER_EPOCH (KIP-588); v4 may answer
-TRANSACTION_ABORTABLE, which we never need here; from v5 on the producer goes on with the id and epoch in the answer
-(KIP-890, transaction version 2). Below v5 a delayed EndTxn can end a later transaction of the same epoch: that is the
-weakness of the older protocol, the same in Kafka.
+Commits or aborts a transaction; the response is sent once the decision is committed, while the markers are still being
+written. Below version 5 a delayed EndTxn can end a later transaction of the same epoch: a weakness of the older
+protocol, in Kafka, too.
+
+Versions: 2 PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH (KIP-588); 4 TRANSACTION_ABORTABLE, which is never needed
+here; 5 the producer continues with the id and epoch of the response (KIP-890, transaction version 2).
 """
 
 from core_broker.errors import BrokerError, ErrorCode
@@ -17,7 +18,7 @@ FIRST_WITH_EPOCH_BUMP = 5
 
 
 async def handle(request: EndTxnRequest, context: RequestContext) -> EndTxnResponse:
-    """Answer one EndTxn request."""
+    """Commit or abort the transaction."""
     version = TRANSACTION_V2 if context.api_version >= FIRST_WITH_EPOCH_BUMP else TRANSACTION_V0
     try:
         producer = await context.services.transactions.end(

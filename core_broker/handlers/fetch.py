@@ -1,8 +1,8 @@
 """Fetch, key 1, versions 4-18.
 
-Supported: long polls (`min_bytes`, `max_wait_ms`), fetch sessions (KIP-227), `read_committed` with the list of aborted
-transactions, limits for the answer and for each partition (the first batch is always whole, KIP-74), leader epochs
-(KIP-320), detection of diverging histories (KIP-595).
+Supported: long polling (`min_bytes`, `max_wait_ms`), fetch sessions (KIP-227), `read_committed` with the list of
+aborted transactions, limits for the response and for each partition (the first batch is always complete, KIP-74),
+leader epochs (KIP-320), detection of diverging logs (KIP-595).
 Ignored: rack id (there is one replica), replica directories.
 
 Versions: 5 log start offset; 7 sessions; 9 leader epoch; 11 rack; 12 flexible, last fetched epoch; 13 topic ids
@@ -25,13 +25,13 @@ _UNKNOWN_TOPIC_ID_SINCE: Final = 13
 
 
 def handle(frame: memoryview, body: int, context: RequestContext) -> list[Chunk] | asyncio.Future[list[Chunk]]:
-    """Answer at once if there is enough to read or nothing to wait for; otherwise return a future."""
+    """Answer at once if there is enough data or nothing to wait for; otherwise return a future."""
     request = decode(FetchRequest, context.api_version, frame, body)
     try:
-        session, entries, only_news = context.services.fetch_sessions.resolve(request, context.api_version)
+        session, entries, is_incremental = context.services.fetch_sessions.resolve(request, context.api_version)
     except BrokerError as error:
         return FetchResponse(context.api_version, context.correlation_id).build([], 0, error.code)
-    fetch = _Fetch(request, context, session=session, entries=entries, only_news=only_news)
+    fetch = _Fetch(request, context, session=session, entries=entries, is_incremental=is_incremental)
     fetch.read()
     if fetch.is_satisfied or request.max_wait_ms <= 0:
         return fetch.answer()
@@ -39,7 +39,7 @@ def handle(frame: memoryview, body: int, context: RequestContext) -> list[Chunk]
 
 
 class _Fetch:
-    """One fetch from its request to its answer; while it waits, the partitions know it as a reader."""
+    """One fetch from request to response; while it waits, it is registered with its partitions as a reader."""
 
     __slots__ = (
         "_bytes_max",
@@ -48,15 +48,15 @@ class _Fetch:
         "_entries",
         "_future",
         "_has_error",
+        "_is_incremental",
         "_is_scheduled",
-        "_only_news",
         "_partitions",
         "_request",
         "_results",
         "_session",
         "_size",
         "_timer",
-        "_waits_at",
+        "_watched",
     )
 
     def __init__(
@@ -66,13 +66,13 @@ class _Fetch:
         *,
         session: FetchSession | None,
         entries: list[FetchEntry],
-        only_news: bool,
+        is_incremental: bool,
     ) -> None:
         self._request = request
         self._context = context
         self._session = session
         self._entries = entries
-        self._only_news = only_news
+        self._is_incremental = is_incremental
         self._bytes_max = min(request.max_bytes, context.services.settings.fetch_max_bytes)
         self._results: list[ReadResult] = []
         self._partitions: list[Partition] = []
@@ -82,11 +82,11 @@ class _Fetch:
 
     @property
     def is_satisfied(self) -> bool:
-        """Whether the answer may go out now."""
+        """Whether the response can be sent now."""
         return self._size >= self._request.min_bytes or self._has_error or not self._entries
 
     def read(self) -> None:
-        """Look at every partition once."""
+        """Read every partition once."""
         self._results = []
         self._partitions = []
         self._size = 0
@@ -134,8 +134,8 @@ class _Fetch:
 
     @staticmethod
     def _diverges(partition: Partition, entry: FetchEntry, result: ReadResult) -> bool:
-        """Tell a reader that followed another leader where our histories part."""
-        epoch, end_offset = partition.log.epochs.end_offset_for(entry.last_fetched_epoch, partition.log.end_offset)
+        """Note where a reader that followed another leader diverges from our log."""
+        epoch, end_offset = partition.end_offset_for_epoch(entry.last_fetched_epoch)
         if epoch == entry.last_fetched_epoch and end_offset >= entry.fetch_offset:
             return False
         if epoch < 0 or end_offset < 0 or entry.fetch_offset < partition.log.start_offset:
@@ -144,14 +144,14 @@ class _Fetch:
         return True
 
     def answer(self) -> list[Chunk]:
-        """The answer for what the last look found."""
+        """The response for the results of the last read."""
         session = self._session
         results = self._results
         if session is not None:
-            if self._only_news:
-                results = [result for result in results if result.is_news]
+            if self._is_incremental:
+                results = [result for result in results if result.has_changed]
             for result in results:
-                _remember(session, result)
+                _note_sent(session, result)
         for result in results:
             if result.traffic is not None:
                 result.traffic.fetch_requests += 1
@@ -162,32 +162,32 @@ class _Fetch:
         return response.build(results, 0 if session is None else session.session_id)
 
     def wait(self) -> asyncio.Future[list[Chunk]]:
-        """Stand in line at every partition until there is enough to read or the time is up."""
+        """Wait for data in every partition, until there is enough to read or the time is up."""
         loop = asyncio.get_running_loop()
         self._future: asyncio.Future[list[Chunk]] = loop.create_future()
         self._bytes_missing = self._request.min_bytes - self._size
         self._timer = loop.call_later(self._request.max_wait_ms / 1000, self._finish)
-        self._waits_at = self._partitions
-        for partition in self._waits_at:
+        self._watched = self._partitions
+        for partition in self._watched:
             partition.readers.add(self)
-        self._future.add_done_callback(self._leave)
+        self._future.add_done_callback(self._stop_watching)
         return self._future
 
     def data_arrived(self, size_bytes: int) -> None:
-        """Called by a partition; looks again, once per turn of the loop, when there may be enough."""
+        """Called by a partition; reads again, once per round of the loop, if there may be enough."""
         self._bytes_missing -= size_bytes
         if not self._is_scheduled and (size_bytes == 0 or self._bytes_missing <= 0):
             self._is_scheduled = True
-            asyncio.get_running_loop().call_soon(self._look_again)
+            asyncio.get_running_loop().call_soon(self._read_again)
 
-    def _look_again(self) -> None:
+    def _read_again(self) -> None:
         self._is_scheduled = False
         if self._future.done():
             return
         self.read()
         if self.is_satisfied:
             self._future.set_result(self.answer())
-        else:  # The new data is not readable yet: for instance a transaction is still open.
+        else:  # The new data is not readable yet, for instance because a transaction is still open.
             self._bytes_missing = self._request.min_bytes - self._size
 
     def _finish(self) -> None:
@@ -195,9 +195,9 @@ class _Fetch:
             self.read()
             self._future.set_result(self.answer())
 
-    def _leave(self, _: asyncio.Future[list[Chunk]]) -> None:
+    def _stop_watching(self, _: asyncio.Future[list[Chunk]]) -> None:
         self._timer.cancel()
-        for partition in self._waits_at:
+        for partition in self._watched:
             partition.readers.discard(self)
 
 
@@ -211,11 +211,11 @@ def _find(services: Services, entry: FetchEntry, version: int) -> Partition:
     return services.partitions.get(topic, entry.partition)
 
 
-def _remember(session: FetchSession, result: ReadResult) -> None:
-    """Note what the reader of a session knows now, so that the next answer brings only news."""
+def _note_sent(session: FetchSession, result: ReadResult) -> None:
+    """Note what the session's reader knows now, so that the next response contains only changes."""
     entry = result.entry
-    entry.told_error = result.error != ErrorCode.NONE
-    entry.told_high_watermark = result.high_watermark
-    entry.told_start_offset = result.start_offset
+    entry.sent_error = result.error != ErrorCode.NONE
+    entry.sent_high_watermark = result.high_watermark
+    entry.sent_start_offset = result.start_offset
     if result.data is not None:
-        session.served(entry)
+        session.move_to_end(entry)

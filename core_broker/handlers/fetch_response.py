@@ -1,4 +1,4 @@
-"""The answer to Fetch, written by hand: headers in memory, record batches as parts of log files, never copied."""
+"""The response to Fetch, encoded by hand: headers in memory, large record data as parts of log files, not copied."""
 
 import os
 import struct
@@ -14,13 +14,13 @@ from core_broker.protocol.frames import finish_response, start_response
 from core_broker.protocol.primitives import uvarint
 
 SENDFILE_BYTES_MIN: Final = 48 * 1024
-"""Below this a read into memory is cheaper than a call of sendfile."""
+"""Below this size a read into memory is cheaper than sendfile."""
 
 Chunk: TypeAlias = bytearray | bytes | LogSlice
 
 
 class ReadResult(msgspec.Struct, gc=False):
-    """What was found for one partition of a fetch."""
+    """The result for one partition of a fetch."""
 
     entry: FetchEntry
     error: ErrorCode = ErrorCode.NONE
@@ -29,27 +29,27 @@ class ReadResult(msgspec.Struct, gc=False):
     start_offset: int = -1
     data: LogSlice | None = None
     aborted: list[tuple[int, int]] | None = None
-    """Producer id and first offset of the aborted transactions in the data; None unless asked for."""
+    """Producer id and first offset of the aborted transactions in the data; None unless requested."""
     diverging: tuple[int, int] | None = None
-    """Epoch and end offset where the reader's history leaves ours (KIP-595)."""
+    """Epoch and end offset where the reader's log diverges from ours (KIP-595)."""
     traffic: TopicTraffic | None = None
 
     @property
-    def is_news(self) -> bool:
-        """Whether an incremental answer must mention the partition."""
+    def has_changed(self) -> bool:
+        """Whether an incremental response must include the partition."""
         entry = self.entry
         return (
             self.data is not None
             or self.error != ErrorCode.NONE
             or self.diverging is not None
-            or entry.told_error
-            or entry.told_high_watermark != self.high_watermark
-            or entry.told_start_offset != self.start_offset
+            or entry.sent_error
+            or entry.sent_high_watermark != self.high_watermark
+            or entry.sent_start_offset != self.start_offset
         )
 
 
 class FetchResponse:
-    """An answer under construction for one request."""
+    """A response under construction."""
 
     __slots__ = ("_flexible", "_out", "_size", "_version", "chunks")
 
@@ -58,11 +58,11 @@ class FetchResponse:
         self._flexible = version >= 12
         self._out = start_response(correlation_id, flexible=self._flexible)
         self._size = 0
-        """Bytes of the chunks that are complete, besides `_out`."""
+        """Bytes of the completed chunks, without `_out`."""
         self.chunks: list[Chunk] = []
 
     def build(self, results: list[ReadResult], session_id: int, error: ErrorCode = ErrorCode.NONE) -> list[Chunk]:
-        """The whole answer as a list of byte strings and parts of files."""
+        """The complete response as a list of byte strings and parts of files."""
         out = self._out
         out += _THROTTLE_ERROR_SESSION(0, error, session_id) if self._version >= 7 else _THROTTLE(0)
         topics = _by_topic(results)
@@ -92,14 +92,14 @@ class FetchResponse:
         out += _PARTITION(result.entry.partition, result.error, result.high_watermark, result.last_stable_offset)
         if self._version >= 5:
             out += _INT64(result.start_offset)
-        self._aborted(result.aborted)
+        self._write_aborted(result.aborted)
         if self._version >= 11:
             out += _INT32(-1)
         self._records(result.data)
         if self._flexible:
             self._partition_tags(result)
 
-    def _aborted(self, aborted: list[tuple[int, int]] | None) -> None:
+    def _write_aborted(self, aborted: list[tuple[int, int]] | None) -> None:
         self._count(-1 if aborted is None else len(aborted))
         for producer_id, first_offset in aborted or ():
             self._out += _TWO_INT64(producer_id, first_offset)
@@ -114,7 +114,7 @@ class FetchResponse:
         if length < SENDFILE_BYTES_MIN:
             records = os.pread(data.file.fd, length, data.position)
             if len(records) != length:
-                raise OSError(f"{length} bytes expected at {data.position} of a log file, {len(records)} found")
+                raise OSError(f"expected {length} bytes at position {data.position} of a log file, got {len(records)}")
             self._out += records
             return
         self.chunks.append(self._out)
@@ -130,7 +130,7 @@ class FetchResponse:
         self._out += b"\x01\x00\x0d" + _EPOCH_END(epoch, end_offset, 0)
 
     def _count(self, count: int) -> None:
-        """A length: of an array, or of bytes (both are written alike); -1 is null."""
+        """The length of an array or of bytes, which are encoded alike; -1 is null."""
         self._out += uvarint(count + 1) if self._flexible else _INT32(count)
 
     def _finish(self) -> list[Chunk]:
@@ -144,7 +144,7 @@ class FetchResponse:
 
 
 def _by_topic(results: list[ReadResult]) -> list[list[ReadResult]]:
-    """Neighbours of the same topic together, in the order of the results."""
+    """Group adjacent results of the same topic."""
     groups: list[list[ReadResult]] = []
     last: tuple[str, bytes] | None = None
     for result in results:

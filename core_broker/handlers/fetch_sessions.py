@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227): a consumer names its partitions once, and then hears only of those with news."""
+"""Fetch sessions (KIP-227): a consumer lists its partitions once; later responses contain only those that changed."""
 
 import random
 from collections import OrderedDict
@@ -15,14 +15,14 @@ EPOCH_FIRST: Final = 0
 EPOCH_FINAL: Final = -1
 _EPOCH_MAX: Final = 2**31 - 1
 _EVICTION_SECONDS: Final = 120.0
-"""A session that was used more recently keeps its place (min.incremental.fetch.session.eviction.ms in Kafka)."""
+"""A session used within this time is not evicted (min.incremental.fetch.session.eviction.ms in Kafka)."""
 
 PartitionKey = tuple[str, bytes, int]
-"""Topic name (empty when asked for by id), topic id (zero when asked for by name), partition."""
+"""Topic name (empty if requested by id), topic id (zero if requested by name), partition."""
 
 
 class FetchEntry(msgspec.Struct):
-    """One partition that a fetch asks for, and what its reader was told last."""
+    """One partition of a fetch, and what was last sent to its reader."""
 
     topic: str
     topic_id: bytes
@@ -31,12 +31,12 @@ class FetchEntry(msgspec.Struct):
     max_bytes: int = 0
     leader_epoch: int = -1
     last_fetched_epoch: int = -1
-    told_high_watermark: int = -2
-    told_start_offset: int = -2
-    told_error: bool = False
+    sent_high_watermark: int = -2
+    sent_start_offset: int = -2
+    sent_error: bool = False
 
-    def ask(self, wanted: FetchPartition) -> None:
-        """Take over the position of a request."""
+    def update(self, wanted: FetchPartition) -> None:
+        """Set the position from a request."""
         self.fetch_offset = wanted.fetch_offset
         self.max_bytes = wanted.partition_max_bytes
         self.leader_epoch = wanted.current_leader_epoch
@@ -58,31 +58,31 @@ class FetchSession:
         self.last_used = 0.0
 
     def update(self, request: FetchRequest) -> None:
-        """Add, change and forget partitions as an incremental request says."""
+        """Add, change and remove partitions according to an incremental request."""
         for topic in request.topics:
             for wanted in topic.partitions:
                 key = (topic.topic, topic.topic_id, wanted.partition)
                 entry = self.entries.get(key)
                 if entry is None:
                     entry = self.entries[key] = FetchEntry(topic.topic, topic.topic_id, wanted.partition)
-                entry.ask(wanted)
+                entry.update(wanted)
         for forgotten in request.forgotten_topics_data:
             for partition in forgotten.partitions:
                 self.entries.pop((forgotten.topic, forgotten.topic_id, partition), None)
 
-    def served(self, entry: FetchEntry) -> None:
-        """Move a partition that got data behind the others, so that a busy one never starves them."""
+    def move_to_end(self, entry: FetchEntry) -> None:
+        """Move a partition that got data behind the others, so that a busy one does not starve them."""
         key = (entry.topic, entry.topic_id, entry.partition)
         if key in self.entries:
             self.entries.move_to_end(key)
 
     def next_epoch(self) -> None:
-        """Count an answered request; the count wraps to one because zero means a new session."""
+        """Count a request; the epoch wraps to one, because zero means a new session."""
         self.epoch = 1 if self.epoch == _EPOCH_MAX else self.epoch + 1
 
 
 class FetchSessions:
-    """A bounded number of sessions; the least recently used gives way once it has been idle for a while."""
+    """A bounded number of sessions; the least recently used is evicted once it has been idle for a while."""
 
     def __init__(self, clock: Clock, *, slots_max: int) -> None:
         self._clock = clock
@@ -93,7 +93,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def resolve(self, request: FetchRequest, version: int) -> tuple[FetchSession | None, list[FetchEntry], bool]:
-        """The session of a request (None: it has none), the partitions to read, and whether only news is wanted."""
+        """The session of a request if it has one, the partitions to read, and whether to send changes only."""
         if request.session_epoch == EPOCH_FINAL:
             if request.session_id != SESSIONLESS:
                 self._sessions.pop(request.session_id, None)
@@ -121,7 +121,7 @@ class FetchSessions:
         return session
 
     def _create(self, entries: OrderedDict[PartitionKey, FetchEntry], *, uses_topic_ids: bool) -> FetchSession | None:
-        """A new session, or None when there is nothing to remember or no room for it."""
+        """A new session, or None if it would be empty or there is no room for it."""
         if not entries or not self._make_room():
             return None
         session_id = random.randrange(1, 2**31)
@@ -149,7 +149,7 @@ def _entries_of(request: FetchRequest) -> OrderedDict[PartitionKey, FetchEntry]:
     for topic in request.topics:
         for wanted in topic.partitions:
             entry = FetchEntry(topic.topic, topic.topic_id, wanted.partition)
-            entry.ask(wanted)
+            entry.update(wanted)
             entries[topic.topic, topic.topic_id, wanted.partition] = entry
     return entries
 

@@ -1,11 +1,12 @@
-"""FindCoordinator (10), versions 0-6.
+"""FindCoordinator, key 10, versions 0-6.
 
-Tells which broker coordinates a group (type 0) or a transactional id (type 1): the leader of the partition of the
-internal topic that the key falls into. Creates that topic on the first question, so COORDINATOR_NOT_AVAILABLE is only
-heard while it has no leader.
+Returns the broker that coordinates a group (type 0) or a transactional id (type 1): the leader of the partition of the
+internal topic that the key maps to. The first request creates that topic, so COORDINATOR_NOT_AVAILABLE is returned only
+while it has no leader.
 Refused: share groups (type 2), with INVALID_REQUEST.
-Version notes: v1 key type and error message; v3 flexible; v4 many keys (KIP-699); v5 may answer TRANSACTION_ABORTABLE;
-v6 share groups (KIP-932).
+
+Versions: 1 key type and error message; 3 flexible; 4 many keys (KIP-699); 5 TRANSACTION_ABORTABLE; 6 share groups
+(KIP-932).
 """
 
 import asyncio
@@ -27,7 +28,7 @@ _TOPIC_OF_TYPE: Final = {0: OFFSETS_TOPIC, 1: TRANSACTIONS_TOPIC}
 
 
 async def handle(request: FindCoordinatorRequest, context: RequestContext) -> FindCoordinatorResponse:
-    """Answer one FindCoordinator request."""
+    """Find the coordinator of each key."""
     is_batched = context.api_version >= _BATCHED_SINCE
     keys = request.coordinator_keys if is_batched else [request.key]
     found = []
@@ -50,13 +51,13 @@ async def handle(request: FindCoordinatorRequest, context: RequestContext) -> Fi
 async def _find(key: str, key_type: int, context: RequestContext) -> Coordinator:
     topic_name = _TOPIC_OF_TYPE.get(key_type)
     if topic_name is None or (topic_name == TRANSACTIONS_TOPIC and not key):
-        return _none(key, ErrorCode.INVALID_REQUEST)
+        return _error(key, ErrorCode.INVALID_REQUEST)
     services = context.services
     if topic_name not in services.metadata.image.topics:
         try:
             await services.controller.ensure_internal_topic(topic_name)
         except BrokerError:
-            return _none(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return _leader(key, topic_name, context)
 
 
@@ -64,15 +65,15 @@ def _leader(key: str, topic_name: str, context: RequestContext) -> Coordinator:
     image = context.services.metadata.image
     topic = image.topics.get(topic_name)
     if topic is None or not topic.partitions:
-        return _none(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     leader_id = topic.partitions[partition_for(key, len(topic.partitions))].leader_id
     broker = image.brokers.get(leader_id)
     endpoint = broker.endpoint(context.listener_name) if broker is not None else None
     if endpoint is None:
-        return _none(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return _error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     host = host_for_client(endpoint, context.local_host)
     return Coordinator(key, leader_id, host, endpoint.port, ErrorCode.NONE, None)
 
 
-def _none(key: str, error: ErrorCode) -> Coordinator:
+def _error(key: str, error: ErrorCode) -> Coordinator:
     return Coordinator(key, -1, "", -1, error, BrokerError(error).message)

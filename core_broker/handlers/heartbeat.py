@@ -1,7 +1,8 @@
-"""Heartbeat (12), versions 0-4.
+"""Heartbeat, key 12, versions 0-4.
 
-A member of a classic group is alive; REBALANCE_IN_PROGRESS tells it to join again.
-Version notes: v3 instance id (KIP-345); v4 flexible.
+Keeps a member of a classic group alive; REBALANCE_IN_PROGRESS makes it rejoin.
+
+Versions: 3 instance id (KIP-345); 4 flexible.
 """
 
 from core_broker.errors import BrokerError
@@ -10,7 +11,7 @@ from core_broker.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatR
 
 
 def handle(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
-    """Answer one Heartbeat request."""
+    """Process one heartbeat."""
     try:
         code = context.services.groups.classic.heartbeat(
             request.group_id, request.member_id, request.generation_id, request.group_instance_id

@@ -1,7 +1,7 @@
-"""IncrementalAlterConfigs, key 44, versions 0-1: changes single configs and leaves the others alone (KIP-339).
+"""IncrementalAlterConfigs, key 44, versions 0-1: changes individual configs and keeps the others (KIP-339).
 
 Supported: SET, DELETE, and for lists APPEND and SUBTRACT; topics, brokers (dynamic keys), groups; validate_only.
-Ignored: nothing. Broker loggers are refused with a message.
+Ignored: nothing. Broker loggers are rejected with a message.
 
 Versions: 1 flexible.
 """
@@ -24,7 +24,17 @@ async def handle(request: IncrementalAlterConfigsRequest, context: RequestContex
     counts = Counter(_key(item) for item in request.resources)
     wanted = [item for item in request.resources if counts[_key(item)] == 1]
     outcomes = await context.services.controller.alter_configs(
-        [(_key(item), _changes(item)) for item in wanted], validate_only=request.validate_only
+        [
+            (
+                _key(item),
+                [
+                    ConfigChange(key=config.name, operation=config.config_operation, value=config.value)
+                    for config in item.configs
+                ],
+            )
+            for item in wanted
+        ],
+        validate_only=request.validate_only,
     )
     results = [_response(_key(item), outcome) for item, outcome in zip(wanted, outcomes, strict=True)]
     repeated = BrokerError(ErrorCode.INVALID_REQUEST, "The resource is in the request more than once.")
@@ -34,13 +44,6 @@ async def handle(request: IncrementalAlterConfigsRequest, context: RequestContex
 
 def _key(resource: AlterConfigsResource) -> tuple[int, str]:
     return resource.resource_type, resource.resource_name
-
-
-def _changes(resource: AlterConfigsResource) -> list[ConfigChange]:
-    return [
-        ConfigChange(key=config.name, operation=config.config_operation, value=config.value)
-        for config in resource.configs
-    ]
 
 
 def _response(key: tuple[int, str], outcome: BrokerError | None) -> AlterConfigsResourceResponse:

@@ -1,9 +1,12 @@
-"""InitProducerId (22), versions 0-5.
+"""InitProducerId, key 22, versions 0-5.
 
-Gives an idempotent producer an id, or a transactional one its id and epoch, fencing its predecessors and aborting what
-they left open. Supported: KIP-360 (v3, a producer that goes on after an error says what it holds). Ignored: nothing;
-two-phase commit (v6, KIP-939) is not offered. Version notes: v4 may answer PRODUCER_FENCED, before it is
-INVALID_PRODUCER_EPOCH (KIP-588); v5 may answer TRANSACTION_ABORTABLE, which we never need here.
+Gives an idempotent producer an id, or a transactional one its id and epoch, fencing its predecessors and aborting their
+open transactions.
+Supported: KIP-360 (version 3, a producer that recovers from an error sends its current id and epoch).
+Ignored: nothing; two-phase commit (version 6, KIP-939) is not supported.
+
+Versions: 4 PRODUCER_FENCED instead of INVALID_PRODUCER_EPOCH (KIP-588); 5 TRANSACTION_ABORTABLE, which is never needed
+here.
 """
 
 from core_broker.errors import BrokerError, ErrorCode
@@ -15,10 +18,10 @@ FIRST_WITH_PRODUCER_FENCED = 4
 
 
 async def handle(request: InitProducerIdRequest, context: RequestContext) -> InitProducerIdResponse:
-    """Answer one InitProducerId request."""
+    """Assign a producer id and epoch."""
     try:
         producer = await context.services.transactions.init_producer_id(
-            request.transactional_id, request.transaction_timeout_ms, expected=_expected(request)
+            request.transactional_id, request.transaction_timeout_ms, expected=_current_producer(request)
         )
     except BrokerError as error:
         code = error.code
@@ -28,13 +31,13 @@ async def handle(request: InitProducerIdRequest, context: RequestContext) -> Ini
     return InitProducerIdResponse(producer_id=producer.producer_id, producer_epoch=producer.epoch)
 
 
-def _expected(request: InitProducerIdRequest) -> Producer | None:
-    """What the producer believes to hold; id and epoch come together or not at all."""
+def _current_producer(request: InitProducerIdRequest) -> Producer | None:
+    """The producer's current id and epoch, if it sent them."""
     has_id = request.producer_id != NO_PRODUCER_ID
     has_epoch = request.producer_epoch != NO_PRODUCER_EPOCH
     if has_id != has_epoch:
         raise BrokerError(
             ErrorCode.INVALID_REQUEST,
-            f"producer id {request.producer_id} and epoch {request.producer_epoch}: give both or neither",
+            f"producer id {request.producer_id}, epoch {request.producer_epoch}: specify both or neither",
         )
     return Producer(request.producer_id, request.producer_epoch) if has_id else None

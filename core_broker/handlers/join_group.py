@@ -1,11 +1,12 @@
-"""JoinGroup (11), versions 0-9.
+"""JoinGroup, key 11, versions 0-9.
 
-A consumer joins a group of the classic protocol, or joins it again; the answer comes when the generation begins. Fully
-supported: static members (KIP-345), member ids before the first join (KIP-394), the initial rebalance delay,
+A consumer joins or rejoins a group of the classic protocol; the response is sent when the generation begins.
+Supported: static members (KIP-345), member ids before the first join (KIP-394), the initial rebalance delay,
 `group.max.size`.
 Ignored: the reason (KIP-800).
-Version notes: v1 rebalance time-out; v4 MEMBER_ID_REQUIRED; v5 instance id; v6 flexible; v7 protocol type and null
-protocol name; v8 reason; v9 SkipAssignment (KIP-814).
+
+Versions: 1 rebalance time-out; 4 MEMBER_ID_REQUIRED; 5 instance id; 6 flexible; 7 protocol type and null protocol name;
+8 reason; 9 SkipAssignment (KIP-814).
 """
 
 from typing import Final
@@ -18,7 +19,7 @@ _NULL_PROTOCOL_SINCE: Final = 7
 
 
 async def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupResponse:
-    """Answer one JoinGroup request."""
+    """Join the group; responds when the generation begins."""
     try:
         response = await context.services.groups.classic.join(
             request,

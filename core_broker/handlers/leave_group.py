@@ -1,8 +1,9 @@
-"""LeaveGroup (13), versions 0-5.
+"""LeaveGroup, key 13, versions 0-5.
 
 Members leave a classic group; an operator may remove static ones by their instance id alone.
 Ignored: the reason (KIP-800).
-Version notes: v3 many members, and static ones (KIP-345); v4 flexible; v5 reason.
+
+Versions: 3 many members, and static ones (KIP-345); 4 flexible; 5 reason.
 """
 
 from typing import Final
@@ -15,7 +16,7 @@ _BATCHED_SINCE: Final = 3
 
 
 async def handle(request: LeaveGroupRequest, context: RequestContext) -> LeaveGroupResponse:
-    """Answer one LeaveGroup request."""
+    """Remove the members from the group."""
     is_batched = context.api_version >= _BATCHED_SINCE
     if is_batched:
         leaving = [(member.member_id, member.group_instance_id) for member in request.members]

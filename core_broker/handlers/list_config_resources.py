@@ -1,7 +1,7 @@
-"""ListConfigResources, key 74, versions 0-1: what configs can be described of (KIP-1142).
+"""ListConfigResources, key 74, versions 0-1: the resources that have configs (KIP-1142).
 
-Supported: topics, brokers, broker loggers, groups that were configured; an empty list of types means all.
-Ignored: nothing. Client metrics (all that version 0 asks for, KIP-714) do not exist here, so there are none to list.
+Supported: topics, brokers, broker loggers, groups with configs; an empty list of types means all.
+Ignored: nothing. Client metrics (the only type of version 0, KIP-714) are not supported, so there are none to list.
 
 Versions: 1 other types than client metrics.
 """
@@ -24,7 +24,7 @@ def handle(request: ListConfigResourcesRequest, context: RequestContext) -> List
         return ListConfigResourcesResponse()
     wanted = dict.fromkeys(request.resource_types or list(ResourceType))
     if unknown := [kind for kind in wanted if kind not in list(ResourceType)]:
-        raise BrokerError(ErrorCode.UNSUPPORTED_VERSION, f"resource type {unknown[0]} is not known")
+        raise BrokerError(ErrorCode.UNSUPPORTED_VERSION, f"resource type {unknown[0]} is unknown")
     image = context.services.metadata.image
     return ListConfigResourcesResponse(
         config_resources=[ConfigResource(name, kind) for kind in wanted for name in _names(kind, image)]

@@ -1,7 +1,8 @@
-"""ListGroups (16), versions 0-5.
+"""ListGroups, key 16, versions 0-5.
 
-The groups that this broker coordinates, of either kind, filtered by state and type without regard to case.
-Version notes: v3 flexible; v4 states (KIP-518); v5 types (KIP-848).
+The groups that this broker coordinates, of either protocol, filtered by state and type, ignoring case.
+
+Versions: 3 flexible; 4 states (KIP-518); 5 types (KIP-848).
 """
 
 from core_broker.errors import ErrorCode
@@ -11,7 +12,7 @@ from core_broker.protocol.messages.list_groups import ListedGroup, ListGroupsReq
 
 
 def handle(request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:
-    """Answer one ListGroups request."""
+    """List the groups that match the filters."""
     groups = context.services.groups
     states = {state.lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}

@@ -1,7 +1,7 @@
-"""ListOffsets, key 2, versions 1-11: the offset that a time, or the start or end of a partition, stands for.
+"""ListOffsets, key 2, versions 1-11: the offset for a timestamp, or for the start or end of a partition.
 
 Supported: latest (-1), earliest (-2), the record with the greatest timestamp (-3), earliest local (-4, the same as
-earliest), and the first record at or after a time. Isolation level: readers of committed data see the end at the last
+earliest), and the first record at or after a time. Isolation level: for read-committed consumers the end is the last
 stable offset. Leader epochs are checked (KIP-320). Replicas see the end of the log.
 Ignored: the time-out (10; it is for tiered storage). Latest tiered (-5) and earliest pending upload (-6) are answered
 with "none", because there is no tiered storage.
@@ -28,7 +28,7 @@ from core_broker.protocol.messages.list_offsets import (
 
 
 class SpecialTime(IntEnum):
-    """Timestamps that stand for a place in the log."""
+    """Timestamps with a special meaning."""
 
     LATEST = -1
     EARLIEST = -2
@@ -46,14 +46,14 @@ _SINCE: Final[Mapping[int, int]] = {
     SpecialTime.LATEST_TIERED: 9,
     SpecialTime.EARLIEST_PENDING_UPLOAD: 11,
 }
-"""The version in which each special time came up."""
+"""The version that introduced each special timestamp."""
 
 _CONSUMER: Final = -1
 _READ_COMMITTED: Final = 1
 
 
 def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
-    """Look up each partition; one that fails does not keep the others from their answer."""
+    """Look up each partition; an error in one does not affect the others."""
     response = ListOffsetsResponse(topics=[])
     for topic in request.topics:
         counts = Counter(partition.partition_index for partition in topic.partitions)
@@ -89,7 +89,7 @@ def _look_up(
             result.leader_epoch = partition.leader_epoch
         case SpecialTime.EARLIEST | SpecialTime.EARLIEST_LOCAL:
             result.offset = partition.log.start_offset
-            result.leader_epoch = partition.log.epochs.epoch_for_offset(result.offset)
+            result.leader_epoch = partition.epoch_for_offset(result.offset)
         case SpecialTime.LATEST_TIERED | SpecialTime.EARLIEST_PENDING_UPLOAD:
             pass
         case timestamp:
@@ -106,7 +106,7 @@ def _look_up_time(partition: Partition, timestamp: int, end: int, result: ListOf
 
 
 def _readable_end(partition: Partition, request: ListOffsetsRequest) -> int:
-    """Where the log ends for who asks."""
+    """The end of the log as visible to the client."""
     if request.replica_id != _CONSUMER:
         return partition.log.end_offset
     if request.isolation_level == _READ_COMMITTED:

@@ -1,6 +1,6 @@
-"""ListPartitionReassignments, key 46, version 0: which replicas are being moved (KIP-455).
+"""ListPartitionReassignments, key 46, version 0: the partitions being reassigned (KIP-455).
 
-Supported: chosen partitions, or (null) all; only those on the move are listed, as in Kafka.
+Supported: selected partitions, or (null) all; as in Kafka, only those with a reassignment in progress are listed.
 Ignored: the time-out.
 """
 
@@ -17,19 +17,19 @@ from core_broker.protocol.messages.list_partition_reassignments import (
 
 
 def handle(request: ListPartitionReassignmentsRequest, context: RequestContext) -> ListPartitionReassignmentsResponse:
-    """List what is being moved."""
+    """List the reassignments in progress."""
     image = context.services.metadata.image
     if request.topics is None:
         wanted: list[tuple[str, Iterable[int]]] = [(name, topic.partitions) for name, topic in image.topics.items()]
     else:
         wanted = [(topic.name, topic.partition_indexes) for topic in request.topics]
-    topics = [OngoingTopicReassignment(name, _moving(name, indexes, image)) for name, indexes in wanted]
+    topics = [OngoingTopicReassignment(name, _reassignments(name, indexes, image)) for name, indexes in wanted]
     return ListPartitionReassignmentsResponse(
         error_message=None, topics=[topic for topic in topics if topic.partitions]
     )
 
 
-def _moving(topic: str, indexes: Iterable[int], image: MetadataImage) -> list[OngoingPartitionReassignment]:
+def _reassignments(topic: str, indexes: Iterable[int], image: MetadataImage) -> list[OngoingPartitionReassignment]:
     partitions = image.topics[topic].partitions if topic in image.topics else {}
     found = ((index, partitions[index]) for index in indexes if index in partitions)
     return [

@@ -1,8 +1,8 @@
-"""ListTransactions (66), versions 0-2.
+"""ListTransactions, key 66, versions 0-2.
 
 The transactional ids that this broker coordinates (KIP-664), filtered by state and producer id, by how long they have
-been running (v1, KIP-994), and by a regular expression that must match the whole id (v2, KIP-1152). The expression is
-matched in linear time, so that no expression can keep the broker busy.
+been running (version 1, KIP-994), and by a regular expression that must match the whole id (version 2, KIP-1152). The
+expression is matched in linear time, so that no expression can keep the broker busy.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ _RUNNING = PREPARED | {machine.TransactionState.ONGOING}
 
 
 def handle(request: ListTransactionsRequest, context: RequestContext) -> ListTransactionsResponse:
-    """Answer one ListTransactions request."""
+    """List the transactions that match the filters."""
     unknown = [state for state in request.state_filters if state not in _LABELS]
     try:
         is_wanted = _filter(request, context.services.clock.now_ms())
@@ -49,15 +49,11 @@ def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[Transact
         return (
             (not states or current.state.label in states)
             and (not producer_ids or current.producer_id in producer_ids)
-            and (duration_ms < 0 or _is_running_longer_than(current, duration_ms, now_ms))
+            and (duration_ms < 0 or (current.state in _RUNNING and now_ms - current.start_ms > duration_ms))
             and matches(current.transactional_id)
         )
 
     return is_wanted
-
-
-def _is_running_longer_than(current: Transaction, duration_ms: int, now_ms: int) -> bool:
-    return current.state in _RUNNING and now_ms - current.start_ms > duration_ms
 
 
 def _matcher(pattern: str | None) -> Callable[[str], bool]:

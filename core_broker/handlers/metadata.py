@@ -1,8 +1,8 @@
-"""Metadata, key 3, versions 0-13: the brokers, and who leads which partition.
+"""Metadata, key 3, versions 0-13: the brokers, and the leader of each partition.
 
 Supported: all topics (null; in version 0 an empty list), none, by name, by id (12+). Topics that do not exist are
-created on the way when the client allows it and `auto.create.topics.enable` says so; the answer then shows the topic
-ready to use, which spares the client a second try. Brokers are told under the address of the listener that was asked.
+created if the client and `auto.create.topics.enable` allow it; the response then shows the topic ready to use, so the
+client need not retry. Brokers are given with the address of the listener used by the client.
 Ignored: nothing.
 
 Versions: 1 controller, rack, internal topics; 2 cluster id; 4 allow_auto_topic_creation; 5 offline replicas; 7 leader
@@ -21,7 +21,7 @@ from core_broker.cluster.topic_rules import is_valid_topic_name
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED
 from core_broker.handlers.context import RequestContext
-from core_broker.handlers.metadata_topics import EncodedTopics, encode_topic, write_answer
+from core_broker.handlers.metadata_topics import EncodedTopics, encode_topic, write_response
 from core_broker.protocol.fields import decode
 from core_broker.protocol.frames import finish_response, start_response
 from core_broker.protocol.messages.metadata import (
@@ -35,11 +35,11 @@ from core_broker.protocol.primitives import ZERO_UUID
 
 _BY_ID_SINCE: Final = 12
 
-_encoded: WeakKeyDictionary[MetadataQuorum, EncodedTopics] = WeakKeyDictionary()
+_encoded_topics: WeakKeyDictionary[MetadataQuorum, EncodedTopics] = WeakKeyDictionary()
 
 
 def handle(frame: memoryview, body: int, context: RequestContext) -> bytearray | Coroutine[Any, Any, bytearray]:
-    """Answer from the image; a coroutine only when topics are created first."""
+    """Answer from the image; returns a coroutine only if topics have to be created first."""
     request = decode(MetadataRequest, context.api_version, frame, body)
     missing = list(_to_create(request, context))
     if missing:
@@ -52,8 +52,8 @@ async def _create_and_answer(request: MetadataRequest, names: list[str], context
         results = await context.services.controller.auto_create_topics(names)
     except BrokerError as error:
         return _answer(request, context, dict.fromkeys(names, error))
-    refused = {name: result for name, result in results.items() if isinstance(result, BrokerError)}
-    return _answer(request, context, refused)
+    failed = {name: result for name, result in results.items() if isinstance(result, BrokerError)}
+    return _answer(request, context, failed)
 
 
 def _to_create(request: MetadataRequest, context: RequestContext) -> Iterator[str]:
@@ -67,18 +67,18 @@ def _to_create(request: MetadataRequest, context: RequestContext) -> Iterator[st
             yield topic.name
 
 
-def _answer(request: MetadataRequest, context: RequestContext, refused: dict[str, BrokerError]) -> bytearray:
+def _answer(request: MetadataRequest, context: RequestContext, failed: dict[str, BrokerError]) -> bytearray:
     version = context.api_version
     quorum = context.services.metadata
     image = quorum.image
-    encoded = _encoded.get(quorum)
+    encoded = _encoded_topics.get(quorum)
     if encoded is None:
-        encoded = _encoded[quorum] = EncodedTopics()
-    found, errors = _select(request, image, version, refused)
+        encoded = _encoded_topics[quorum] = EncodedTopics()
+    found, errors = _select(request, image, version, failed)
     parts = encoded.parts(found, image, version=version, with_operations=request.include_topic_authorized_operations)
     parts.extend(encode_topic(error, version) for error in errors)
     out = start_response(context.correlation_id, flexible=version >= MetadataResponse.FLEXIBLE_SINCE)
-    write_answer(out, _head(request, image, context), parts, version)
+    write_response(out, _head(request, image, context), parts, version)
     return finish_response(out)
 
 
@@ -101,9 +101,9 @@ def _brokers(image: MetadataImage, context: RequestContext) -> Iterator[Metadata
 
 
 def _select(
-    request: MetadataRequest, image: MetadataImage, version: int, refused: dict[str, BrokerError]
+    request: MetadataRequest, image: MetadataImage, version: int, failed: dict[str, BrokerError]
 ) -> tuple[list[TopicImage], list[MetadataResponseTopic]]:
-    """The topics that were asked for, and an error for each that there is not."""
+    """The requested topics, and an error for each that does not exist."""
     if request.topics is None or (version == 0 and not request.topics):
         return list(image.topics.values()), []
     found, errors = [], []
@@ -112,7 +112,7 @@ def _select(
         if topic is not None:
             found.append(topic)
         else:
-            errors.append(_error(wanted, version, refused))
+            errors.append(_error(wanted, version, failed))
     return found, errors
 
 
@@ -122,14 +122,14 @@ def _find(wanted: MetadataRequestTopic, image: MetadataImage, version: int) -> T
     return image.topics.get(wanted.name or "")
 
 
-def _error(wanted: MetadataRequestTopic, version: int, refused: dict[str, BrokerError]) -> MetadataResponseTopic:
+def _error(wanted: MetadataRequestTopic, version: int, failed: dict[str, BrokerError]) -> MetadataResponseTopic:
     by_id = wanted.topic_id != ZERO_UUID
     if (by_id or wanted.name is None) and version < _BY_ID_SINCE:
         return MetadataResponseTopic(ErrorCode.INVALID_REQUEST, wanted.name or "", wanted.topic_id)
     if by_id:
         return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, None, wanted.topic_id)
     name = wanted.name or ""
-    if name in refused:
-        return MetadataResponseTopic(refused[name].code, name)
+    if name in failed:
+        return MetadataResponseTopic(failed[name].code, name)
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
     return MetadataResponseTopic(code, name)

@@ -1,6 +1,6 @@
-"""Topics as Metadata describes them, encoded once and kept: most clients ask for the same topics all day.
+"""Cached encodings of topics in Metadata responses: most clients request the same topics again and again.
 
-What is kept is the encoded part of one topic; an answer is a head, such parts, and a tail. A part is good as long as
+The cache has the encoded part of each topic; a response is a head, such parts, and a tail. A part is valid as long as
 the topic's image and the set of brokers are the same objects.
 """
 
@@ -26,7 +26,7 @@ _STALE_PARTS_MAX: Final = 1000
 
 
 class EncodedTopics:
-    """The encoded topics of one broker's answers."""
+    """The encoded topics for the responses of one broker."""
 
     def __init__(self) -> None:
         self._brokers: dict[int, BrokerImage] | None = None
@@ -36,26 +36,20 @@ class EncodedTopics:
         self, topics: Iterable[TopicImage], image: MetadataImage, *, version: int, with_operations: bool
     ) -> list[bytes]:
         """The encoded form of each topic."""
-        known = self._known(image, version, with_operations)
-        found = []
-        for topic in topics:
-            kept = known.get(topic.topic_id)
-            if kept is None or kept[0] is not topic:
-                kept = (topic, encode_topic(describe_topic(topic, image, with_operations=with_operations), version))
-                known[topic.topic_id] = kept
-            found.append(kept[1])
-        return found
-
-    def _known(
-        self, image: MetadataImage, version: int, with_operations: bool
-    ) -> dict[bytes, tuple[TopicImage, bytes]]:
         if self._brokers is not image.brokers:
             self._brokers = image.brokers
             self._parts.clear()
-        known = self._parts.setdefault((version, with_operations), {})
-        if len(known) > len(image.topics) + _STALE_PARTS_MAX:
-            known.clear()
-        return known
+        cache = self._parts.setdefault((version, with_operations), {})
+        if len(cache) > len(image.topics) + _STALE_PARTS_MAX:
+            cache.clear()
+        found = []
+        for topic in topics:
+            cached = cache.get(topic.topic_id)
+            if cached is None or cached[0] is not topic:
+                cached = (topic, encode_topic(describe_topic(topic, image, with_operations=with_operations), version))
+                cache[topic.topic_id] = cached
+            found.append(cached[1])
+        return found
 
 
 def describe_topic(topic: TopicImage, image: MetadataImage, *, with_operations: bool) -> MetadataResponseTopic:
@@ -84,14 +78,14 @@ def _describe_partition(index: int, partition: PartitionImage, live: set[int]) -
 
 
 def encode_topic(topic: MetadataResponseTopic, version: int) -> bytes:
-    """The bytes of a topic within an answer: what an answer with it has more than one without."""
+    """The bytes of a topic within a response: encode a response with it, and cut off what surrounds it."""
     before, after = _around_topics(version)
-    answer = encode(MetadataResponse(topics=[topic]), version)
-    return bytes(answer[before : len(answer) - after])
+    response = encode(MetadataResponse(topics=[topic]), version)
+    return bytes(response[before : len(response) - after])
 
 
-def write_answer(out: bytearray, response: MetadataResponse, parts: Sequence[bytes], version: int) -> None:
-    """Append an answer to `out`: everything of `response`, which has no topics itself, and these encoded topics."""
+def write_response(out: bytearray, response: MetadataResponse, parts: Sequence[bytes], version: int) -> None:
+    """Append a response to `out`: everything of `response`, which has no topics itself, and these encoded topics."""
     frame = encode(response, version)
     after = _around_topics(version)[1]
     end_of_head = len(frame) - after
@@ -108,7 +102,7 @@ def write_answer(out: bytearray, response: MetadataResponse, parts: Sequence[byt
 
 @cache
 def _around_topics(version: int) -> tuple[int, int]:
-    """Bytes before and after the topics in an answer without brokers.
+    """Bytes before and after the topics in a response without brokers.
 
     After them come the operations allowed on the cluster (versions 8 to 10), the error (13), and the tagged fields.
     """

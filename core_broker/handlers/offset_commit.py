@@ -1,9 +1,11 @@
-"""OffsetCommit (8), versions 2-10.
+"""OffsetCommit, key 8, versions 2-10.
 
-Writes how far a group has read; answered when that is committed. Serves members of classic and KIP-848 groups, and
-consumers without a group protocol (generation -1). Partitions are refused one by one: unknown topic, note too long.
-Version notes: v2-4 retention time, honoured as KIP-211 keeps it; v6 leader epoch; v7 instance id; v8 flexible;
-v9 member epochs, GROUP_ID_NOT_FOUND, STALE_MEMBER_EPOCH (KIP-848); v10 topics by id (KIP-848).
+Commits the offsets of a group; the response is sent once they are committed. For members of classic and KIP-848 groups,
+and for consumers outside the group protocol (generation -1). Partitions are rejected individually: unknown topic,
+metadata too long.
+
+Versions: 2-4 retention time, supported according to KIP-211; 6 leader epoch; 7 instance id; 8 flexible; 9 member
+epochs, GROUP_ID_NOT_FOUND, STALE_MEMBER_EPOCH (KIP-848); 10 topics by id (KIP-848).
 """
 
 from typing import Final
@@ -27,7 +29,7 @@ _TOPIC_IDS_SINCE: Final = 10
 
 
 async def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse:
-    """Answer one OffsetCommit request."""
+    """Commit the offsets."""
     version = context.api_version
     commits = context.services.groups.offset_commits
     draft = _Draft(request, context, commits)
@@ -49,7 +51,7 @@ async def handle(request: OffsetCommitRequest, context: RequestContext) -> Offse
 
 
 class _Draft:
-    """Sorts the partitions of a request into those to commit and those refused."""
+    """Separates the partitions of a request into those to commit and those rejected."""
 
     __slots__ = ("_by_id", "_commits", "_expires_at_ms", "_image", "_now_ms", "accepted", "offsets")
 
@@ -58,13 +60,13 @@ class _Draft:
         self._commits = commits
         self._by_id = context.api_version >= _TOPIC_IDS_SINCE
         self._now_ms = context.services.clock.now_ms()
-        given = request.retention_time_ms
-        self._expires_at_ms = NO_EXPIRY if given < 0 else self._now_ms + given
+        retention_ms = request.retention_time_ms
+        self._expires_at_ms = NO_EXPIRY if retention_ms < 0 else self._now_ms + retention_ms
         self.offsets: list[OffsetToCommit] = []
         self.accepted: list[OffsetCommitResponsePartition] = []
 
     def topic(self, topic: OffsetCommitRequestTopic) -> OffsetCommitResponseTopic:
-        """The answer for a topic, as far as it is known before the commit."""
+        """The result for a topic as known before the commit."""
         if self._by_id:
             known = self._image.topics_by_id.get(topic.topic_id)
             missing = ErrorCode.UNKNOWN_TOPIC_ID

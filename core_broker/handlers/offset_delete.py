@@ -1,7 +1,7 @@
-"""OffsetDelete (47), version 0.
+"""OffsetDelete, key 47, version 0.
 
-Forgets committed offsets of a group (KIP-496). Topics that its members read are refused with
-GROUP_SUBSCRIBED_TO_TOPIC; a group with members of another kind than consumers altogether, with NON_EMPTY_GROUP.
+Deletes committed offsets of a group (KIP-496). Topics that its members subscribe to are rejected with
+GROUP_SUBSCRIBED_TO_TOPIC; a group whose members are not consumers is rejected as a whole with NON_EMPTY_GROUP.
 """
 
 from core_broker.errors import BrokerError, ErrorCode
@@ -15,7 +15,7 @@ from core_broker.protocol.messages.offset_delete import (
 
 
 async def handle(request: OffsetDeleteRequest, context: RequestContext) -> OffsetDeleteResponse:
-    """Answer one OffsetDelete request."""
+    """Delete the committed offsets."""
     topics = context.services.metadata.image.topics
     response = OffsetDeleteResponse()
     wanted: list[tuple[str, int]] = []

@@ -1,10 +1,11 @@
-"""OffsetFetch (9), versions 1-10.
+"""OffsetFetch, key 9, versions 1-10.
 
-Reads committed offsets: of named partitions, or all (null topics, v2+). A partition without one answers -1, as does a
-group that does not exist. With `require_stable` (v7+, KIP-447) an offset that an open transaction may change answers
-UNSTABLE_OFFSET_COMMIT.
-Version notes: v2 top-level error; v5 leader epoch; v6 flexible; v7 require_stable; v8 many groups (KIP-709); v9 member
-id and epoch, checked for KIP-848 groups; v10 topics by id (KIP-848).
+Returns committed offsets of selected partitions, or all (null topics, 2+). The offset is -1 for a partition without a
+commit, and for a group that does not exist. With `require_stable` (7+, KIP-447) an offset that an open transaction may
+change is UNSTABLE_OFFSET_COMMIT.
+
+Versions: 2 top-level error; 5 leader epoch; 6 flexible; 7 require_stable; 8 many groups (KIP-709); 9 member id and
+epoch, checked for KIP-848 groups; 10 topics by id (KIP-848).
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,6 @@ from typing import Final
 from core_broker.cluster.metadata import MetadataImage
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.groups.offset_commits import GroupOffsets
-from core_broker.groups.offsets import CommittedOffset
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -33,11 +33,11 @@ _TOPIC_IDS_SINCE: Final = 10
 _NO_OFFSET: Final = -1
 
 _Found = tuple[int, int, int, str, ErrorCode]
-"""Partition, offset, leader epoch, metadata, error: what both shapes of the answer hold."""
+"""Partition, offset, leader epoch, metadata, error: the fields of both forms of the response."""
 
 
 def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
-    """Answer one OffsetFetch request."""
+    """Return the committed offsets."""
     if context.api_version >= _MANY_GROUPS_SINCE:
         groups = [_group(group, context, require_stable=request.require_stable) for group in request.groups]
         return OffsetFetchResponse(groups=groups)
@@ -86,7 +86,7 @@ def _all_topics(
     for name, partitions in offsets.all().items():
         known = image.topics.get(name)
         if by_id and known is None:
-            continue  # there is no id to call it by
+            continue  # without an id it cannot be named in the response
         found = _find(offsets, name, list(partitions), require_stable=require_stable)
         topic_id = known.topic_id if known is not None else bytes(16)
         answer.append(
@@ -102,7 +102,7 @@ def _single(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetch
     try:
         offsets = context.services.groups.offset_commits.fetch(request.group_id)
     except BrokerError as error:
-        return _refused(request, error.code, context.api_version)
+        return _error_response(request, error.code, context.api_version)
     if request.topics is None:
         wanted: Mapping[str, Sequence[int]] = {name: list(found) for name, found in offsets.all().items()}
         topics = [(name, wanted[name]) for name in wanted]
@@ -122,7 +122,7 @@ def _single(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetch
     )
 
 
-def _refused(request: OffsetFetchRequest, error: ErrorCode, version: int) -> OffsetFetchResponse:
+def _error_response(request: OffsetFetchRequest, error: ErrorCode, version: int) -> OffsetFetchResponse:
     if version >= _TOP_LEVEL_ERROR_SINCE:
         return OffsetFetchResponse(error_code=error)
     topics = [
@@ -135,13 +135,13 @@ def _refused(request: OffsetFetchRequest, error: ErrorCode, version: int) -> Off
 
 
 def _find(offsets: GroupOffsets, topic: str, indexes: Sequence[int], *, require_stable: bool) -> list[_Found]:
-    return [_found(offsets, topic, index, require_stable=require_stable) for index in indexes]
-
-
-def _found(offsets: GroupOffsets, topic: str, index: int, *, require_stable: bool) -> _Found:
-    if require_stable and offsets.is_unstable(topic, index):
-        return index, _NO_OFFSET, -1, "", ErrorCode.UNSTABLE_OFFSET_COMMIT
-    committed: CommittedOffset | None = offsets.get(topic, index)
-    if committed is None:
-        return index, _NO_OFFSET, -1, "", ErrorCode.NONE
-    return index, committed.offset, committed.leader_epoch, committed.metadata, ErrorCode.NONE
+    found: list[_Found] = []
+    for index in indexes:
+        committed = offsets.get(topic, index)
+        if require_stable and offsets.is_unstable(topic, index):
+            found.append((index, _NO_OFFSET, -1, "", ErrorCode.UNSTABLE_OFFSET_COMMIT))
+        elif committed is None:
+            found.append((index, _NO_OFFSET, -1, "", ErrorCode.NONE))
+        else:
+            found.append((index, committed.offset, committed.leader_epoch, committed.metadata, ErrorCode.NONE))
+    return found

@@ -1,6 +1,6 @@
-"""OffsetForLeaderEpoch, key 23, versions 2-4: where a leader epoch ended, by which a reader finds where logs diverge.
+"""OffsetForLeaderEpoch, key 23, versions 2-4: the end offset of a leader epoch, which shows where logs diverge.
 
-Supported: consumers and replicas (KIP-101, KIP-279, KIP-320); the epoch that the asker believes in is checked.
+Supported: consumers and replicas (KIP-101, KIP-279, KIP-320); the client's leader epoch is checked.
 Ignored: nothing.
 
 Versions: 3 replica id; 4 flexible.
@@ -35,7 +35,5 @@ def _look_up(topic: str, wanted: OffsetForLeaderPartition, context: RequestConte
     except BrokerError as error:
         result.error_code = error.code
         return result
-    result.leader_epoch, result.end_offset = partition.log.epochs.end_offset_for(
-        wanted.leader_epoch, partition.log.end_offset
-    )
+    result.leader_epoch, result.end_offset = partition.end_offset_for_epoch(wanted.leader_epoch)
     return result

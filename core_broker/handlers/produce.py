@@ -1,12 +1,13 @@
-"""Produce, key 0, versions 3-13; 0-2 are announced, since old librdkafka goes by them, and refused politely.
+"""Produce, key 0, versions 0-13.
 
-Supported: acks 0, 1 and all; idempotence and transactions; several topics and partitions in one request, each with an
-answer of its own. A batch that opens a transaction on a partition is accepted only if the transaction coordinator knows
-the partition (KIP-890 part 1); from version 12 on it is added on the way (part 2). Records of guarded topics must carry
-registered schema ids; no other topic's records are opened for that.
+Supported: acks 0, 1 and all; idempotence and transactions; several topics and partitions in one request, each with its
+own result. A batch that opens a transaction on a partition is accepted only if the transaction coordinator knows the
+partition (KIP-890 part 1); from version 12 on it is added implicitly (part 2). Records of guarded topics must have
+registered schema ids; records of other topics are not opened for that.
 Ignored: nothing.
 
-Versions: 5 log start offset; 8 errors of single records (KIP-467); 9 flexible; 10 current leader (KIP-951);
+Versions: 0-2 are advertised because old librdkafka depends on it, and answered with UNSUPPORTED_VERSION; 5 log start
+offset; 8 errors of individual records (KIP-467); 9 flexible; 10 current leader (KIP-951);
 11 TRANSACTION_ABORTABLE (KIP-890 part 1); 12 transactions V2; 13 topic ids (KIP-516).
 """
 
@@ -26,7 +27,7 @@ from core_broker.handlers.produce_wire import (
     TopicRecords,
     TopicResult,
     read_request,
-    refused,
+    reject_all,
     write_response,
 )
 from core_broker.log.producer_state import VerificationGuard
@@ -48,31 +49,31 @@ _TRY_AGAIN: Final = frozenset(
         ErrorCode.CONCURRENT_TRANSACTIONS,
     }
 )
-"""Answered with NOT_ENOUGH_REPLICAS, which producers of every version take as: send the same batch again."""
+"""Answered with NOT_ENOUGH_REPLICAS, after which producers of every version send the same batch again."""
 
 
 class AcksNoneFailed(Exception):
-    """A request that wants no answer failed; Kafka closes the connection to tell the client."""
+    """A request that expects no response failed; as in Kafka, the connection is closed to signal it."""
 
 
 def handle(
     frame: memoryview, body: int, context: RequestContext
 ) -> bytearray | Coroutine[Any, Any, bytearray | None] | None:
-    """Append and answer; a coroutine only when something must be waited for."""
+    """Append and answer; returns a coroutine only if it has to wait for something."""
     call = read_request(frame, body, context.api_version)
     if context.api_version < _RECORD_BATCHES_SINCE:
-        return _respond(call, refused(call, ErrorCode.UNSUPPORTED_VERSION), context)
+        return _respond(call, reject_all(call, ErrorCode.UNSUPPORTED_VERSION), context)
     if not -1 <= call.acks <= 1:
-        return _respond(call, refused(call, ErrorCode.INVALID_REQUIRED_ACKS), context)
+        return _respond(call, reject_all(call, ErrorCode.INVALID_REQUIRED_ACKS), context)
     refusals: Refusals | None = None
-    # The frame belongs to the connection and is only ours until the first pause: whoever pauses works on a copy.
+    # The frame is a slice of the connection's buffer and valid only until the first await: coroutines use a copy.
     if context.services.partitions.guarded:
         inspections = _inspect(call, context)
         if any(inspection.claims for _, inspection in inspections):
             copy = memoryview(bytearray(frame))
-            return _settle_then_append(read_request(copy, body, context.api_version), context, inspections)
+            return _resolve_then_append(read_request(copy, body, context.api_version), context, inspections)
         refusals = _refusals(inspections, context)
-    if call.transactional_id is not None and any(True for _ in _unverified(call, context)):
+    if call.transactional_id is not None and any(True for _ in _unverified_batches(call, context)):
         copy = memoryview(bytearray(frame))
         return _verify_then_append(read_request(copy, body, context.api_version), context, refusals)
     pending: list[_Pending] = []
@@ -83,7 +84,7 @@ def handle(
 
 
 class _Pending(msgspec.Struct, gc=False):
-    """An append that cannot be answered yet."""
+    """An append that is not yet flushed or committed."""
 
     partition: Partition
     result: PartitionResult
@@ -91,11 +92,11 @@ class _Pending(msgspec.Struct, gc=False):
 
 
 Refusals = dict[tuple[str, int], BrokerError]
-"""What producers are told about partitions that nothing is appended to."""
+"""Errors of partitions that nothing is appended to."""
 
 
 def _name_of(topic: TopicRecords, context: RequestContext) -> str:
-    """The name of a topic, empty when its id is not known."""
+    """The name of a topic, empty if its id is unknown."""
     if context.api_version >= TOPIC_IDS_SINCE:
         return context.services.partitions.topic_name(topic.key) or ""
     return topic.name
@@ -110,21 +111,21 @@ def _append_all(
         name = topic.name
         if context.api_version >= TOPIC_IDS_SINCE:
             name = _name_of(topic, context)
-        answers = []
+        partition_results = []
         for part in topic.partitions:
             try:
                 if refusals and (name, part.index) in refusals:
                     raise refusals[name, part.index]
-                answers.append(_append(name, part.index, part.records, call, context, pending))
+                partition_results.append(_append(name, part.index, part.records, call, context, pending))
             except BrokerError as error:
                 context.services.metrics.topic_failed_produce(name)
                 result = PartitionResult(part.index, error.code, message=error.message)
                 if isinstance(error, RecordsRefused):
-                    # At least one is named: without any, clients take all records of the batch for bad.
+                    # At least one must be named: otherwise clients treat all records of the batch as bad.
                     result.record_errors = error.records[: max(record_errors_left, 1)]
                     record_errors_left -= len(result.record_errors)
-                answers.append(result)
-        results.append(TopicResult(topic.key, answers))
+                partition_results.append(result)
+        results.append(TopicResult(topic.key, partition_results))
     return results
 
 
@@ -136,31 +137,31 @@ def _append(
     context: RequestContext,
     pending: list[_Pending],
 ) -> PartitionResult:
-    """Append to one partition; raises BrokerError with what its producer is told."""
+    """Append to one partition; raises BrokerError."""
     if not topic:
         raise BrokerError(ErrorCode.UNKNOWN_TOPIC_ID)
     partition = context.services.partitions.get(topic, index)
     if records is None or len(records) < HEADER_BYTES:
-        raise BrokerError(ErrorCode.CORRUPT_MESSAGE, "no whole record batch was sent")
+        raise BrokerError(ErrorCode.CORRUPT_MESSAGE, "the request contains no complete record batch")
     if topic in INTERNAL_TOPICS:
-        raise BrokerError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by the broker only")
+        raise BrokerError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the broker may write to {topic}")
     if records[_ATTRIBUTES_AT] & _TRANSACTIONAL and call.transactional_id is None:
         raise BrokerError(
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch without a transactional id"
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch needs a transactional id"
         )
     acks_all = call.acks == _ACKS_ALL
     partition.traffic.produce_requests += 1
-    done = partition.append(records, acks_all=acks_all)
-    result = PartitionResult(index, 0, done.first_offset, done.timestamp_ms, done.log_start_offset)
-    if partition.must_flush or (acks_all and done.last_offset >= partition.high_watermark):
-        pending.append(_Pending(partition, result, done.last_offset))
+    appended = partition.append(records, acks_all=acks_all)
+    result = PartitionResult(index, 0, appended.first_offset, appended.timestamp_ms, appended.log_start_offset)
+    if partition.must_flush or (acks_all and appended.last_offset >= partition.high_watermark):
+        pending.append(_Pending(partition, result, appended.last_offset))
     return result
 
 
 async def _finish_later(
     call: ProduceCall, results: list[TopicResult], pending: list[_Pending], context: RequestContext
 ) -> bytearray | None:
-    """Wait until what was written is on disk (where the topic asks for it) and committed (`acks=all`)."""
+    """Wait until the records are on disk (if `flush.messages` requires it) and committed (`acks=all`)."""
     for waiting in pending:
         try:
             if waiting.partition.must_flush:
@@ -185,8 +186,8 @@ def _respond(call: ProduceCall, results: list[TopicResult], context: RequestCont
 # --- transactions -----------------------------------------------------------------------------------------------------
 
 
-def _unverified(call: ProduceCall, context: RequestContext) -> Iterator[tuple[Partition, int, int]]:
-    """Partition, producer id and epoch of the batches that the coordinator must be asked about."""
+def _unverified_batches(call: ProduceCall, context: RequestContext) -> Iterator[tuple[Partition, int, int]]:
+    """Partition, producer id and epoch of the batches that the coordinator has to verify."""
     services = context.services
     for topic in call.topics:
         name = _name_of(topic, context)
@@ -195,7 +196,7 @@ def _unverified(call: ProduceCall, context: RequestContext) -> Iterator[tuple[Pa
             producer = _transactional_producer(part.records)
             if partition is None or producer is None:
                 continue
-            if partition.log.producers.has_ongoing_transaction(*producer):
+            if partition.producers.has_ongoing_transaction(*producer):
                 continue
             transactional_id = call.transactional_id or ""
             is_known = services.transactions.is_partition_in_transaction(transactional_id, *producer, name, part.index)
@@ -210,7 +211,7 @@ def _asks_coordinator(context: RequestContext) -> bool:
 
 
 def _transactional_producer(records: memoryview | None) -> tuple[int, int] | None:
-    """Id and epoch of the producer, if the batch belongs to a transaction."""
+    """Id and epoch of the producer if the batch is transactional."""
     if records is None or len(records) < HEADER_BYTES or not records[_ATTRIBUTES_AT] & _TRANSACTIONAL:
         return None
     try:
@@ -223,13 +224,13 @@ def _transactional_producer(records: memoryview | None) -> tuple[int, int] | Non
 async def _verify_then_append(
     call: ProduceCall, context: RequestContext, refusals: Refusals | None
 ) -> bytearray | None:
-    """Ask the coordinator about each partition that joins a transaction, then append."""
+    """Have the coordinator verify each partition that joins a transaction, then append."""
     refusals = {} if refusals is None else refusals
     guards: list[tuple[Partition, int, VerificationGuard]] = []
-    for partition, producer_id, producer_epoch in list(_unverified(call, context)):
+    for partition, producer_id, producer_epoch in list(_unverified_batches(call, context)):
         if (partition.topic, partition.index) in refusals:
             continue
-        guards.append((partition, producer_id, partition.log.producers.begin_verification(producer_id)))
+        guards.append((partition, producer_id, partition.producers.begin_verification(producer_id)))
         error = await context.services.transactions.verify_or_add_partition(
             call.transactional_id or "",
             producer_id,
@@ -243,8 +244,8 @@ async def _verify_then_append(
             code = ErrorCode.NOT_ENOUGH_REPLICAS if error in _TRY_AGAIN else error
             refusals[partition.topic, partition.index] = BrokerError(code)
     for partition, producer_id, guard in guards:
-        # A marker that was written while we asked has ended the transaction that we asked about.
-        if not partition.log.producers.is_verified(producer_id, guard):
+        # A marker written in the meantime has ended the transaction that was verified.
+        if not partition.producers.is_verified(producer_id, guard):
             refusals.setdefault((partition.topic, partition.index), BrokerError(ErrorCode.NOT_ENOUGH_REPLICAS))
     return await _append_now(call, context, refusals)
 
@@ -263,9 +264,9 @@ Inspections = list[tuple[tuple[str, int], Inspection]]
 
 
 def _inspect(call: ProduceCall, context: RequestContext) -> Inspections:
-    """Look at the schema ids of the records for guarded topics that this broker could append to."""
+    """Inspect the schema ids of records for guarded topics that this broker leads."""
     partitions = context.services.partitions
-    found: Inspections = []
+    inspections: Inspections = []
     for topic in call.topics:
         name = _name_of(topic, context)
         settings = partitions.guarded.get(name)
@@ -276,8 +277,9 @@ def _inspect(call: ProduceCall, context: RequestContext) -> Inspections:
             if partition is None or not partition.is_leader or part.records is None or len(part.records) < HEADER_BYTES:
                 continue
             records = partition.log.open_records(part.records)
-            found.append(((name, part.index), context.services.schema_guard.inspect(name, settings, records)))
-    return found
+            inspection = context.services.schema_guard.inspect(name, settings, records)
+            inspections.append(((name, part.index), inspection))
+    return inspections
 
 
 def _refusals(inspections: Inspections, context: RequestContext) -> Refusals:
@@ -291,9 +293,11 @@ def _refusals(inspections: Inspections, context: RequestContext) -> Refusals:
     return refusals
 
 
-async def _settle_then_append(call: ProduceCall, context: RequestContext, inspections: Inspections) -> bytearray | None:
-    """Have the registry asked about what is new, then append. Requests after this one wait, so order is kept."""
-    await context.services.schema_guard.settle([inspection for _, inspection in inspections])
+async def _resolve_then_append(
+    call: ProduceCall, context: RequestContext, inspections: Inspections
+) -> bytearray | None:
+    """Look up new schema ids in the registry, then append. The connection's next requests wait, so order is kept."""
+    await context.services.schema_guard.resolve([inspection for _, inspection in inspections])
     refusals = _refusals(inspections, context)
     if call.transactional_id is not None:
         return await _verify_then_append(call, context, refusals)

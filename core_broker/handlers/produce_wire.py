@@ -1,6 +1,6 @@
-"""Produce requests and responses, read and written by hand: this is the path that every record takes.
+"""Produce requests and responses, decoded and encoded by hand, because every record takes this path.
 
-The codec could do both; here nothing is built that nobody looks at. The tests hold the two against each other.
+The generic codec could do both, but it would build objects that are not needed. Tests compare the two.
 """
 
 import struct
@@ -45,14 +45,14 @@ class TopicRecords(msgspec.Struct, gc=False):
     """The batches for one topic."""
 
     name: str
-    """Empty when the topic goes by its id."""
+    """Empty if the topic is given by its id."""
     key: bytes
-    """What stands for the topic on the wire: its name, or its id from version 13 on."""
+    """The topic on the wire: its name, or its id from version 13 on."""
     partitions: list[PartitionRecords]
 
 
 class ProduceCall(msgspec.Struct, gc=False):
-    """A request to produce."""
+    """A Produce request."""
 
     transactional_id: str | None
     acks: int
@@ -61,7 +61,7 @@ class ProduceCall(msgspec.Struct, gc=False):
 
 
 class PartitionResult(msgspec.Struct, gc=False):
-    """The fate of the batches for one partition."""
+    """The result for one partition."""
 
     index: int
     error: int = 0
@@ -70,18 +70,18 @@ class PartitionResult(msgspec.Struct, gc=False):
     start_offset: int = -1
     message: str | None = None
     record_errors: Sequence[tuple[int, str]] = ()
-    """Index within the batch and what is wrong, of single records. A message comes with them."""
+    """Index within the batch and error of individual records; `message` is set, too."""
 
 
 class TopicResult(msgspec.Struct, gc=False):
-    """The fate of the batches for one topic."""
+    """The results for one topic."""
 
     key: bytes
     partitions: list[PartitionResult]
 
 
 def read_request(frame: memoryview, position: int, version: int) -> ProduceCall:
-    """Read a request that starts at `position`; raises DecodeError. The records stay where they are."""
+    """Decode a request that starts at `position`; raises DecodeError. The records are not copied."""
     try:
         if version >= FLEXIBLE_SINCE:
             return _read_flexible(frame, position, version)
@@ -191,7 +191,7 @@ def _topic(key: memoryview | None, version: int, partitions: list[PartitionRecor
 
 
 def write_response(topics: list[TopicResult], version: int, correlation_id: int) -> bytearray:
-    """The whole answer frame."""
+    """The complete response frame."""
     flexible = version >= FLEXIBLE_SINCE
     out = start_response(correlation_id, flexible=flexible)
     out += uvarint(len(topics) + 1) if flexible else _pack_int32(len(topics))
@@ -241,7 +241,7 @@ def _write_result(out: bytearray, result: PartitionResult, version: int, *, flex
 
 
 def _text_and_tags(text: str | None, *, flexible: bool) -> bytes:
-    """A text or none, and no tagged fields after it."""
+    """A nullable string, and no tagged fields after it."""
     if text is None:
         return b"\x00\x00" if flexible else b"\xff\xff"
     raw = text.encode()
@@ -250,7 +250,7 @@ def _text_and_tags(text: str | None, *, flexible: bool) -> bytes:
     return _pack_int16(len(raw)) + raw
 
 
-def refused(call: ProduceCall, error: ErrorCode) -> list[TopicResult]:
+def reject_all(call: ProduceCall, error: ErrorCode) -> list[TopicResult]:
     """The same error for every partition of a request."""
     return [
         TopicResult(topic.key, [PartitionResult(partition.index, error) for partition in topic.partitions])

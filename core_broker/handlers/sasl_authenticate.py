@@ -6,8 +6,8 @@ from core_broker.protocol.messages.sasl_authenticate import SaslAuthenticateRequ
 
 
 def handle(request: SaslAuthenticateRequest, context: RequestContext) -> SaslAuthenticateResponse:  # noqa: ARG001 - every handler has this shape
-    """Refuse: on a PLAINTEXT listener a client is never in a state to authenticate."""
+    """Reject: on a PLAINTEXT listener a client is never in a state to authenticate."""
     return SaslAuthenticateResponse(
         error_code=ErrorCode.ILLEGAL_SASL_STATE,
-        error_message=f"Listener {context.listener_name} does not authenticate: use security.protocol=PLAINTEXT.",
+        error_message=f"Listener {context.listener_name} has no authentication: use security.protocol=PLAINTEXT.",
     )

@@ -6,5 +6,5 @@ from core_broker.protocol.messages.sasl_handshake import SaslHandshakeRequest, S
 
 
 def handle(request: SaslHandshakeRequest, context: RequestContext) -> SaslHandshakeResponse:  # noqa: ARG001 - every handler has this shape
-    """Refuse: on a PLAINTEXT listener a client is never in a state to authenticate."""
+    """Reject: on a PLAINTEXT listener a client is never in a state to authenticate."""
     return SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE)

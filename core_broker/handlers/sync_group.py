@@ -1,7 +1,8 @@
-"""SyncGroup (14), versions 0-5.
+"""SyncGroup, key 14, versions 0-5.
 
-Members of a classic group fetch their assignment; the leader brings everybody's. Answers come when it is stored.
-Version notes: v3 instance id (KIP-345); v4 flexible; v5 protocol type and name must be those of the group (KIP-559).
+Members of a classic group get their assignments; the leader sends all of them. Responses are sent once it is stored.
+
+Versions: 3 instance id (KIP-345); 4 flexible; 5 protocol type and name must match the group's (KIP-559).
 """
 
 from typing import Final
@@ -14,7 +15,7 @@ _PROTOCOL_SINCE: Final = 5
 
 
 async def handle(request: SyncGroupRequest, context: RequestContext) -> SyncGroupResponse:
-    """Answer one SyncGroup request."""
+    """Return the member's assignment once it is stored."""
     if context.api_version >= _PROTOCOL_SINCE and (request.protocol_type is None or request.protocol_name is None):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     try:

@@ -1,4 +1,4 @@
-"""Every API that this broker speaks: the one list behind dispatch and behind the answer to ApiVersions."""
+"""Every API that this broker supports: the list behind dispatch and the response to ApiVersions."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias, get_type_hints
@@ -67,17 +67,17 @@ from core_broker.protocol.messages.metadata import MetadataRequest, MetadataResp
 from core_broker.protocol.messages.produce import ProduceRequest, ProduceResponse
 
 Answer: TypeAlias = bytearray | list[Chunk] | None
-"""A finished answer: bytes, or bytes and parts of files, or nothing at all (`acks=0`)."""
+"""A complete response: bytes, or bytes and parts of files, or nothing at all (`acks=0`)."""
 
 RawHandler: TypeAlias = Callable[[memoryview, int, RequestContext], Answer | Awaitable[Answer]]
-"""Reads the request from its frame and writes the answer by itself: the hot path."""
+"""Decodes the request from its frame and encodes the response itself: the hot path."""
 
 MessageHandler: TypeAlias = Callable[[Any, RequestContext], Message | Awaitable[Message]]
-"""Takes a decoded request and gives a response, which dispatch encodes."""
+"""Takes a decoded request and returns a response, which dispatch encodes."""
 
 
 class Api(msgspec.Struct, frozen=True):
-    """One API: who handles it, in which versions."""
+    """One API: its handler and its versions."""
 
     key: int
     name: str
@@ -89,17 +89,13 @@ class Api(msgspec.Struct, frozen=True):
     handler: MessageHandler | None = None
     raw_handler: RawHandler | None = None
 
-    def is_flexible(self, version: int) -> bool:
-        """Whether headers of this version carry tagged fields."""
-        return version >= self.flexible_since
-
     def has_flexible_response_header(self, version: int) -> bool:
-        """The same for the answer; clients read the one to ApiVersions before they know any version."""
+        """Whether response headers have tagged fields; never for ApiVersions, read before any version is agreed on."""
         return version >= self.flexible_since and self.key != ApiVersionsRequest.API_KEY
 
 
 def _api(handler: MessageHandler, first_version: int, last_version: int) -> Api:
-    """A row from a handler: its annotations say which API it is."""
+    """A row for a handler; its annotations say which API it is."""
     hints = get_type_hints(handler)
     return _row(hints["request"], hints["return"], first_version, last_version, handler=handler)
 
@@ -169,5 +165,5 @@ BY_KEY: Final = {api.key: api for api in APIS}
 
 
 def advertised_versions() -> tuple[tuple[int, int, int], ...]:
-    """Key, lowest and highest version of every API, as ApiVersions tells them."""
+    """Key, lowest and highest version of every API, as in the response to ApiVersions."""
     return tuple(sorted((api.key, api.first_version, api.last_version) for api in APIS))

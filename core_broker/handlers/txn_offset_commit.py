@@ -1,9 +1,10 @@
-"""TxnOffsetCommit (28), versions 0-5.
+"""TxnOffsetCommit, key 28, versions 0-5.
 
-Commits offsets of a group as part of a producer's transaction: they are written at once, but count only when the
+Commits offsets of a group as part of a producer's transaction: they are written at once, but take effect only when the
 transaction is committed. The partition of `__consumer_offsets` must belong to the transaction.
-Version notes: v2 leader epoch; v3 flexible, with member id, instance id and generation, which are checked (KIP-447);
-v4 may answer TRANSACTION_ABORTABLE (KIP-890); v5 adds the partition to the transaction by itself (KIP-890).
+
+Versions: 2 leader epoch; 3 flexible, member id, instance id and generation, which are checked (KIP-447); 4
+TRANSACTION_ABORTABLE (KIP-890); 5 adds the partition to the transaction implicitly (KIP-890).
 """
 
 from typing import Final
@@ -26,7 +27,7 @@ _IMPLICIT_ADD_SINCE: Final = 5
 
 
 async def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffsetCommitResponse:
-    """Answer one TxnOffsetCommit request."""
+    """Write the offsets as part of the transaction."""
     offsets: list[OffsetToCommit] = []
     accepted: list[TxnOffsetCommitResponsePartition] = []
     response = TxnOffsetCommitResponse()
@@ -37,7 +38,7 @@ async def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> Tx
             answers.append(answer)
             if answer.error_code == ErrorCode.NONE:
                 accepted.append(answer)
-                offsets.append((topic.name, partition.partition_index, _committed(partition, context)))
+                offsets.append((topic.name, partition.partition_index, _committed_offset(partition, context)))
         response.topics.append(TxnOffsetCommitResponseTopic(topic.name, answers))
     error = await _commit(request, offsets, context) if offsets else ErrorCode.NONE
     for answer in accepted:
@@ -60,13 +61,13 @@ async def _commit(request: TxnOffsetCommitRequest, offsets: list[OffsetToCommit]
         await context.services.groups.offset_commits.commit_in_transaction(
             committer, offsets, producer=producer, api_version=context.api_version
         )
-    except BrokerError as refusal:
-        return refusal.code
+    except BrokerError as failure:
+        return failure.code
     return ErrorCode.NONE
 
 
 async def _join_transaction(request: TxnOffsetCommitRequest, context: RequestContext) -> ErrorCode:
-    """Make sure that the group's partition belongs to the transaction, adding it where the client does not."""
+    """Verify that the group's partition belongs to the transaction, or add it if the client's version does not."""
     services = context.services
     is_implicit = context.api_version >= _IMPLICIT_ADD_SINCE
     if not is_implicit and not services.controller.settings.transaction_partition_verification_enable:
@@ -89,7 +90,7 @@ def _error(topic: str, partition: TxnOffsetCommitRequestPartition, context: Requ
     return context.services.groups.offset_commits.metadata_error(partition.committed_metadata)
 
 
-def _committed(partition: TxnOffsetCommitRequestPartition, context: RequestContext) -> CommittedOffset:
+def _committed_offset(partition: TxnOffsetCommitRequestPartition, context: RequestContext) -> CommittedOffset:
     return CommittedOffset(
         partition.committed_offset,
         partition.committed_leader_epoch,

@@ -1,7 +1,7 @@
-"""UnregisterBroker, key 64, version 0: takes a broker that will not come back out of the cluster's metadata.
+"""UnregisterBroker, key 64, version 0: removes a broker that will not return from the metadata.
 
-Supported: brokers that do not run. Kafka unregisters a running one, too, which leaves its partitions without a leader
-until it is started anew; here, where this is the only broker, that is refused.
+Supported: brokers that are not running. Kafka unregisters a running one, too, which leaves its partitions without a
+leader until it is restarted; this broker, the only one, cannot be unregistered.
 Ignored: nothing.
 """
 
@@ -11,7 +11,7 @@ from core_broker.protocol.messages.unregister_broker import UnregisterBrokerRequ
 
 
 async def handle(request: UnregisterBrokerRequest, context: RequestContext) -> UnregisterBrokerResponse:
-    """Unregister the broker, or tell why not."""
+    """Unregister the broker."""
     try:
         await context.services.controller.unregister_broker(request.broker_id)
     except BrokerError as error:

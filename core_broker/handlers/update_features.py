@@ -1,9 +1,9 @@
 """UpdateFeatures, key 57, versions 0-2: finalises a feature at a level (KIP-584).
 
-Supported: upgrades within what this broker supports; downgrades when the client says that it means one; validate_only.
+Supported: upgrades to a level this broker supports; downgrades if the client explicitly requests one; validate_only.
 Ignored: the time-out.
 
-Versions: 1 upgrade type and validate_only; 2 one result for all, nothing is changed unless all can be (KIP-1022).
+Versions: 1 upgrade type and validate_only; 2 one result for all features, all or nothing (KIP-1022).
 """
 
 from typing import Final
@@ -46,8 +46,8 @@ async def _update(update: FeatureUpdateKey, context: RequestContext, *, validate
     if update.max_version_level < current and not allows_downgrade:
         raise BrokerError(
             ErrorCode.INVALID_UPDATE_VERSION,
-            f"{update.feature}={update.max_version_level}: it is finalised at {current}; "
-            "a lower level needs a downgrade to be asked for",
+            f"{update.feature}={update.max_version_level}: the feature is finalised at {current}; "
+            "request a downgrade to lower the level",
         )
     await context.services.controller.update_feature(
         update.feature, update.max_version_level, validate_only=validate_only

@@ -1,8 +1,9 @@
-"""WriteTxnMarkers (27), versions 1-2.
+"""WriteTxnMarkers, key 27, versions 1-2.
 
 Sent by a transaction coordinator to the leaders of the partitions of a transaction, and by the tool that aborts hanging
-ones (kafka-transactions.sh abort, KIP-664). Version notes: v2 carries the transaction version, so that a partition can
-insist on the bumped epoch (KIP-1228).
+transactions (kafka-transactions.sh abort, KIP-664).
+
+Versions: 2 the transaction version, so that a partition can require the bumped epoch (KIP-1228).
 """
 
 from core_broker.errors import BrokerError, ErrorCode
@@ -19,7 +20,7 @@ from core_broker.transactions.markers import MarkerRequest
 
 
 async def handle(request: WriteTxnMarkersRequest, context: RequestContext) -> WriteTxnMarkersResponse:
-    """Answer one WriteTxnMarkers request."""
+    """Write each marker to its partitions."""
     return WriteTxnMarkersResponse([await _write(marker, context) for marker in request.markers])
 
 

@@ -1,10 +1,10 @@
-"""What compaction keeps of a batch: decided batch by batch, without any I/O.
+"""Decides what compaction keeps of a batch, without any I/O.
 
-Rules (KIP-534 for the delete horizon): a record stays if it is the newest of its key or lies above what was read into
-the map; a tombstone that is the newest of its key is stamped with a delete horizon the first time it is seen and goes
-once that time has passed; a transaction marker does the same, but only once no record of its transaction is left;
-records of aborted transactions go at once. Offsets never change, and an emptied batch stays where it carries the last
-sequence of a living producer or the last offset of the round.
+Rules (KIP-534 for the delete horizon): a record is kept if it is the newest of its key or above the range read into the
+map; a tombstone that is the newest of its key gets a delete horizon the first time it is seen, and is removed once that
+time has passed; so is a transaction marker, but only once no record of its transaction is left; records of aborted
+transactions are removed at once. Offsets never change, and an empty batch is kept if it has the last sequence of an
+active producer or the last offset of the round.
 """
 
 from collections import deque
@@ -36,16 +36,16 @@ from core_broker.protocol.records import (
 )
 
 REBUILT_RECORDS_MAX = 500_000
-"""A batch of more records is left as it is: taking it apart would take too much memory."""
+"""A batch with more records is kept unchanged: decoding it would take too much memory."""
 
-_Place = tuple[int, int, int, int, bytes | None, bool]
-"""A `RecordPlace` as the plain tuple it is: start, end, offset delta, timestamp delta, key, is tombstone."""
+_Bounds = tuple[int, int, int, int, bytes | None, bool]
+"""A `RecordBounds` as a plain tuple: start, end, offset delta, timestamp delta, key, is tombstone."""
 
 
-class TransactionsPassed:
-    """Which transactions a walk through the log is inside of, so that aborted records and spent markers are known.
+class TransactionTracker:
+    """Tracks the transactions at a position of the log, to find aborted records and obsolete markers.
 
-    Feed it every batch in offset order, and the aborted transactions of the range before their first offset comes by.
+    Pass it every batch in offset order, and aborted transactions before the batch with their first offset.
     """
 
     def __init__(self) -> None:
@@ -53,15 +53,15 @@ class TransactionsPassed:
         self._aborting: dict[int, AbortedTransaction] = {}
         self._seen_data: set[int] = set()
         self.still_aborted: list[AbortedTransaction] = []
-        """Aborted transactions whose records were met: their index entries must be kept."""
+        """Aborted transactions with records: their index entries must be kept."""
 
     def add_aborted(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """Announce aborted transactions; each segment may announce those that span several again."""
+        """Add aborted transactions; those that span several segments may be added repeatedly."""
         known = {*self._coming, *aborted}.difference(self._aborting.values())
         self._coming = deque(sorted(known, key=lambda entry: (entry.first_offset, entry.last_offset)))
 
-    def passes_data(self, header: BatchHeader) -> bool:
-        """Walk past a data batch; True when its records were aborted."""
+    def is_aborted_data(self, header: BatchHeader) -> bool:
+        """Advance past a data batch; True if its records were aborted."""
         self._enter_up_to(header.last_offset)
         if not header.is_transactional:
             return False
@@ -69,13 +69,13 @@ class TransactionsPassed:
         self._seen_data.add(producer_id)
         aborted = self._aborting.get(producer_id)
         if aborted is not None and aborted.last_offset < header.base_offset:
-            # Its marker could not be read: what comes after it is another transaction.
+            # Its marker could not be read: the batch belongs to a later transaction.
             del self._aborting[producer_id]
             return False
         return aborted is not None
 
-    def passes_marker(self, header: BatchHeader, kind: int) -> bool:
-        """Walk past a control batch; True when nothing of its transaction is left, so that it may go too."""
+    def is_obsolete_marker(self, header: BatchHeader, kind: int) -> bool:
+        """Advance past a control batch; True if no record of its transaction is left, so that it may be removed."""
         self._enter_up_to(header.last_offset)
         if kind not in (CONTROL_ABORT, CONTROL_COMMIT):
             return False
@@ -88,7 +88,7 @@ class TransactionsPassed:
         return not has_data
 
     def take_still_aborted(self) -> list[AbortedTransaction]:
-        """The entries gathered since the last call, for the index of the segment just written."""
+        """The entries collected since the last call, for the index of the segment just written."""
         taken, self.still_aborted = self.still_aborted, []
         return taken
 
@@ -100,27 +100,27 @@ class TransactionsPassed:
 
 
 class Verdict(Enum):
-    """What becomes of a batch."""
+    """What to do with a batch."""
 
-    KEEP = "as it is"
-    REWRITE = "with fewer records, or a new delete horizon"
-    DROP = "gone"
+    KEEP = "keep it unchanged"
+    REWRITE = "keep fewer records, or set the delete horizon"
+    DROP = "remove it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleaningRound:
-    """What holds for a whole cleaning round."""
+    """The parameters of a cleaning round."""
 
     keys: KeyOffsets
     last_offset: int
-    """Of the last batch of the round: it stays even without records, so that the log's end is not forgotten."""
+    """Of the last batch of the round, which is kept even without records, so that the end of the log is preserved."""
     now_ms: int
     delete_retention_ms: int
     producers: Mapping[int, ActiveProducer]
     last_data_offsets: Mapping[int, int]
 
     def holds_last_of_producer(self, header: BatchHeader) -> bool:
-        """Whether the batch is what a restart learns the producer's last sequence, or else its epoch, from."""
+        """Whether a restart needs the batch for the producer's last sequence, or else its epoch."""
         producer = self.producers.get(header.producer_id)
         if producer is None:
             return False
@@ -130,38 +130,38 @@ class CleaningRound:
         return header.is_control and header.producer_epoch == producer.producer_epoch
 
     def keeps_empty(self, header: BatchHeader) -> bool:
-        """Whether the batch must stay even without records."""
+        """Whether the batch must be kept even without records."""
         is_last = header.last_offset == self.last_offset
         return is_last or (header.producer_id >= 0 and self.holds_last_of_producer(header))
 
     @property
     def horizon_ms(self) -> int:
-        """When what is marked for deletion in this round may go."""
+        """When records marked for deletion in this round may be removed."""
         return self.now_ms + self.delete_retention_ms
 
     def horizon_passed(self, header: BatchHeader) -> bool:
-        """Whether the batch's delete horizon is set and over."""
+        """Whether the batch's delete horizon is set and has passed."""
         return header.has_delete_horizon and header.base_timestamp <= self.now_ms
 
 
 def filter_batch(
-    header: BatchHeader, batch: memoryview, cleaning: CleaningRound, transactions: TransactionsPassed
+    header: BatchHeader, batch: memoryview, cleaning: CleaningRound, transactions: TransactionTracker
 ) -> tuple[Verdict, bytearray | None]:
-    """Decide about one batch; the new bytes come with REWRITE. Raises CorruptBatch when it cannot be read."""
+    """Decide about one batch; REWRITE comes with the new bytes. Raises CorruptBatch if it cannot be read."""
     if header.record_count > REBUILT_RECORDS_MAX:
-        raise CorruptBatch(f"{header.record_count} records are too many to be taken apart")
+        raise CorruptBatch(f"the batch has {header.record_count} records, too many to rebuild it")
     section = records_section(batch, header)
     places = list(scan_records(section, header))
     if header.is_control:
         return _filter_marker(header, batch, places, cleaning, transactions)
-    if transactions.passes_data(header):
-        # Also above the part read: nothing aborted is left in a cleaned segment, so its transaction index may be lost.
-        return _emptied(header, cleaning)
+    if transactions.is_aborted_data(header):
+        # Also above the range read: a cleaned segment has no aborted records, so its transaction index may be lost.
+        return _filter_empty(header, cleaning)
     if header.base_offset >= cleaning.keys.end_offset:
         return Verdict.KEEP, None
     kept = _kept_places(header, places, cleaning)
     if not kept:
-        return _emptied(header, cleaning)
+        return _filter_empty(header, cleaning)
     if not header.has_delete_horizon and any(place[5] for place in kept):
         offsets = {header.base_offset + place[2] for place in kept}
         records = [record for record in iterate_records(batch, header) if record.offset in offsets]
@@ -174,18 +174,18 @@ def filter_batch(
 def _filter_marker(
     header: BatchHeader,
     batch: memoryview,
-    places: list[_Place],
+    places: list[_Bounds],
     cleaning: CleaningRound,
-    transactions: TransactionsPassed,
+    transactions: TransactionTracker,
 ) -> tuple[Verdict, bytearray | None]:
-    """A marker goes in two steps once its transaction has no records left; one that must stay stays whole.
+    """A marker is removed in two steps once its transaction has no records left; one that must stay is unchanged.
 
-    Kafka empties a marker it must keep; whole, it still tells a restart the epoch of its producer.
+    Kafka empties a marker that it must keep; unchanged, it still tells a restart the epoch of its producer.
     """
     if not places:
         return (Verdict.KEEP if cleaning.keeps_empty(header) else Verdict.DROP), None
-    is_spent = transactions.passes_marker(header, control_type(Record(key=places[0][4])))
-    if not is_spent or header.base_offset >= cleaning.keys.end_offset:
+    is_obsolete = transactions.is_obsolete_marker(header, control_type(Record(key=places[0][4])))
+    if not is_obsolete or header.base_offset >= cleaning.keys.end_offset:
         return Verdict.KEEP, None
     if not header.has_delete_horizon:
         return Verdict.REWRITE, stamp_horizon(header, list(iterate_records(batch, header)), cleaning.horizon_ms)
@@ -194,7 +194,7 @@ def _filter_marker(
     return Verdict.KEEP, None
 
 
-def _kept_places(header: BatchHeader, places: list[_Place], cleaning: CleaningRound) -> list[_Place]:
+def _kept_places(header: BatchHeader, places: list[_Bounds], cleaning: CleaningRound) -> list[_Bounds]:
     base_offset, end_offset = header.base_offset, cleaning.keys.end_offset
     newest = cleaning.keys.newest
     tombstones_go = cleaning.horizon_passed(header)
@@ -202,7 +202,7 @@ def _kept_places(header: BatchHeader, places: list[_Place], cleaning: CleaningRo
     for place in places:
         offset, key = base_offset + place[2], place[4]
         if offset < end_offset:
-            # A record without a key cannot be compacted; such records are refused at the door of a compacted topic.
+            # A record without a key cannot be compacted; a compacted topic rejects such records when they are produced.
             if key is None or newest(key) > offset:
                 continue
             if place[5] and tombstones_go:
@@ -211,7 +211,7 @@ def _kept_places(header: BatchHeader, places: list[_Place], cleaning: CleaningRo
     return kept
 
 
-def _emptied(header: BatchHeader, cleaning: CleaningRound) -> tuple[Verdict, bytearray | None]:
+def _filter_empty(header: BatchHeader, cleaning: CleaningRound) -> tuple[Verdict, bytearray | None]:
     if not cleaning.keeps_empty(header):
         return Verdict.DROP, None
     if header.record_count == 0:
@@ -220,7 +220,7 @@ def _emptied(header: BatchHeader, cleaning: CleaningRound) -> tuple[Verdict, byt
 
 
 def stamp_horizon(header: BatchHeader, records: list[Record], delete_horizon_ms: int) -> bytearray:
-    """The batch with these records and a delete horizon: timestamps are relative to it, so records are written anew."""
+    """The batch with these records and a delete horizon; records are encoded anew, as timestamps are relative to it."""
     return build_batch(
         records,
         base_offset=header.base_offset,
@@ -237,15 +237,15 @@ def stamp_horizon(header: BatchHeader, records: list[Record], delete_horizon_ms:
     )
 
 
-def _shrunk_batch(header: BatchHeader, section: bytes, kept: list[_Place]) -> bytearray:
-    """The batch with some of its records, byte for byte; offsets, sequences, codec, kind and horizon stay."""
-    left = b"".join([section[place[0] : place[1]] for place in kept])
+def _shrunk_batch(header: BatchHeader, section: bytes, kept: list[_Bounds]) -> bytearray:
+    """The batch with some of its records, byte for byte; offsets, sequences, codec and attributes are unchanged."""
+    records = b"".join([section[place[0] : place[1]] for place in kept])
     max_timestamp = header.max_timestamp
     if not header.uses_log_append_time:
         max_timestamp = header.base_timestamp + max(place[3] for place in kept)
     return _batch(
         header,
-        compress(header.codec, left) if header.attributes & CODEC_MASK else left,
+        compress(header.codec, records) if header.attributes & CODEC_MASK else records,
         attributes=header.attributes,
         base_timestamp=header.base_timestamp,
         max_timestamp=max_timestamp,
@@ -254,7 +254,7 @@ def _shrunk_batch(header: BatchHeader, section: bytes, kept: list[_Place]) -> by
 
 
 def empty_batch(header: BatchHeader) -> bytearray:
-    """The batch with no records: only offsets, sequences and producer are left."""
+    """The batch without records: only offsets, sequences and producer are left."""
     return _batch(
         header,
         b"",
@@ -274,7 +274,7 @@ def _batch(
     max_timestamp: int,
     record_count: int,
 ) -> bytearray:
-    """A batch that takes the place of `header`'s."""
+    """A batch that replaces the one of `header`."""
     batch = bytearray(HEADER_BYTES)
     batch += section
     # fmt: off

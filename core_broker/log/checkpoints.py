@@ -1,8 +1,8 @@
-"""Kafka's text checkpoints: small files that say how far something had come.
+"""Kafka's text checkpoints: small files that store offsets.
 
-Line 1 is the version 0, line 2 the number of entries, then one entry to the line. They are written under a temporary
-name, forced to disk and renamed, so a reader finds the old one or the new one. One that is damaged all the same (a bad
-disk, a human) is told from the count and the shape of its lines; what it said can be found out from the logs again.
+Line 1 is the version 0, line 2 the number of entries, then one entry per line. They are written to a temporary file,
+synced and renamed, so a reader finds the old one or the new one. One that is damaged all the same (a bad disk, a human)
+is detected by the count and format of its lines; its content can be derived from the logs.
 """
 
 import base64
@@ -22,7 +22,7 @@ PARTITION_METADATA: Final = "partition.metadata"
 
 
 class CorruptCheckpoint(ValueError):
-    """A checkpoint file that does not make sense."""
+    """A damaged checkpoint file."""
 
 
 def write_lines(path: Path, lines: Iterable[str], *, sync: bool = True) -> None:
@@ -32,19 +32,19 @@ def write_lines(path: Path, lines: Iterable[str], *, sync: bool = True) -> None:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The entries of a checkpoint, none when there is no file; raises CorruptCheckpoint telling what is wrong."""
+    """The entries of a checkpoint, none if there is no file; raises CorruptCheckpoint."""
     try:
         text = _read(path).decode()
     except FileNotFoundError:
         return []
     except UnicodeDecodeError as error:
-        raise CorruptCheckpoint("not text") from error
+        raise CorruptCheckpoint("the file is not text") from error
     lines = text.split("\n")
     if len(lines) < 3 or lines[0] != _VERSION or not lines[1].isdecimal():
-        raise CorruptCheckpoint("does not begin with version 0 and a count")
+        raise CorruptCheckpoint("the file does not begin with version 0 and a count")
     entries = lines[2:-1]
     if lines[-1] or int(lines[1]) != len(entries):
-        raise CorruptCheckpoint(f"{lines[1]} entries promised, {len(entries)} whole lines found")
+        raise CorruptCheckpoint(f"the file should have {lines[1]} entries, but has {len(entries)} complete lines")
     return entries
 
 
@@ -54,7 +54,7 @@ def write_offsets(path: Path, offsets: Mapping[tuple[str, int], int]) -> None:
 
 
 def read_offsets(path: Path) -> dict[tuple[str, int], int]:
-    """The offsets of a checkpoint; a damaged one is told in the log and counts as empty."""
+    """The offsets of a checkpoint; a damaged one is logged and counts as empty."""
     try:
         return dict(map(_parse_offset, read_lines(path)))
     except CorruptCheckpoint as error:
@@ -69,20 +69,20 @@ def _parse_offset(line: str) -> tuple[tuple[str, int], int]:
     try:
         partition, offset = int(words[1]), int(words[2])
     except ValueError as error:
-        raise CorruptCheckpoint(f"line {line!r} has a number that is none") from error
+        raise CorruptCheckpoint(f"line {line!r} has an invalid number") from error
     if partition < 0 or offset < 0:
         raise CorruptCheckpoint(f"line {line!r} has a negative number")
     return (words[0], partition), offset
 
 
 def write_topic_id(directory: Path, topic_id: bytes) -> None:
-    """Write `partition.metadata`, which tells a partition of a topic from one of a deleted namesake."""
+    """Write `partition.metadata`, which distinguishes a partition from that of a deleted topic of the same name."""
     text = f"version: 0\ntopic_id: {base64.urlsafe_b64encode(topic_id).decode().rstrip('=')}"
     _replace(directory / PARTITION_METADATA, text, sync=False)
 
 
 def read_topic_id(directory: Path) -> bytes:
-    """The topic id in `partition.metadata`; all zeros when there is no (sound) file."""
+    """The topic id in `partition.metadata`; all zeros if there is no valid file."""
     path = directory / PARTITION_METADATA
     try:
         fields = dict(line.split(": ", 1) for line in path.read_text("ascii").splitlines())
@@ -99,7 +99,7 @@ def read_topic_id(directory: Path) -> bytes:
 
 
 def sync_directory(directory: Path) -> None:
-    """Force the names in a directory to disk."""
+    """Sync the entries of a directory to disk."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -108,7 +108,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def _read(path: Path) -> bytes:
-    # A start reads one of these per partition: this is three times as fast as opening a file object.
+    # A start reads one of these per partition: this is three times faster than opening a file object.
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(fd, os.fstat(fd).st_size)

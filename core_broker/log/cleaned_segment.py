@@ -1,9 +1,9 @@
-"""The segment that compaction writes: Kafka's four files under the suffix `.cleaned` until they are whole and on disk.
+"""The segment that compaction writes: Kafka's four files with the suffix `.cleaned` until they are complete and synced.
 
-The life of a cleaned segment, safe at every step: `.cleaned` files are written and forced to disk; renamed to `.swap`,
-the log first, because from then on recovery finishes the swap, and an index found without its log could be taken for
-that of the original; the originals are renamed to `.deleted`; `.swap` files get their final names. Recovery deletes
-`.cleaned`, finishes `.swap` and deletes `.deleted`; an index lost on the way is built again.
+The steps, each of them safe: `.cleaned` files are written and synced to disk; they are renamed to `.swap`, the log
+first, because from then on recovery finishes the swap, and an index without its log could be mistaken for that of the
+original; the originals are renamed to `.deleted`; `.swap` files get their final names. Recovery deletes `.cleaned`,
+finishes `.swap` and deletes `.deleted`; an index lost in between is rebuilt.
 """
 
 import os
@@ -23,7 +23,7 @@ _WRITE_BYTES = 1 << 20
 
 
 class CleanedSegment:
-    """Takes batches in offset order; `finish` makes the files whole, `discard` removes them."""
+    """Receives batches in offset order; `finish` completes the files, `discard` removes them."""
 
     def __init__(self, directory: Path, base_offset: int, settings: TopicSettings) -> None:
         self.directory = directory
@@ -42,7 +42,7 @@ class CleanedSegment:
         return self.directory / f"{segment_name(self.base_offset)}{suffix}{CLEANED_SUFFIX}"
 
     def append(self, header: BatchHeader, batch: Buffer) -> None:
-        """Write one batch and, now and then, its index entries."""
+        """Write one batch and, at intervals, its index entries."""
         if header.max_timestamp > self._max_timestamp:
             self._max_timestamp = header.max_timestamp
             self._max_timestamp_offset = header.last_offset
@@ -55,10 +55,10 @@ class CleanedSegment:
         self._bytes_since_index += len(batch)
 
     def finish(self, aborted: Iterable[AbortedTransaction], *, modified_ns: int) -> None:
-        """Make the files whole and force them to disk.
+        """Complete the files and sync them to disk.
 
-        They take the modification time of the newest segment they replace: retention looks at it where no record has
-        a timestamp.
+        They get the modification time of the newest segment they replace: retention uses it if no record has a
+        timestamp.
         """
         if self._max_timestamp >= 0:
             self._time_index.append(self._max_timestamp, self._max_timestamp_offset)
@@ -73,18 +73,18 @@ class CleanedSegment:
         sync_directory(self.directory)
 
     def close(self) -> None:
-        """Let go of the files without finishing them."""
+        """Close the files without finishing them."""
         self._file.close()
         self._index.release()
         self._time_index.release()
 
     def discard(self) -> None:
-        """Remove the `.cleaned` files, also those of an earlier run that was interrupted."""
+        """Remove the `.cleaned` files, including those of an interrupted earlier run."""
         for suffix in _SUFFIXES:
             self._path(suffix).unlink(missing_ok=True)
 
     def swap(self, settings: TopicSettings) -> Segment:
-        """The point of no return: rename to `.swap`, which recovery completes; returns the segment so named."""
+        """The point of no return: rename to `.swap`, which recovery completes; returns the renamed segment."""
         for suffix in _SUFFIXES:
             path = self._path(suffix)
             if path.exists():

@@ -1,8 +1,8 @@
 """The two passes of compaction, run in a worker thread on segments that no longer change.
 
 Pass one reads the dirty part of the log and notes the newest offset of each key; pass two copies segments from the
-beginning and leaves out what is no longer needed (`batch_filter` decides). The thread shares the interpreter with the
-broker, so it stops for a moment after every stretch of work to let the event loop in.
+beginning without what is no longer needed (`batch_filter` decides). The thread shares the interpreter with the broker,
+so it pauses regularly to let the event loop run.
 """
 
 import logging
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core_broker.log.batch_filter import CleaningRound, TransactionsPassed, Verdict, filter_batch
+from core_broker.log.batch_filter import CleaningRound, TransactionTracker, Verdict, filter_batch
 from core_broker.log.cleaned_segment import CleanedSegment
 from core_broker.log.key_offsets import KeyOffsets
 from core_broker.log.log_file import LogFile
@@ -29,12 +29,12 @@ _PAUSE_SECONDS = 0.0001
 
 
 class CleaningStoppedError(Exception):
-    """The broker is shutting down or the log is being deleted; what was written so far is thrown away."""
+    """The broker is shutting down or the log is being deleted; what was written so far is discarded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSegment:
-    """A closed segment as the cleaner sees it: values taken on the event loop, so that the thread shares nothing."""
+    """A closed segment as values copied on the event loop, so that the thread shares no state."""
 
     base_offset: int
     end_offset: int
@@ -46,7 +46,7 @@ class SourceSegment:
 
 
 class Pacer:
-    """Keeps a working thread from starving the event loop, and within log.cleaner.io.max.bytes.per.second."""
+    """Keeps a worker thread from starving the event loop, and within log.cleaner.io.max.bytes.per.second."""
 
     def __init__(self, clock: Clock, stop: threading.Event, *, bytes_per_second: float = float("inf")) -> None:
         self._clock = clock
@@ -56,8 +56,8 @@ class Pacer:
         self._bytes = 0
         self._since = clock.monotonic()
 
-    def worked(self, records: int, size_bytes: int) -> None:
-        """Note some work; pauses now and then; raises CleaningStoppedError when asked to stop."""
+    def note_work(self, records: int, size_bytes: int) -> None:
+        """Count some work, and pause regularly; raises CleaningStoppedError after a stop."""
         self._records += records
         self._bytes += size_bytes
         if self._records < _STRETCH_RECORDS and self._bytes < _STRETCH_BYTES:
@@ -72,13 +72,13 @@ class Pacer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeysRead:
-    """What pass one found out."""
+    """The result of pass one."""
 
     keys: KeyOffsets
     last_offset: int
-    """Last offset of the last batch that was read completely; -1 when there was none."""
+    """Last offset of the last batch that was read completely; -1 if there was none."""
     is_complete: bool
-    """False when the map was full before the end."""
+    """False if the map was full before the end."""
 
 
 def read_keys(
@@ -89,8 +89,8 @@ def read_keys(
     aborted: "AbortedLookup",
     pacer: Pacer,
 ) -> KeysRead:
-    """Pass one over the dirty segments: newest offset of each key from `first_dirty_offset` on."""
-    transactions = TransactionsPassed()
+    """Pass one over the dirty segments: the newest offset of each key from `first_dirty_offset`."""
+    transactions = TransactionTracker()
     last_offset = -1
     for segment in segments:
         transactions.add_aborted(aborted.touching(segment))
@@ -101,19 +101,17 @@ def read_keys(
                     keys.end_offset = full_at
                     return KeysRead(keys=keys, last_offset=last_offset, is_complete=False)
                 last_offset = header.last_offset
-            pacer.worked(header.record_count, header.size)
+            pacer.note_work(header.record_count, header.size)
         keys.end_offset = segment.end_offset
     return KeysRead(keys=keys, last_offset=last_offset, is_complete=True)
 
 
 def _read_batch_keys(
-    header: BatchHeader, batch: memoryview, keys: KeyOffsets, transactions: TransactionsPassed, first_dirty_offset: int
+    header: BatchHeader, batch: memoryview, keys: KeyOffsets, transactions: TransactionTracker, first_dirty_offset: int
 ) -> int | None:
     """Note the keys of a batch; returns the offset at which the map was full, if it was."""
-    if header.is_control:
-        # Only where aborted records begin and end matters here, and the announced entries say so.
-        return None
-    if transactions.passes_data(header):
+    # Markers have no keys, and the bounds of aborted transactions are known from the transaction indexes.
+    if header.is_control or transactions.is_aborted_data(header):
         return None
     try:
         _check_batch(header, batch)
@@ -123,7 +121,7 @@ def _read_batch_keys(
             if key is not None and offset >= first_dirty_offset and not keys.put(key, offset):
                 return offset
     except CorruptBatch:
-        # Told once, by the second pass, which keeps the batch.
+        # The second pass logs it, and keeps the batch.
         return None
     return None
 
@@ -132,12 +130,12 @@ def clean_group(
     group: Sequence[SourceSegment],
     *,
     cleaning: CleaningRound,
-    transactions: TransactionsPassed,
+    transactions: TransactionTracker,
     new_segment: Callable[[], CleanedSegment],
     aborted: "AbortedLookup",
     pacer: Pacer,
 ) -> CleanedSegment | None:
-    """Pass two over one group of segments; None when the result would equal the single original."""
+    """Pass two over one group of segments; None if the result would equal the single original."""
     cleaned = new_segment()
     is_changed = len(group) > 1
     try:
@@ -145,7 +143,7 @@ def clean_group(
             transactions.add_aborted(aborted.touching(segment))
             for header, batch in iterate_batches(segment):
                 is_changed |= _copy_batch(header, batch, cleaned, cleaning, transactions)
-                pacer.worked(header.record_count, header.size)
+                pacer.note_work(header.record_count, header.size)
         still_aborted = transactions.take_still_aborted()
         if is_changed:
             cleaned.finish(still_aborted, modified_ns=group[-1].log_path.stat().st_mtime_ns)
@@ -164,19 +162,19 @@ def _copy_batch(
     batch: memoryview,
     cleaned: CleanedSegment,
     cleaning: CleaningRound,
-    transactions: TransactionsPassed,
+    transactions: TransactionTracker,
 ) -> bool:
-    """Write what is to be kept of a batch; True when that is not all of it."""
+    """Write what is kept of a batch; True if that is not all of it."""
     try:
         _check_batch(header, batch)
         verdict, rewritten = filter_batch(header, batch, cleaning, transactions)
     except CorruptBatch as error:
         log.error(
-            "batch kept by compaction as it is",
+            "unreadable batch kept unchanged by compaction",
             extra={"path": str(cleaned.directory), "base_offset": header.base_offset, "reason": str(error)},
         )
         if not header.is_control:
-            transactions.passes_data(header)
+            transactions.is_aborted_data(header)
         cleaned.append(header, batch)
         return False
     if verdict is Verdict.KEEP:
@@ -188,11 +186,11 @@ def _copy_batch(
 
 def _check_batch(header: BatchHeader, batch: memoryview) -> None:
     if not check_crc(batch, header):
-        raise CorruptBatch(f"checksum of the batch at offset {header.base_offset} does not match")
+        raise CorruptBatch(f"the checksum of the batch at offset {header.base_offset} does not match")
 
 
 class AbortedLookup:
-    """Aborted transactions by segment, read afresh from the files: the log's own objects belong to the event loop."""
+    """Aborted transactions by segment, read from the files, as the log's own objects belong to the event loop."""
 
     def __init__(self, segments: Sequence[SourceSegment], later_indexes: Sequence[Path]) -> None:
         self._paths = [segment.transaction_index_path for segment in segments] + list(later_indexes)
@@ -200,7 +198,7 @@ class AbortedLookup:
         self._read: dict[Path, list[AbortedTransaction]] = {}
 
     def touching(self, segment: SourceSegment) -> list[AbortedTransaction]:
-        """Those with records in the segment; their markers may lie in later ones."""
+        """Those with records in the segment; their markers may be in later segments."""
         found: list[AbortedTransaction] = []
         for path in self._paths[self._numbers[segment.base_offset] :]:
             for aborted in self._entries(path):
@@ -218,6 +216,6 @@ class AbortedLookup:
 
 
 def iterate_batches(segment: SourceSegment) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """The batches of a closed segment, each with its own buffer; raises CorruptBatch where there is no whole one."""
+    """The batches of a closed segment, each with its own buffer; raises CorruptBatch at an incomplete one."""
     for _, fields, batch in scan(LogFile(segment.log_path), 0, segment.size_bytes):
         yield BatchHeader(0, *fields), batch

@@ -1,8 +1,8 @@
-"""Compaction of one log: when it is due, how far it may go, and carrying it out.
+"""Compaction of one log: when it is due, how far it may go, and its execution.
 
-The work is done by `cleaner` in a thread, on closed segments, from values taken on the event loop. The result is put in
-place on the event loop, after checking that the log still has the segments it was made from; if it was truncated or
-deleted meanwhile, the result is thrown away.
+`cleaner` does the work in a thread, on closed segments, with values copied on the event loop. The result is swapped in
+on the event loop, after a check that the log still has the original segments; if it was truncated or deleted in the
+meantime, the result is discarded.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TypeVar
 
-from core_broker.log.batch_filter import CleaningRound, TransactionsPassed
+from core_broker.log.batch_filter import CleaningRound, TransactionTracker
 from core_broker.log.cleaned_segment import CleanedSegment
 from core_broker.log.cleaner import AbortedLookup, KeysRead, Pacer, SourceSegment, clean_group, read_keys
 from core_broker.log.key_offsets import KeyOffsets
@@ -39,7 +39,7 @@ class CleaningPlan:
 
     first_dirty_offset: int
     end_offset: int
-    """First uncleanable offset: always the base of a segment."""
+    """First uncleanable offset: always the base offset of a segment."""
     clean_bytes: int
     dirty_bytes: int
     is_overdue: bool
@@ -47,7 +47,7 @@ class CleaningPlan:
 
     @property
     def dirty_ratio(self) -> float:
-        """Share of the log below the first uncleanable offset that was never cleaned."""
+        """The fraction of the log below the first uncleanable offset that was never cleaned."""
         total = self.clean_bytes + self.dirty_bytes
         return self.dirty_bytes / total if total else 0.0
 
@@ -58,11 +58,11 @@ class CleaningPlan:
 
 
 def plan_cleaning(compacted: PartitionLog, *, checkpoint: int | None, high_watermark: int, now_ms: int) -> CleaningPlan:
-    """Look at a log; `checkpoint` is the offset up to which it was cleaned before, if it was."""
+    """Plan the cleaning of a log; `checkpoint` is the offset up to which it was cleaned before, if it was."""
     first_dirty = _first_dirty_offset(compacted, checkpoint)
     end = _first_uncleanable_offset(compacted, first_dirty, high_watermark, now_ms)
     closed = [segment for segment in compacted.segments if segment.base_offset < end]
-    # The segment that holds the first dirty offset counts as dirty, unless the offset is beyond what can be cleaned.
+    # The segment with the first dirty offset counts as dirty, unless that offset is not cleanable.
     ends = _end_offsets(closed, end)
     dirty = [segment for segment, segment_end in zip(closed, ends, strict=True) if segment_end > first_dirty]
     dirty_bytes = sum(segment.size for segment in dirty)
@@ -76,19 +76,19 @@ def plan_cleaning(compacted: PartitionLog, *, checkpoint: int | None, high_water
 
 
 def _end_offsets(segments: Sequence[Segment], end_offset: int) -> list[int]:
-    """Where each segment ends: at the base of the next one."""
+    """The end of each segment: the base offset of the next one."""
     return [*(segment.base_offset for segment in segments[1:]), end_offset][: len(segments)]
 
 
 def _first_dirty_offset(compacted: PartitionLog, checkpoint: int | None) -> int:
-    """Where cleaning goes on; from the start when the checkpoint does not fit the log (KAFKA-3330)."""
+    """Where cleaning continues; at the start if the checkpoint is not within the log (KAFKA-3330)."""
     if checkpoint is None or not compacted.start_offset <= checkpoint <= compacted.end_offset:
         return compacted.start_offset
     return checkpoint
 
 
 def _first_uncleanable_offset(compacted: PartitionLog, first_dirty: int, high_watermark: int, now_ms: int) -> int:
-    """Base of the first segment that must be left alone: active, undecided, not replicated, or too young."""
+    """Base of the first segment that cannot be cleaned: active, with open transactions, not replicated, too recent."""
     unstable = compacted.first_unstable_offset
     limit = high_watermark if unstable is None else min(high_watermark, unstable)
     youngest_ms = now_ms - compacted.settings.min_compaction_lag_ms
@@ -105,7 +105,7 @@ def _first_uncleanable_offset(compacted: PartitionLog, first_dirty: int, high_wa
 
 
 def _is_overdue(dirty: Sequence[Segment], max_lag_ms: int, now_ms: int) -> bool:
-    """Whether a dirty record waits too long; decided by the first batch of each segment, as in Kafka."""
+    """Whether a dirty record has waited too long; judged by the first batch of each segment, as in Kafka."""
     oldest_ms = now_ms - max_lag_ms
     if oldest_ms <= 0:
         return False
@@ -119,7 +119,7 @@ def _first_timestamp(segment: Segment) -> int:
 
 
 def group_segments(segments: Sequence[SourceSegment], settings: TopicSettings) -> Iterator[list[SourceSegment]]:
-    """Neighbours that fit into one segment together, so that cleaned logs do not end in many tiny ones."""
+    """Adjacent segments that fit into one together, so that cleaned logs do not end up with many tiny segments."""
     group: list[SourceSegment] = []
     for segment in segments:
         if group and not _fits(group, segment, settings):
@@ -142,7 +142,7 @@ def _fits(group: list[SourceSegment], segment: SourceSegment, settings: TopicSet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleaningResult:
-    """What a round has done."""
+    """The result of a cleaning round."""
 
     cleaned_to_offset: int
     bytes_before: int
@@ -150,7 +150,7 @@ class CleaningResult:
 
 
 class Compactor:
-    """Carries out cleaning rounds, one log at a time."""
+    """Runs cleaning rounds, one log at a time."""
 
     def __init__(
         self, clock: Clock, executor: Executor, *, buffer_bytes: int, bytes_per_second: float = float("inf")
@@ -164,30 +164,30 @@ class Compactor:
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """Make running rounds give up soon; none can be started any more."""
+        """Stop running rounds soon, and prevent new ones."""
         self._stop.set()
 
     async def clean(
         self, compacted: PartitionLog, plan: CleaningPlan, *, is_current: Callable[[], bool] = lambda: True
     ) -> CleaningResult | None:
-        """Clean a log as planned; None when it changed under our hands.
+        """Clean a log as planned; None if it changed in the meantime.
 
-        `is_current` tells whether the log was deleted: another one may then stand in the same directory. Raises
-        CorruptBatch or CorruptIndexError when the log cannot be read, OSError when the disk fails, and
+        `is_current` returns False once the log was deleted: another one may then be in the same directory. Raises
+        CorruptBatch or CorruptIndexError if the log cannot be read, OSError if the disk fails, and
         CleaningStoppedError.
         """
         originals = [segment for segment in compacted.segments if segment.base_offset < plan.end_offset]
-        swap = _SwapIn(compacted, originals, is_current)
+        swap = _Swap(compacted, originals, is_current)
         try:
             return await self._clean(compacted, plan, originals, swap)
         except (OSError, CorruptBatch, CorruptIndexError):
             if swap.is_possible():
                 raise
-            swap.tell_given_up()
+            swap.log_abandoned()
             return None
 
     async def _clean(
-        self, compacted: PartitionLog, plan: CleaningPlan, originals: Sequence[Segment], swap: "_SwapIn"
+        self, compacted: PartitionLog, plan: CleaningPlan, originals: Sequence[Segment], swap: "_Swap"
     ) -> CleaningResult | None:
         sources = _source_segments(originals, plan.end_offset)
         later = [s.transactions.path for s in compacted.segments if s.base_offset >= plan.end_offset]
@@ -197,7 +197,7 @@ class Compactor:
         work = partial(
             clean_group,
             cleaning=self._round(compacted, found),
-            transactions=TransactionsPassed(),
+            transactions=TransactionTracker(),
             aborted=aborted,
             pacer=pacer,
         )
@@ -205,7 +205,7 @@ class Compactor:
         for group in group_segments(within, compacted.settings):
             new_segment = partial(CleanedSegment, compacted.directory, group[0].base_offset, compacted.settings)
             cleaned = await self._in_thread(partial(work, group, new_segment=new_segment))
-            if cleaned is not None and not swap.put(group, cleaned):
+            if cleaned is not None and not swap.swap_in(group, cleaned):
                 return None
         return CleaningResult(
             cleaned_to_offset=found.keys.end_offset,
@@ -250,19 +250,19 @@ def _source_segments(originals: Sequence[Segment], end_offset: int) -> list[Sour
     ]
 
 
-class _SwapIn:
-    """Puts cleaned segments in the place of their originals, as long as the log is the one that was planned for."""
+class _Swap:
+    """Replaces segments by their cleaned versions, as long as the log has not changed since the plan."""
 
     def __init__(self, compacted: PartitionLog, originals: Sequence[Segment], is_current: Callable[[], bool]) -> None:
         self._log = compacted
         self._is_current = is_current
         self._expected = [(segment, segment.size) for segment in originals]
 
-    def put(self, group: Sequence[SourceSegment], cleaned: CleanedSegment) -> bool:
-        """Swap one group; False, and the cleaned files are gone, when the log was truncated, cut short or closed."""
+    def swap_in(self, group: Sequence[SourceSegment], cleaned: CleanedSegment) -> bool:
+        """Swap one group; False, and the cleaned files are deleted, if the log was truncated or closed."""
         if not self.is_possible():
             cleaned.discard()
-            self.tell_given_up()
+            self.log_abandoned()
             return False
         first, last = group[0].base_offset, group[-1].base_offset
         replaced = [segment for segment, _ in self._expected if first <= segment.base_offset <= last]
@@ -272,13 +272,13 @@ class _SwapIn:
         self._expected = sorted([*kept, (swapped, swapped.size)], key=lambda pair: pair[0].base_offset)
         return True
 
-    def tell_given_up(self) -> None:
-        """Say why nothing came of it."""
+    def log_abandoned(self) -> None:
+        """Log why there is no result."""
         extra = {"topic": self._log.topic, "partition": self._log.partition}
-        log.info("compaction given up: the log has changed", extra=extra)
+        log.info("compaction abandoned: the log has changed", extra=extra)
 
     def is_possible(self) -> bool:
-        """Whether the cleaned part is as it was: a truncation below it would bring superseded values back to life."""
+        """Whether the cleaned part is unchanged: after a truncation within it, a swap would restore dropped records."""
         present = self._log.segments
         return (
             self._is_current()

@@ -1,9 +1,10 @@
-"""Moving partitions from one folder of log.dirs to another while they are written and read (AlterReplicaLogDirs).
+"""Moves partitions from one directory of log.dirs to another while they are in use (AlterReplicaLogDirs).
 
-As in Kafka, the batches are copied in the background into a folder named `<topic>-<partition>.<id>-future`. Once the
-copy has caught up, the log goes on in it: the event loop copies the rest, forces it to disk, renames the copy to the
-partition's name and the former folder to one that is deleted. A crash before the first rename leaves a copy that the
-next start goes on with. One between the two leaves the partition in both folders, and a marker says which one counts.
+As in Kafka, the batches are copied in the background into a directory named `<topic>-<partition>.<id>-future`. Once the
+copy has caught up, the log switches to it: the event loop copies the rest, syncs it to disk, renames the copy to the
+partition's name, and renames the former directory for deletion. After a crash before the first rename, the next start
+continues with the copy. A crash between the two leaves the partition in both directories, and a marker says which one
+is valid.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ from core_broker.settings import BrokerSettings
 log = logging.getLogger(__name__)
 
 _CHUNK_BYTES: Final = 1024 * 1024
-"""Copied at once, and the most that is still copied while everything else waits."""
+"""How much is copied at once, and the most that is copied while the event loop is blocked."""
 _PAUSE_SECONDS: Final = 0.05
 _PREFERENCES_MAX: Final = 10_000
 
@@ -44,7 +45,7 @@ Key = tuple[str, int]
 
 
 class Store(Protocol):
-    """What moves need of the store whose logs they move."""
+    """What moves need from the store, which imports this module."""
 
     settings: BrokerSettings
     clock: Clock
@@ -59,39 +60,39 @@ class Store(Protocol):
         ...
 
     def checkpoints_of(self, directory: LogDirectory) -> dict[str, dict[Key, int]]:
-        """What the checkpoint files of a directory should say."""
+        """The current content of a directory's checkpoint files."""
         ...
 
     def rehome(self, key: Key, directory: LogDirectory) -> None:
-        """The log of a partition is in another directory from now on."""
+        """Note that the log of a partition has moved to another directory."""
         ...
 
-    def doom(self, path: Path, delay_ms: int) -> None:
-        """Remove a directory in the background after some time."""
+    def delete_later(self, path: Path, delay_ms: int) -> None:
+        """Delete a directory in the background after a delay."""
         ...
 
 
 class Move(msgspec.Struct, kw_only=True, eq=False):
-    """A partition on its way to another directory."""
+    """A partition being moved to another directory."""
 
     source: PartitionLog
     copy: PartitionLog
     destination: LogDirectory
     checkpointed_start: int = -1
-    """Where the log started when the checkpoints of the destination last said so."""
+    """The start offset of the log in the last checkpoint of the destination."""
 
     @property
     def lag(self) -> int:
-        """Offsets that the copy lacks."""
+        """By how many offsets the copy is behind."""
         return max(0, self.source.end_offset - self.copy.end_offset)
 
 
 class DirectoryMoves:
-    """The moves of one store; belongs to the event loop, the copying is done in a thread."""
+    """The moves of one store; used on the event loop, copies in a thread."""
 
     def __init__(self, store: Store) -> None:
         self.bytes_per_second = LONG_MAX
-        """replica.alter.log.dirs.io.max.bytes.per.second, of all moves together; 0 halts them."""
+        """replica.alter.log.dirs.io.max.bytes.per.second, for all moves together; 0 pauses them."""
         self._store = store
         self._moves: dict[Key, Move] = {}
         self._preferences: dict[Key, LogDirectory] = {}
@@ -101,19 +102,19 @@ class DirectoryMoves:
         return iter(tuple(self._moves.values()))
 
     def into(self, directory: LogDirectory) -> dict[Key, Move]:
-        """The moves that end in a directory."""
+        """The moves with a directory as their destination."""
         return {key: move for key, move in self._moves.items() if move.destination is directory}
 
     def begin(self, topic: str, partition: int, path: str) -> bool:
-        """Move a partition to the directory at an absolute path; False when this broker has no log of it (yet).
+        """Move a partition to the directory at an absolute path; False if this broker has no log of it (yet).
 
-        A move to elsewhere ends, and a log that is there already stays. Where there is no log, a later one is made in
-        that directory. Raises BrokerError.
+        Cancels a move to another directory, and does nothing if the log is there already. If there is no log yet, it
+        will be created in that directory. Raises BrokerError.
         """
         key, name = (topic, partition), f"{topic}-{partition}"
-        folder = marked_name(name, FUTURE_SUFFIX)
-        if not folder.startswith(f"{name}."):
-            raise BrokerError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"the name of {name} is too long to be moved")
+        copy_name = marked_name(name, FUTURE_SUFFIX)
+        if not copy_name.startswith(f"{name}."):
+            raise BrokerError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} cannot be moved: its name is too long")
         directory = next((d for d in self._store.directories if str(d.path.absolute()) == path), None)
         if directory is None:
             raise BrokerError(ErrorCode.LOG_DIR_NOT_FOUND, f"{path} is not one of log.dirs")
@@ -126,22 +127,22 @@ class DirectoryMoves:
         if known is not None and known.destination is not directory:
             self.cancel(key)
         if key not in self._moves and source.directory.parent != directory.path:
-            copy = self._open(source, directory.path / folder, clean=True)
+            copy = self._open(source, directory.path / copy_name, clean=True)
             self._add(key, Move(source=source, copy=copy, destination=directory))
         return True
 
     def take_preference(self, key: Key) -> LogDirectory | None:
-        """Where a new log was asked to be made, if anywhere."""
+        """The directory requested for a new log, if any."""
         return self._preferences.pop(key, None)
 
     def cancel(self, key: Key) -> None:
-        """Give a move up; what was copied is deleted."""
+        """Cancel a move and delete the copy."""
         move = self._moves.pop(key, None)
         if move is not None:
             self._discard(key, move.copy.directory)
 
     def resume(self) -> None:
-        """Go on with the moves that the last run did not finish; to be called once all logs are open."""
+        """Continue the moves that the last run did not finish; call it once all logs are open."""
         for directory in self._store.directories:
             for name, path in directory.future_directories():
                 self._resume(name, path, directory)
@@ -153,18 +154,18 @@ class DirectoryMoves:
             return
         try:
             copy = self._open(source, path, clean=False)
-            # After a power cut the copy may have kept more than the log itself.
+            # After a power failure the copy may have more than the log itself.
             copy.truncate_to(source.end_offset)
         except (BrokerError, OSError, ValueError) as error:
-            log.error("copy of a log dropped", extra={"path": str(path), "reason": str(error)})
+            log.error("unusable copy of a log deleted", extra={"path": str(path), "reason": str(error)})
             self._discard(key, path)
             return
         self._add(key, Move(source=source, copy=copy, destination=directory))
 
-    # -- the work ------------------------------------------------------------------------------------------------------
+    # -- copying -------------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Copy until cancelled, a piece of each move in turn."""
+        """Copy until cancelled, one piece of each move in turn."""
         with ThreadPoolExecutor(1, thread_name_prefix="log-move") as thread:
             while True:
                 if not self._moves:
@@ -175,21 +176,21 @@ class DirectoryMoves:
                         await self._advance(key, move, thread)
 
     async def _advance(self, key: Key, move: Move, thread: Executor) -> None:
-        """Copy one piece, or finish the move when little is left."""
+        """Copy one piece, or finish the move if little is left."""
         extra = {"topic": key[0], "partition": key[1], "directory": str(move.destination.path)}
         try:
             copied_bytes = await self._copy_piece(key, move, thread)
         except Exception:
             if self._moves.get(key) is move:
-                log.exception("partition not moved to another directory", extra=extra)
+                log.exception("move of a partition to another directory failed", extra=extra)
                 self.cancel(key)
             return
         if key not in self._moves and move.source.directory == move.copy.directory:
             log.info("partition moved to another directory", extra=extra)
-        await self._pay(copied_bytes)
+        await self._throttle(copied_bytes)
 
-    async def _pay(self, copied_bytes: float) -> None:
-        """Wait as long as the rate asks for what was copied; a change of the rate counts soon."""
+    async def _throttle(self, copied_bytes: float) -> None:
+        """Wait as long as the rate requires; a change of the rate takes effect soon."""
         while copied_bytes > 0:
             rate = self.bytes_per_second
             seconds = min(copied_bytes / rate, _PAUSE_SECONDS) if rate else _PAUSE_SECONDS
@@ -197,7 +198,7 @@ class DirectoryMoves:
             copied_bytes -= seconds * rate
 
     async def _copy_piece(self, key: Key, move: Move, thread: Executor) -> int:
-        """Do the next step of a move; returns how many bytes were copied."""
+        """Do the next step of a move; returns the number of bytes copied."""
         rate = self.bytes_per_second
         if not rate:
             await asyncio.sleep(_PAUSE_SECONDS)
@@ -214,17 +215,17 @@ class DirectoryMoves:
         if move.checkpointed_start != move.source.start_offset:
             await self._checkpoint(move, thread)
             return 0
-        with move.source.names_kept() as is_granted:
+        with move.source.without_flushes() as is_granted:
             if is_granted:
                 if piece is not None:
                     _copy(move.copy, piece)
                 self._finish(key, move)
                 return 0
-        await asyncio.sleep(_PAUSE_SECONDS)  # a flush uses the names of the files
+        await asyncio.sleep(_PAUSE_SECONDS)  # a flush is running, which uses the names of the files
         return 0
 
     async def _checkpoint(self, move: Move, thread: Executor) -> None:
-        """Force most of the copy to disk, and let the destination know where the log starts."""
+        """Sync most of the copy to disk, and write the log start to the destination's checkpoint."""
         start = move.source.start_offset
         await self._in(thread, move.copy.flush)
         await self._in(thread, self._checkpoint_writer(LOG_START_FILE, move.destination))
@@ -234,7 +235,7 @@ class DirectoryMoves:
         return partial(write_offsets, directory.path / name, self._store.checkpoints_of(directory)[name])
 
     def _finish(self, key: Key, move: Move) -> None:
-        """Let the log go on in the copy. Nothing is appended meanwhile: this does not let others run in between."""
+        """Switch the log to the copy. Runs without awaiting, so nothing is appended meanwhile."""
         source, directory = move.source, move.destination
         former, name = source.directory, f"{key[0]}-{key[1]}"
         move.copy.complete_from(source)
@@ -247,22 +248,24 @@ class DirectoryMoves:
         segments = source.continue_in(move.copy)
         self._store.rehome(key, directory)
         try:
-            doomed = former.rename(former.with_name(marked_name(name, DELETE_SUFFIX)))
+            renamed = former.rename(former.with_name(marked_name(name, DELETE_SUFFIX)))
         except OSError as error:  # the marker stays, so the next start does it
-            log.error("former directory of a moved log stays", extra={"path": str(former), "reason": str(error)})
+            log.error(
+                "former directory of a moved log cannot be deleted", extra={"path": str(former), "reason": str(error)}
+            )
             return
         for segment in segments:
-            segment.relocate(doomed)
+            segment.relocate(renamed)
         marker.unlink(missing_ok=True)
-        self._store.doom(doomed, source.settings.file_delete_delay_ms)
+        self._store.delete_later(renamed, source.settings.file_delete_delay_ms)
 
-    # -- parts ---------------------------------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------------------------
 
     def _add(self, key: Key, move: Move) -> None:
         self._moves[key] = move
         self._begun.set()
         extra = {"topic": key[0], "partition": key[1], "directory": str(move.destination.path), "lag": move.lag}
-        log.info("partition moves to another directory", extra=extra)
+        log.info("moving a partition to another directory", extra=extra)
 
     def _open(self, source: PartitionLog, path: Path, *, clean: bool) -> PartitionLog:
         return PartitionLog.open(
@@ -278,12 +281,12 @@ class DirectoryMoves:
         )
 
     def _discard(self, key: Key, path: Path) -> None:
-        """Rename a copy at once, so that no start goes on with it, and let it be removed."""
+        """Rename a copy at once, so that no start continues with it, and delete it in the background."""
         try:
-            doomed = path.rename(path.with_name(marked_name(f"{key[0]}-{key[1]}", DELETE_SUFFIX)))
-            self._store.doom(doomed, 0)
+            renamed = path.rename(path.with_name(marked_name(f"{key[0]}-{key[1]}", DELETE_SUFFIX)))
+            self._store.delete_later(renamed, 0)
         except OSError as error:
-            log.warning("copy of a log not removed", extra={"path": str(path), "reason": str(error)})
+            log.warning("copy of a log cannot be deleted", extra={"path": str(path), "reason": str(error)})
 
     @staticmethod
     async def _in(thread: Executor, work: Callable[[], None]) -> None:
@@ -291,22 +294,22 @@ class DirectoryMoves:
 
 
 def finish_interrupted_moves(directories: tuple[LogDirectory, ...]) -> None:
-    """Put away the former directory of a log where a crash came between the two renames that end a move."""
+    """Mark the former directory of a log for deletion if a crash came between the two renames of a move."""
     for directory in directories:
         for marker, name in directory.markers_of_moves():
-            is_there = (directory.path / name).is_dir()
+            is_complete = (directory.path / name).is_dir()
             for other in directories:
                 former = other.path / name
-                if is_there and other is not directory and former.is_dir():
+                if is_complete and other is not directory and former.is_dir():
                     former.rename(former.with_name(marked_name(name, DELETE_SUFFIX)))
                     sync_directory(other.path)
             marker.unlink(missing_ok=True)
 
 
 def _next_piece(move: Move, max_bytes: int) -> LogSlice | None:
-    """What the copy lacks first; None when it has all batches."""
+    """The next piece that the copy is missing; None if it has all batches."""
     source, copy = move.source, move.copy
-    if copy.end_offset < source.start_offset:  # retention was quicker
+    if copy.end_offset < source.start_offset:  # retention has deleted the next batches
         copy.truncate_fully_and_start_at(source.start_offset)
     piece = source.read(copy.end_offset, max_bytes, upper_offset=source.end_offset)
     if piece is not None:

@@ -1,7 +1,7 @@
-"""One fdatasync for all who wait: the group commit of a log.
+"""Group commit: concurrent requests for durability share one fdatasync.
 
-Whoever wants its records on disk waits for a flush that began after they were written. While one flush runs in a
-worker thread, everybody who comes shares the next one, so the disk is asked once per round however many are waiting.
+A request waits for a flush that began after its records were written. While one flush runs in a worker thread, all new
+requests share the next one, so there is one fdatasync per round for any number of requests.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ DEFAULT_TIMEOUT_SECONDS = 30.0
 
 
 class GroupCommit:
-    """Shares the flushes of one log among its waiters; belongs to the event loop."""
+    """Shares the flushes of one log among its waiters; used on the event loop."""
 
     __slots__ = ("_executor", "_flush", "_is_running", "_next")
 
@@ -25,7 +25,7 @@ class GroupCommit:
         self._next: asyncio.Future[None] | None = None
 
     async def wait(self, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS) -> None:
-        """Return once everything written before this call is on disk; raises KAFKA_STORAGE_ERROR when it is not."""
+        """Return once everything written before this call is on disk; raises KAFKA_STORAGE_ERROR."""
         waiting = self._next
         if waiting is None:
             waiting = self._next = asyncio.get_running_loop().create_future()
@@ -35,7 +35,7 @@ class GroupCommit:
             async with asyncio.timeout(timeout_seconds):
                 await asyncio.shield(waiting)
         except TimeoutError as error:
-            message = f"disk did not confirm within {timeout_seconds} s"
+            message = f"the disk did not confirm a flush within {timeout_seconds} s"
             raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, message) from error
 
     def _start(self) -> None:
@@ -43,9 +43,9 @@ class GroupCommit:
         assert waiting is not None
         self._is_running = True
         running = asyncio.get_running_loop().run_in_executor(self._executor, self._flush)
-        running.add_done_callback(lambda done: self._finished(done, waiting))
+        running.add_done_callback(lambda done: self._on_flushed(done, waiting))
 
-    def _finished(self, done: asyncio.Future[None], waiting: asyncio.Future[None]) -> None:
+    def _on_flushed(self, done: asyncio.Future[None], waiting: asyncio.Future[None]) -> None:
         self._is_running = False
         error = None if done.cancelled() else done.exception()
         if waiting.cancelled():
@@ -53,7 +53,7 @@ class GroupCommit:
         elif error is None and not done.cancelled():
             waiting.set_result(None)
         else:
-            waiting.set_exception(BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"flush failed: {error}"))
-            waiting.exception()  # Those who waited see it; nobody may be left.
+            waiting.set_exception(BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"the flush failed: {error}"))
+            waiting.exception()  # marks it as retrieved: all waiters may have been cancelled
         if self._next is not None:
             self._start()

@@ -1,13 +1,13 @@
-"""Key → newest offset, for the part of a log that compaction is about to read: a map with a limit.
+"""A bounded map from keys to their newest offsets, for the part of a log that compaction reads.
 
-Short keys stand for themselves; longer ones are replaced by a 128-bit hash, so an entry costs about the same whatever
-the key. When the limit is reached the cleaner stops reading there and cleans up to that offset only.
+Short keys are stored directly; longer ones are replaced by a 128-bit hash, so an entry costs about the same for any
+key. When the limit is reached, the cleaner stops reading and cleans only up to that offset.
 """
 
 from hashlib import blake2b
 
 ENTRY_BYTES = 192
-"""What one key costs in memory: dictionary slot, key and offset, measured on CPython 3.11 and rounded up."""
+"""Memory per key: dictionary slot, key and offset, measured on CPython 3.11 and rounded up."""
 
 _DIGEST_BYTES = 16
 
@@ -32,7 +32,7 @@ class KeyOffsets:
         return len(self._offsets)
 
     def put(self, key: bytes, offset: int) -> bool:
-        """Remember the offset; False when the key is new and there is no room for it. Offsets must rise."""
+        """Store the offset; False if the key is new and there is no room for it. Offsets must be increasing."""
         short = _shorten(key)
         if len(self._offsets) >= self.capacity and short not in self._offsets:
             return False
@@ -40,12 +40,12 @@ class KeyOffsets:
         return True
 
     def newest(self, key: bytes) -> int:
-        """Newest offset of the key; -1 when it does not occur in what was read."""
+        """Newest offset of the key; -1 if it was not read."""
         return self._offsets.get(_shorten(key), -1)
 
 
 def _shorten(key: bytes) -> bytes:
-    """The key itself, or its hash, which is one byte longer than any key that stands for itself: they never meet."""
+    """The key itself, or its hash, which is one byte longer than any key stored directly, so they never collide."""
     if len(key) <= _DIGEST_BYTES:
         return key
     return b"#" + blake2b(key, digest_size=_DIGEST_BYTES).digest()

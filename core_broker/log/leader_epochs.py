@@ -1,8 +1,8 @@
-"""Which leader epoch wrote which part of a log: the cache behind `leader-epoch-checkpoint`.
+"""The leader epochs of a log and their start offsets, stored in `leader-epoch-checkpoint`.
 
-A follower or a consumer that was cut off asks "where did epoch N end?" and so finds the point up to which its own log
-agrees with the leader's (KIP-101, KIP-320). The file can be built again from the batches, each of which carries its
-epoch, hence it is not forced to disk.
+A follower or consumer that was disconnected asks for the end of epoch N, to find the point up to which its own log
+agrees with the leader's (KIP-101, KIP-320). The file can be rebuilt from the batches, each of which contains its epoch,
+so it is not synced to disk.
 """
 
 from bisect import bisect_right
@@ -29,14 +29,14 @@ class EpochStart(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """A leader epoch and the offset after its last one; (-1, -1) when nothing is known."""
+    """A leader epoch and the offset after its last one; (-1, -1) if unknown."""
 
     epoch: int
     end_offset: int
 
 
 class LeaderEpochs:
-    """The epochs of one partition, both numbers rising."""
+    """The epochs of one partition, both numbers increasing."""
 
     __slots__ = ("_entries", "latest_epoch", "path", "saved_epoch")
 
@@ -46,11 +46,11 @@ class LeaderEpochs:
         self.latest_epoch = UNDEFINED
         self._note_latest()
         self.saved_epoch = self.latest_epoch
-        """The newest epoch that the file knows; one that nothing was written in need not be there."""
+        """The newest epoch in the file; an epoch without records need not be there."""
 
     @classmethod
     def load(cls, directory: Path) -> "LeaderEpochs":
-        """Read the checkpoint; raises CorruptCheckpoint when it cannot be trusted."""
+        """Read the checkpoint; raises CorruptCheckpoint if it is damaged."""
         path = directory / FILE_NAME
         entries = [_parse(line) for line in read_lines(path)]
         for before, after in pairwise(entries):
@@ -60,11 +60,11 @@ class LeaderEpochs:
 
     @property
     def entries(self) -> tuple[EpochStart, ...]:
-        """All epochs known, oldest first."""
+        """All known epochs, oldest first."""
         return tuple(self._entries)
 
     def assign(self, epoch: int, start_offset: int, *, save: bool = True) -> None:
-        """Note that `epoch` begins at `start_offset`; entries that contradict this were never committed and go."""
+        """Note that `epoch` begins at `start_offset`; conflicting entries were never committed and are dropped."""
         if epoch < 0:
             return
         if epoch == self.latest_epoch and start_offset >= self._entries[-1].start_offset:
@@ -76,9 +76,9 @@ class LeaderEpochs:
         self._replace(kept, save=save)
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EpochEnd:
-        """Where `epoch` ended: the answer to OffsetForLeaderEpoch.
+        """The end of `epoch`, for OffsetForLeaderEpoch.
 
-        For an epoch that wrote nothing here, the largest one before it; (-1, -1) for one newer than all known.
+        For an epoch without records here, the largest one before it; (-1, -1) for one newer than all known.
         """
         if epoch == UNDEFINED or not self._entries or epoch > self.latest_epoch:
             return EpochEnd(UNDEFINED, UNDEFINED)
@@ -89,23 +89,23 @@ class LeaderEpochs:
         return EpochEnd(self._entries[slot - 1].epoch if slot else epoch, end)
 
     def epoch_for_offset(self, offset: int) -> int:
-        """The epoch that wrote `offset`, -1 when it lies before all that is known."""
+        """The epoch of the record at `offset`, -1 if it is before all known epochs."""
         slot = bisect_right(self._entries, offset, key=_START)
         return self._entries[slot - 1].epoch if slot else UNDEFINED
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Forget the epochs that begin at or after `end_offset`."""
+        """Drop the epochs that begin at or after `end_offset`."""
         if self._entries and self._entries[-1].start_offset >= end_offset:
             self._replace([entry for entry in self._entries if entry.start_offset < end_offset])
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Forget what lies before `start_offset`; the epoch it falls into begins there from now on."""
+        """Drop everything before `start_offset`; the epoch that contains it now begins there."""
         if self._entries and self._entries[0].start_offset < start_offset:
             slot = bisect_right(self._entries, start_offset, key=_START)
             self._replace([EpochStart(self._entries[slot - 1].epoch, start_offset), *self._entries[slot:]])
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop all epochs."""
         self._replace([])
 
     def save(self) -> None:

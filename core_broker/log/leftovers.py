@@ -1,4 +1,4 @@
-"""Clearing up what a crash left in a partition directory: half-done compactions, deletions and checkpoints."""
+"""Cleans up a partition directory after a crash: unfinished compactions, deletions and checkpoints."""
 
 import logging
 import os
@@ -23,7 +23,7 @@ _LEFTOVERS: Final = (CLEANED_SUFFIX, SWAP_SUFFIX, DELETED_SUFFIX, _TEMPORARY_SUF
 
 
 def survey(directory: Path) -> dict[str, int]:
-    """The files of a partition directory and their sizes, after clearing up; a missing directory is made."""
+    """The files of a partition directory and their sizes, after the clean-up; a missing directory is created."""
     try:
         files = _list(directory)
     except FileNotFoundError:
@@ -36,25 +36,29 @@ def survey(directory: Path) -> dict[str, int]:
 
 
 def clear_up(directory: Path, files: Iterable[str]) -> None:
-    """Delete what was being deleted or was not finished, and finish the swaps that had begun."""
+    """Delete files that were being deleted or are incomplete, and finish interrupted swaps."""
     names = set(files)
     cleaned = [_base(name) for name in names if name.endswith(LOG_SUFFIX + CLEANED_SUFFIX)]
     _remove(directory, (name for name in names if name.endswith((CLEANED_SUFFIX, DELETED_SUFFIX, _TEMPORARY_SUFFIX))))
     for name in sorted(name for name in names if name.endswith(LOG_SUFFIX + SWAP_SUFFIX)):
         base = _base(name)
-        # Several new segments replace one group only when all are whole: one still being cleaned voids those after it.
+        # New segments replace a group only if all are complete: one still being cleaned invalidates those after it.
         if cleaned and base >= min(cleaned):
             _remove(directory, (name,))
         else:
             _finish_swap(directory, base)
     for name in _list(directory):
         if name.endswith(SWAP_SUFFIX):
-            _settle_swapped_index(directory, name)
+            path = directory / name
+            if (directory / f"{name[:20]}{LOG_SUFFIX}").exists():
+                path.replace(directory / name.removesuffix(SWAP_SUFFIX))
+            else:
+                path.unlink()
     _remove(directory, _orphans(_list(directory)))
 
 
 def _finish_swap(directory: Path, base: int) -> None:
-    """Put a compacted segment in the place of the originals it was made from."""
+    """Replace the original segments by the compacted one."""
     swap = directory / f"{segment_name(base)}{LOG_SUFFIX}{SWAP_SUFFIX}"
     end = _end_offset(swap, base)
     if end is None:
@@ -71,24 +75,16 @@ def _finish_swap(directory: Path, base: int) -> None:
 
 
 def _end_offset(path: Path, base: int) -> int | None:
-    """The offset after the last batch of a file; None when it is damaged."""
+    """The offset after the last batch of a file; None if it is damaged."""
     file = LogFile(path)
     end = base
     try:
         for _, fields, _ in scan(file, 0, path.stat().st_size):
             end = fields[0] + fields[6] + 1
     except BrokenBatch as error:
-        log.error("damaged result of a compaction dropped", extra={"path": str(path), "reason": str(error)})
+        log.error("damaged result of a compaction deleted", extra={"path": str(path), "reason": str(error)})
         return None
     return end
-
-
-def _settle_swapped_index(directory: Path, name: str) -> None:
-    path = directory / name
-    if (directory / f"{name[:20]}{LOG_SUFFIX}").exists():
-        path.replace(directory / name.removesuffix(SWAP_SUFFIX))
-    else:
-        path.unlink()
 
 
 def _orphans(files: Iterable[str]) -> list[str]:

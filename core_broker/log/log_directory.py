@@ -1,8 +1,8 @@
-"""A directory of log.dirs: who owns it, what it is, and whether it was left in order.
+"""A directory of log.dirs: its lock, its identity, and whether it was closed cleanly.
 
-`.lock` keeps two brokers out of one directory, `meta.properties` keeps a directory with its node and cluster, and
-`.kafka_cleanshutdown` says that the last run wrote everything before it ended; it is removed at the start, so that a
-crash while loading counts as unclean too.
+`.lock` keeps a second broker out, `meta.properties` binds the directory to its node and cluster, and
+`.kafka_cleanshutdown` says that the last run wrote everything before it ended; it is removed at start, so that a crash
+while loading counts as unclean, too.
 """
 
 import base64
@@ -40,7 +40,7 @@ _NAME_LENGTH_MAX = 255
 
 
 class TopicPartitionName(NamedTuple):
-    """Topic and partition read from a directory's name."""
+    """Topic and partition from the name of a directory."""
 
     topic: str
     partition: int
@@ -48,7 +48,7 @@ class TopicPartitionName(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectoryMeta:
-    """What meta.properties says."""
+    """The content of meta.properties."""
 
     node_id: int
     cluster_id: str | None
@@ -57,14 +57,14 @@ class DirectoryMeta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskSpace:
-    """All that a disk has, and what of it can still be written."""
+    """The size of a disk and its free space."""
 
     total_bytes: int
     usable_bytes: int
 
 
 class LogDirectory:
-    """One locked directory of log.dirs; close it to let others in."""
+    """One locked directory of log.dirs; close it to release the lock."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -85,7 +85,9 @@ class LogDirectory:
         _check_same(path, "cluster.id", found.get("cluster.id"), cluster_id)
         known_cluster = found.get("cluster.id") or cluster_id
         self.meta = DirectoryMeta(node_id=node_id, cluster_id=known_cluster, directory_id=directory_id)
-        wanted = _properties(self.meta)
+        wanted = {"version": _META_VERSION, "node.id": str(node_id), "directory.id": directory_id}
+        if known_cluster is not None:
+            wanted["cluster.id"] = known_cluster
         if found != wanted:
             _write_properties(path, wanted)
         return self.meta
@@ -96,12 +98,12 @@ class LogDirectory:
         return bytes(16) if self.meta is None else base64.urlsafe_b64decode(self.meta.directory_id + "==")
 
     def space(self) -> DiskSpace:
-        """How much the disk under it holds; OSError when that cannot be told."""
+        """The space of the disk; raises OSError."""
         disk = os.statvfs(self.path)
         return DiskSpace(total_bytes=disk.f_frsize * disk.f_blocks, usable_bytes=disk.f_frsize * disk.f_bavail)
 
     def take_clean_marker(self) -> bool:
-        """Whether the last run ended in order; the marker is gone afterwards."""
+        """Whether the last run ended cleanly; removes the marker."""
         marker = self.path / CLEAN_SHUTDOWN_FILE
         self.was_clean = marker.exists()
         if self.was_clean:
@@ -110,13 +112,13 @@ class LogDirectory:
         return self.was_clean
 
     def leave_clean_marker(self, *, broker_epoch: int = -1) -> None:
-        """Say that everything is on disk; the JSON is Kafka's since KIP-966."""
+        """Write the marker that everything is on disk, in Kafka's JSON format since KIP-966."""
         marker = self.path / CLEAN_SHUTDOWN_FILE
         marker.write_text(json.dumps({"version": 0, "brokerEpoch": broker_epoch}), encoding="utf-8")
         sync_directory(self.path)
 
     def partition_directories(self) -> dict[TopicPartitionName, Path]:
-        """Directories that are named like a partition."""
+        """Directories with the name of a partition."""
         found = {}
         with os.scandir(self.path) as listing:
             for entry in listing:
@@ -126,7 +128,7 @@ class LogDirectory:
         return found
 
     def future_directories(self) -> list[tuple[TopicPartitionName, Path]]:
-        """Copies of logs that are to go on in this directory."""
+        """Copies of logs that are being moved to this directory."""
         found = []
         for path in self.path.glob(f"*{FUTURE_SUFFIX}"):
             match = _MARKED_NAME.fullmatch(path.name)
@@ -136,26 +138,26 @@ class LogDirectory:
         return found
 
     def marker_of_move(self, name: str) -> Path:
-        """The file that says that the directory of this name counts, should another directory have one, too."""
+        """The file that makes the partition directory of this name win if another log directory has one, too."""
         return self.path / f"{_MOVE_MARKER}{name}"
 
     def markers_of_moves(self) -> list[tuple[Path, str]]:
-        """The markers of moves that a crash has interrupted, and the names they are about."""
+        """The markers of moves interrupted by a crash, and the names of their partition directories."""
         return [(path, path.name.removeprefix(_MOVE_MARKER)) for path in self.path.glob(f"{_MOVE_MARKER}*")]
 
-    def doomed_directories(self) -> list[Path]:
-        """Directories whose deletion a stop interrupted."""
+    def deleted_directories(self) -> list[Path]:
+        """Directories whose deletion was interrupted by a stop."""
         return [path for path in self.path.glob(f"*{DELETE_SUFFIX}") if is_marked(path.name) and path.is_dir()]
 
     def close(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
             self._lock_fd = -1
 
 
 def parse_partition_name(name: str) -> TopicPartitionName | None:
-    """Topic and partition of `<topic>-<n>`; None for any other name, marked ones included."""
+    """Topic and partition of `<topic>-<n>`; None for any other name, including marked ones."""
     if is_marked(name):
         return None
     match = _PARTITION_NAME.fullmatch(name)
@@ -163,12 +165,12 @@ def parse_partition_name(name: str) -> TopicPartitionName | None:
 
 
 def is_marked(name: str) -> bool:
-    """Whether a directory was renamed to be deleted, put aside as stray, or is a copy on its way to another place."""
+    """Whether a directory is marked for deletion, as a stray, or as a copy being moved."""
     return _MARKED_NAME.fullmatch(name) is not None
 
 
 def marked_name(name: str, suffix: str) -> str:
-    """`<topic>-<n>.<random id><suffix>`, shortened in the topic where a file name would become too long."""
+    """`<topic>-<n>.<random id><suffix>`; the topic is shortened if the file name would be too long."""
     tail = f".{uuid.uuid4().hex}{suffix}"
     topic, _, partition = name.rpartition("-")
     room = _NAME_LENGTH_MAX - len(tail) - len(partition) - 1
@@ -176,7 +178,7 @@ def marked_name(name: str, suffix: str) -> str:
 
 
 def new_id() -> str:
-    """A random id as Kafka writes them: 22 characters of URL-safe base64 that do not begin with a dash."""
+    """A random id in Kafka's format: 22 characters of URL-safe base64 that do not begin with a dash."""
     while True:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         if not text.startswith("-"):
@@ -184,7 +186,7 @@ def new_id() -> str:
 
 
 def _lock(path: Path) -> int:
-    """Lock the directory for the life of the process; the file tells others who holds it."""
+    """Lock the directory for the lifetime of the process; the file contains the holder's pid."""
     fd = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -204,15 +206,8 @@ def _check_same(path: Path, key: str, found: str | None, wanted: str | None) -> 
         raise BrokerError(
             ErrorCode.INCONSISTENT_CLUSTER_ID if key == "cluster.id" else ErrorCode.INVALID_CONFIG,
             f"{path} belongs to {key}={found}, but this broker has {key}={wanted}; "
-            f"use the right log.dirs, or another directory for this broker",
+            f"correct log.dirs, or use another directory for this broker",
         )
-
-
-def _properties(meta: DirectoryMeta) -> dict[str, str]:
-    properties = {"version": _META_VERSION, "node.id": str(meta.node_id), "directory.id": meta.directory_id}
-    if meta.cluster_id is not None:
-        properties["cluster.id"] = meta.cluster_id
-    return properties
 
 
 def _read_properties(path: Path) -> dict[str, str]:
@@ -221,7 +216,7 @@ def _read_properties(path: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except UnicodeDecodeError as error:
-        raise _storage_error(f"{path} is not text; restore it or remove it") from error
+        raise _storage_error(f"{path} is not a text file; restore or remove it") from error
     lines = (line.strip() for line in text.splitlines())
     pairs = (line.partition("=") for line in lines if line and not line.startswith(("#", "!")))
     return {key.strip(): value.strip() for key, _, value in pairs}

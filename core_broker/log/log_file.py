@@ -1,7 +1,7 @@
-"""An open `.log` file that lives as long as somebody refers to it, and the limit on how many are open.
+"""Open `.log` files, which are closed with their last reference, and the limit on how many are open.
 
-A fetch answer on its way to a slow consumer holds the file it is sent from. Retention or compaction may delete that
-file in the meantime: the answer stays whole, because the descriptor is closed only when the last reference is gone.
+A fetch response being sent to a slow consumer refers to its file. Retention or compaction may delete that file in the
+meantime: the response stays complete, because the descriptor is closed only when the last reference is gone.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ _DESCRIPTORS_MAX: Final = 65_536
 _FILES_PER_HOLDER: Final = 3
 """A segment has its log and two indexes open."""
 _SHARE_OF_DESCRIPTORS: Final = 2
-"""One half of the descriptors a process may have is for logs, the other for connections and all else."""
+"""Half of the process's descriptors are for logs, the other half for connections and everything else."""
 
 
 class LogFile:
@@ -42,22 +42,22 @@ class LogFile:
             close(self.fd)
 
     def read(self, position: int, length: int) -> bytes:
-        """Up to `length` bytes from `position` on; fewer only at the end of the file."""
+        """Up to `length` bytes from `position`; fewer only at the end of the file."""
         return os.pread(self.fd, length, position)
 
     def cut(self, size: int) -> None:
-        """Make the file `size` bytes long; this also gives back space reserved beyond it."""
+        """Truncate the file to `size` bytes, which also releases space reserved beyond it."""
         os.ftruncate(self.fd, size)
 
     def sync(self) -> None:
-        """Force what was written to the disk."""
+        """Sync the data to disk."""
         os.fdatasync(self.fd)
 
 
 def reserve(file: LogFile, position: int, length: int) -> bool:
-    """Reserve disk space without changing the file's size; False where the file system cannot or is full.
+    """Reserve disk space without changing the file's size; False if the file system cannot or is full.
 
-    On ext4 this makes large appends several times cheaper and much steadier: blocks are found for many of them at once.
+    On ext4 this makes large appends several times cheaper and much steadier: blocks are allocated for many at once.
     """
     if _fallocate(file.fd, _KEEP_SIZE, position, length) == 0:
         return True
@@ -67,17 +67,17 @@ def reserve(file: LogFile, position: int, length: int) -> bool:
 
 
 class FileHolder(Protocol):
-    """Something that keeps files open and can let go of them; it opens them again when it needs them."""
+    """An object with open files that it can close; it reopens them on use."""
 
     def release_files(self) -> None:
-        """Forget the open files."""
+        """Drop the open files."""
         ...
 
 
 class OpenFiles:
-    """Remembers who has opened files for reading, and makes the oldest let go when there are too many.
+    """Tracks the holders of open files, and makes the oldest close theirs if there are too many.
 
-    First in, first out: opening again costs microseconds, keeping an exact order of use would cost more at every read.
+    First in, first out: reopening costs microseconds, while tracking the order of use would cost more on every read.
     """
 
     __slots__ = ("_holders", "_limit")
@@ -89,9 +89,9 @@ class OpenFiles:
     def __len__(self) -> int:
         return len(self._holders)
 
-    def opened(self, holder: FileHolder) -> None:
+    def note_opened(self, holder: FileHolder) -> None:
         """Note that `holder` has just opened its files."""
-        if self._limit is None:  # asked for late: the process may raise its own limit at the start
+        if self._limit is None:  # determined late: the process may raise its own limit at start
             self._limit = _descriptors() // _SHARE_OF_DESCRIPTORS // _FILES_PER_HOLDER
         self._holders.append(weakref.ref(holder))
         while len(self._holders) > self._limit:
@@ -106,4 +106,4 @@ def _descriptors() -> int:
 
 
 SHARED_FILES: Final = OpenFiles()
-"""The limit is one of the process, so all logs share it."""
+"""Shared by all logs, since the limit applies to the process."""

@@ -1,10 +1,10 @@
-"""What the offset index and the time index share: a file of sorted entries of fixed size, mapped into memory.
+"""The base of the offset index and the time index: a file of sorted, fixed-size entries, mapped into memory.
 
-The file appears with its first entry, grows by doubling and is trimmed when the segment is closed, so an idle partition
-costs neither disk nor memory. Blocks are allocated before a page is touched: writing to a mapped hole on a full disk
-would kill the process.
+The file is created with its first entry, grows by doubling and is trimmed when the segment is sealed, so an idle
+partition costs neither disk nor memory. Blocks are allocated before a page is touched: writing to a mapped hole on a
+full disk would kill the process.
 
-An index is a help, never the truth: whatever looks wrong raises CorruptIndexError and it is built again from the log.
+An index is never the source of truth: any inconsistency raises CorruptIndexError, and it is rebuilt from the log.
 """
 
 import logging
@@ -32,7 +32,7 @@ class MappedIndex:
     ENTRY: ClassVar[struct.Struct]
 
     def __init__(self, path: Path | str, base_offset: int, max_bytes: int, *, size: int = 0) -> None:
-        # Plain text, because thousands of these are made at a start and few are ever used.
+        # A string rather than a Path, because a start creates thousands of these and few are ever used.
         self._name = os.fspath(path)
         self.base_offset = base_offset
         self._limit = max_bytes // self.ENTRY.size
@@ -41,7 +41,7 @@ class MappedIndex:
         self._is_checked = size == 0
 
     def configure(self, max_bytes: int) -> None:
-        """Take a new limit on the size; what is there stays."""
+        """Set a new size limit; existing entries are kept."""
         self._limit = max_bytes // self.ENTRY.size
 
     @property
@@ -51,19 +51,19 @@ class MappedIndex:
 
     @property
     def is_full(self) -> bool:
-        """Whether the segment must be closed because no entry fits any more."""
+        """Whether no more entries fit, so that the segment must be rolled."""
         return self.count >= self._limit
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all entries."""
+        """Size of all entries."""
         return self.count * self.ENTRY.size
 
     # -- the file ------------------------------------------------------------------------------------------------------
 
     def mapping(self) -> mmap.mmap:
-        """The mapped file, checked the first time; only to be asked for when there are entries."""
-        mapped = self._map  # a flush in a thread may make this index let go at any time
+        """The mapped file, checked the first time; must only be called if there are entries."""
+        mapped = self._map  # a flush in another thread may unmap it at any time
         if mapped is None:
             mapped = self._map = self._open_map()
         if not self._is_checked:
@@ -79,13 +79,13 @@ class MappedIndex:
         try:
             size = os.fstat(fd).st_size
             if size < self.size_bytes:
-                raise CorruptIndexError(f"{self._name} has {size} bytes, {self.size_bytes} were expected")
+                raise CorruptIndexError(f"{self._name} has {size} bytes, expected {self.size_bytes}")
             return mmap.mmap(fd, size)
         finally:
             os.close(fd)
 
     def read_last(self) -> bytes:
-        """The bytes of the last entry, without mapping the file; only to be asked for when there are entries."""
+        """The bytes of the last entry, without mapping the file; must only be called if there are entries."""
         fd = os.open(self._name, os.O_RDONLY | os.O_CLOEXEC)
         try:
             return os.pread(fd, self.ENTRY.size, self.size_bytes - self.ENTRY.size)
@@ -93,7 +93,7 @@ class MappedIndex:
             os.close(fd)
 
     def room_for_one(self) -> mmap.mmap | None:
-        """The mapped file with room for another entry; None when the disk has none, and then the entry is left out."""
+        """The mapped file with room for another entry; None if the disk is full, and then the entry is left out."""
         mapped = self._map
         try:
             if mapped is None and self.count:
@@ -118,31 +118,31 @@ class MappedIndex:
         return mapped
 
     def release(self) -> None:
-        """Unmap the file; it is mapped again when needed."""
+        """Unmap the file; it is mapped again on use."""
         self._map = None
 
     def trim(self) -> None:
-        """Give back the unused end of the file."""
+        """Release the unused end of the file."""
         if self.count:
             self.release()
             os.truncate(self._name, self.size_bytes)
 
     def reset(self) -> None:
-        """Forget all entries and the file, before it is built again."""
+        """Delete all entries and the file, before it is rebuilt."""
         self.release()
         self.path.unlink(missing_ok=True)
         self.count = 0
         self._is_checked = True
 
     def keep(self, count: int) -> None:
-        """Forget all but the first `count` entries."""
+        """Drop all but the first `count` entries."""
         if count < self.count:
             self.release()
             self.count = count
             os.truncate(self._name, self.size_bytes)
 
     def flush(self) -> None:
-        """Force the file to disk, if there is one."""
+        """Sync the file to disk, if there is one."""
         if self.count:
             fd = os.open(self._name, os.O_RDWR | os.O_CLOEXEC)
             try:
@@ -150,14 +150,14 @@ class MappedIndex:
             finally:
                 os.close(fd)
 
-    def renamed_to(self, path: Path) -> None:
+    def set_path(self, path: Path) -> None:
         """Follow a rename of the file."""
         self._name = os.fspath(path)
 
     # -- checking ------------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Raise CorruptIndexError unless the entries rise as they must; remembered, since it reads them all."""
+        """Raise CorruptIndexError unless the entries are sorted; reads them all, so the result is cached."""
         self._is_checked = False
         if self.count:
             self.mapping()
@@ -168,7 +168,7 @@ class MappedIndex:
 
 
 def big_endian(data: bytes, typecode: str) -> "array[int]":
-    """Integers of a file as an array."""
+    """Big-endian integers as an array."""
     numbers = array(typecode)
     numbers.frombytes(data)
     if byteorder == "little":
@@ -176,6 +176,6 @@ def big_endian(data: bytes, typecode: str) -> "array[int]":
     return numbers
 
 
-def rises_strictly(numbers: list[int]) -> bool:
-    """Whether each number is greater than the one before."""
+def is_increasing(numbers: list[int]) -> bool:
+    """Whether each number is greater than the previous one."""
     return all(map(lt, numbers, numbers[1:]))

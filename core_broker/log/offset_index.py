@@ -1,8 +1,8 @@
-"""The `.index` of a segment: where in the file an offset is to be found.
+"""The `.index` of a segment: maps offsets to positions in the file.
 
-Kafka's layout: eight bytes an entry, the offset relative to the segment's base and the position of a batch. The offset
-is that batch's last one. One entry stands for about every `index.interval.bytes` of log, so a lookup ends a few batches
-before its target and the reader walks the rest.
+Kafka's layout: eight bytes per entry, an offset relative to the segment's base and the position of a batch. The offset
+is that batch's last one. There is about one entry per `index.interval.bytes` of log, so a lookup ends a few batches
+before its target, and the reader walks the rest.
 """
 
 import struct
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from typing_extensions import override
 
-from core_broker.log.mapped_index import MappedIndex, big_endian, rises_strictly
+from core_broker.log.mapped_index import MappedIndex, big_endian, is_increasing
 from core_broker.log.transaction_index import CorruptIndexError
 
 RELATIVE_OFFSET_MAX: Final = 2**31 - 1
@@ -22,14 +22,14 @@ _read_number = _NUMBER.unpack_from
 
 
 class OffsetPosition(NamedTuple):
-    """The last offset of a batch and where it begins."""
+    """The last offset of a batch and its position."""
 
     offset: int
     position: int
 
 
 class OffsetIndex(MappedIndex):
-    """Offsets and positions of a segment, both rising."""
+    """Offsets and positions of a segment, both increasing."""
 
     __slots__ = ()
 
@@ -43,26 +43,26 @@ class OffsetIndex(MappedIndex):
             self.count += 1
 
     def lookup(self, offset: int) -> OffsetPosition:
-        """The last entry at or below `offset`; the segment's beginning when there is none."""
+        """The last entry at or below `offset`; the segment's beginning if there is none."""
         return self._entry(self._last_slot(offset - self.base_offset, 0))
 
     def lookup_position(self, position: int) -> OffsetPosition:
-        """The last entry at or below `position` in the file; the segment's beginning when there is none."""
+        """The last entry at or below `position` in the file; the segment's beginning if there is none."""
         return self._entry(self._last_slot(position, 4))
 
     def last(self) -> OffsetPosition:
-        """The last entry; the segment's beginning when there is none."""
+        """The last entry; the segment's beginning if there is none."""
         return self._entry(self.count - 1)
 
     def peek_last(self) -> OffsetPosition:
-        """As `last`, for a look at a file that may not be used again."""
+        """As `last`, but without mapping a file that may not be used again."""
         if self._map is not None or not self.count:
             return self.last()
         offset, position = _read_entry(self.read_last())
         return OffsetPosition(self.base_offset + offset, position)
 
     def truncate_to(self, offset: int) -> None:
-        """Forget the entries at or above `offset`."""
+        """Drop the entries at or above `offset`."""
         self.keep(self._last_slot(offset - 1 - self.base_offset, 0) + 1)
 
     def _entry(self, slot: int) -> OffsetPosition:
@@ -72,7 +72,7 @@ class OffsetIndex(MappedIndex):
         return OffsetPosition(self.base_offset + offset, position)
 
     def _last_slot(self, target: int, field: int) -> int:
-        """The last slot whose number at byte `field` is at most `target`; -1 when none is."""
+        """The last slot whose number at byte `field` is at most `target`; -1 if there is none."""
         low, high = -1, self.count - 1
         if high < 0:
             return -1
@@ -89,5 +89,5 @@ class OffsetIndex(MappedIndex):
     def _check_entries(self, data: bytes) -> None:
         numbers = big_endian(data, "i")
         offsets, positions = numbers[0::2].tolist(), numbers[1::2].tolist()
-        if offsets[0] < 0 or positions[0] < 0 or not rises_strictly(offsets) or not rises_strictly(positions):
-            raise CorruptIndexError(f"{self._name}: entries do not rise")
+        if offsets[0] < 0 or positions[0] < 0 or not is_increasing(offsets) or not is_increasing(positions):
+            raise CorruptIndexError(f"{self._name}: the entries are not sorted")

@@ -1,7 +1,7 @@
 """One partition's log on disk: Kafka's files, appended to by the event loop, read without copying.
 
-All methods belong to the event loop, except `flush`, which may run in a thread while the loop appends. Nothing here
-waits for the disk other than by writing to the page cache.
+All methods run on the event loop, except `flush`, which may run in a thread while the loop appends. Nothing else here
+waits for the disk; writes go to the page cache.
 """
 
 import logging
@@ -27,7 +27,7 @@ from core_broker.log.segment import Segment
 from core_broker.log.segment_chain import LogSlice, SegmentChain
 from core_broker.log.time_lookup import TimestampOffset, find_greatest, find_timestamp
 from core_broker.log.transaction_index import CorruptIndexError
-from core_broker.log.validation import AppendRules, split
+from core_broker.log.validation import AppendRules, parse_headers
 from core_broker.protocol.primitives import ZERO_UUID
 from core_broker.protocol.records import (
     CONTROL_BIT,
@@ -47,7 +47,7 @@ PRODUCER_EXPIRATION_MS: Final = 86_400_000
 
 
 class AppendResult(msgspec.Struct, gc=False):
-    """Where an append went. `timestamp_ms` is the LogAppendTime, or -1 when the producer's times were kept."""
+    """The result of an append. `timestamp_ms` is the LogAppendTime, or -1 if the producer's timestamps were kept."""
 
     first_offset: int
     last_offset: int
@@ -117,7 +117,7 @@ class PartitionLog:
         topic_id: bytes = ZERO_UUID,
         producer_expiration_ms: int = PRODUCER_EXPIRATION_MS,
     ) -> "PartitionLog":
-        """Open the log in a directory, creating or recovering it; `clean` says that it was closed in order."""
+        """Open the log in a directory, creating or recovering it; `clean` says that it was closed properly."""
         request = LoadRequest(
             directory=directory,
             settings=settings,
@@ -132,22 +132,22 @@ class PartitionLog:
             if topic_id != ZERO_UUID and PARTITION_METADATA not in loaded.files:
                 write_topic_id(directory, topic_id)
         except OSError as error:
-            message = f"log in {directory} cannot be opened: {error}"
+            message = f"the log in {directory} cannot be opened: {error}"
             raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, message) from error
         return cls(loaded, request, topic=topic, partition=partition, topic_id=topic_id)
 
-    # -- looking in ----------------------------------------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------------------------------------
 
     @property
     def topic_id(self) -> bytes:
-        """The id of the topic as `partition.metadata` has it."""
+        """The id of the topic, from `partition.metadata`."""
         if self._topic_id == ZERO_UUID:
             self._topic_id = read_topic_id(self.directory)
         return self._topic_id
 
     @property
     def segments(self) -> Sequence[Segment]:
-        """All segments, oldest first; the last one is the active one."""
+        """All segments, oldest first; the last one is active."""
         return self._segments.all()
 
     @property
@@ -157,12 +157,12 @@ class PartitionLog:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all batches."""
+        """Size of all batches."""
         return sum(segment.size for segment in self._segments.all())
 
     @property
     def failure(self) -> str | None:
-        """Why the log refuses appends, if it does."""
+        """Why the log rejects appends, if it does."""
         return self._failure
 
     @property
@@ -171,7 +171,7 @@ class PartitionLog:
         return self.producers.first_unstable_offset
 
     def configure(self, settings: TopicSettings) -> None:
-        """Take new settings for what is appended from now on."""
+        """Apply new settings to future appends."""
         self.settings = settings
         self._rules.configure(settings)
         self._segments.active.configure(settings)
@@ -190,10 +190,10 @@ class PartitionLog:
         origin: Origin = Origin.CLIENT,
         transaction_version: int = 0,
     ) -> AppendResult:
-        """Append as leader: check the batches, give them offsets (in place) and write them.
+        """Append as leader: check the batches, assign their offsets (in place) and write them.
 
-        A retry of an idempotent producer is answered with its first answer. `transaction_version` is that of a marker
-        (KIP-890). Raises BrokerError; then nothing was appended.
+        A retry of an idempotent producer gets the result of the first attempt. `transaction_version` is that of a
+        marker (KIP-890). If it raises BrokerError, nothing was appended.
         """
         if self._failure is not None:
             raise self._storage_error()
@@ -204,30 +204,37 @@ class PartitionLog:
             if header.producer_id >= 0:
                 duplicate = self._check_producer(view, header, origin, transaction_version)
                 if duplicate is not None:
-                    return self._answer_duplicate(duplicate)
+                    is_stamped = self.settings.message_timestamp_type == "LogAppendTime"
+                    return AppendResult(
+                        duplicate.first_offset,
+                        duplicate.last_offset,
+                        duplicate.timestamp if is_stamped else -1,
+                        self.start_offset,
+                        True,
+                    )
             stamp(view, header, base_offset=next_offset, leader_epoch=leader_epoch)
             next_offset += header.last_offset_delta + 1
         self._write(view, headers)
         return AppendResult(first_offset, next_offset - 1, append_time_ms, self.start_offset, False)
 
     def open_records(self, buffer: memoryview) -> Iterator[Record]:
-        """The records of batches that a producer wants to append; raises BrokerError where `append` would."""
+        """The records of a producer's batches; raises the same BrokerError as `append`."""
         return self._rules.open_records(buffer)
 
     def append_as_follower(self, buffer: memoryview | bytearray) -> None:
-        """Append batches that a leader has given offsets to; raises BrokerError when they do not go on from here."""
+        """Append batches with the leader's offsets; raises BrokerError if they do not continue this log."""
         if self._failure is not None:
             raise self._storage_error()
         view = memoryview(buffer)
-        headers = split(view)
+        headers = parse_headers(view)
         next_offset = self.end_offset
         for header in headers:
             if not check_crc(view, header):
-                raise BrokerError(ErrorCode.CORRUPT_MESSAGE, "checksum of the batch does not match")
+                raise BrokerError(ErrorCode.CORRUPT_MESSAGE, "the checksum of the batch does not match")
             if header.base_offset < next_offset or header.last_offset_delta < 0:
                 raise BrokerError(
                     ErrorCode.OFFSET_OUT_OF_RANGE,
-                    f"batch of offsets {header.base_offset} to {header.last_offset}; {next_offset} should come next",
+                    f"the batch has offsets {header.base_offset} to {header.last_offset}, expected {next_offset}",
                 )
             next_offset = header.last_offset + 1
         self._write(view, headers)
@@ -239,19 +246,14 @@ class PartitionLog:
             try:
                 marker = end_marker(header, view)
             except CorruptBatch as error:
-                raise BrokerError(ErrorCode.INVALID_RECORD, f"control batch cannot be read: {error}") from error
+                raise BrokerError(ErrorCode.INVALID_RECORD, f"the control batch cannot be read: {error}") from error
             if marker is not None:
                 self.producers.check_marker(header, marker, origin=origin, transaction_version=transaction_version)
             return None
         return self.producers.check(header, origin=origin)
 
-    def _answer_duplicate(self, duplicate: DuplicateBatch) -> AppendResult:
-        is_stamped = self.settings.message_timestamp_type == "LogAppendTime"
-        timestamp_ms = duplicate.timestamp if is_stamped else -1
-        return AppendResult(duplicate.first_offset, duplicate.last_offset, timestamp_ms, self.start_offset, True)
-
     def _write(self, view: memoryview, headers: list[BatchHeader]) -> None:
-        """Write batches that have their offsets, and everything that follows from them."""
+        """Write batches with their final offsets, and update leader epochs, indexes and producer state."""
         last = headers[-1]
         last_offset = last.base_offset + last.last_offset_delta
         segment = self._segments.active
@@ -262,7 +264,7 @@ class PartitionLog:
                 self._assign_epochs(headers)
             file = segment.file
         except OSError as error:  # Nothing was written yet: the next append may succeed.
-            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"log cannot be written: {error}") from error
+            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log cannot be written: {error}") from error
         size = segment.size
         try:
             if len(headers) == 1:
@@ -282,34 +284,35 @@ class PartitionLog:
                 self.epochs.assign(header.leader_epoch, header.base_offset)
 
     def _fail(self, error: OSError, *, cut_at: int | None = None) -> BrokerError:
-        """Refuse appends from now on: what the disk holds is no longer certain. Opening the log again heals it."""
+        """Reject appends from now on: the state of the disk is uncertain. Reopening the log recovers it."""
         self._failure = str(error)
         log.error(
-            "log cannot be written, appends are refused",
+            "log cannot be written, rejecting appends",
             extra={"topic": self.topic, "partition": self.partition, "reason": self._failure},
         )
         if cut_at is not None:
             try:
                 self._segments.active.cut(cut_at)
             except OSError:
-                self._segments.active.size = cut_at  # nobody reads what is beyond, and recovery cuts it
+                self._segments.active.size = cut_at  # bytes beyond are never read, and recovery removes them
         return self._storage_error()
 
     def _storage_error(self) -> BrokerError:
-        return BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"log of {self.topic}-{self.partition}: {self._failure}")
+        message = f"the log of {self.topic}-{self.partition} rejects appends: {self._failure}"
+        return BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, message)
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def read(self, offset: int, max_bytes: int, *, upper_offset: int, at_least_one: bool = True) -> LogSlice | None:
-        """Whole batches from the one holding `offset` on, out of one segment and below `upper_offset`.
+        """Complete batches of one segment, from the one that contains `offset`, below `upper_offset`.
 
-        The first batch comes even if it is larger than `max_bytes`, with `at_least_one` (KIP-74). None when there is
-        nothing to send. Raises OFFSET_OUT_OF_RANGE.
+        With `at_least_one` the first batch is returned even if it is larger than `max_bytes` (KIP-74). None if there
+        is nothing to send. Raises OFFSET_OUT_OF_RANGE.
         """
         if not self.start_offset <= offset <= self.end_offset:
             raise BrokerError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} is not within {self.start_offset} and {self.end_offset}",
+                f"offset {offset} is not between {self.start_offset} and {self.end_offset}",
             )
         if offset >= upper_offset:
             return None
@@ -318,24 +321,21 @@ class PartitionLog:
                 offset, max_bytes, upper_offset=upper_offset, end_offset=self.end_offset, at_least_one=at_least_one
             )
         except (CorruptBatch, CorruptIndexError) as error:
-            raise self._unreadable(offset, error) from error
+            log.error(
+                "log is damaged",
+                extra={"topic": self.topic, "partition": self.partition, "offset": offset, "reason": str(error)},
+            )
+            raise BrokerError(ErrorCode.CORRUPT_MESSAGE, f"the log is damaged: {error}") from error
         except OSError as error:
-            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"log cannot be read: {error}") from error
-
-    def _unreadable(self, offset: int, error: Exception) -> BrokerError:
-        log.error(
-            "log is damaged",
-            extra={"topic": self.topic, "partition": self.partition, "offset": offset, "reason": str(error)},
-        )
-        return BrokerError(ErrorCode.CORRUPT_MESSAGE, f"log is damaged: {error}")
+            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log cannot be read: {error}") from error
 
     def read_batches(self, start: int, end: int) -> Iterator[tuple[BatchHeader, memoryview]]:
-        """All batches that reach into [start, end), each with the bytes of it alone."""
+        """All batches that overlap [start, end), each with its bytes."""
         for fields, batch in self._segments.scan(start, end):
             yield BatchHeader(0, *fields), batch
 
     def offset_for_timestamp(self, timestamp_ms: int, *, upper_offset: int) -> TimestampOffset | None:
-        """The first record with at least this timestamp, None when there is none below `upper_offset`."""
+        """The first record with at least this timestamp; None if there is none below `upper_offset`."""
         found = find_timestamp(
             self._segments.all(), timestamp_ms, self.start_offset, max_bytes=self._rules.decompressed_bytes_max
         )
@@ -357,10 +357,10 @@ class PartitionLog:
             try:
                 self._roll(self.end_offset)
             except OSError as error:
-                raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"segment cannot be rolled: {error}") from error
+                raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, f"the segment cannot be rolled: {error}") from error
 
     def _roll(self, base_offset: int) -> Segment:
-        """Begin a segment at `base_offset`; an empty active one is replaced. An error leaves everything as it was."""
+        """Begin a segment at `base_offset`; an empty active one is replaced. After an error nothing has changed."""
         active = self._segments.active
         if active.size:
             active.seal()
@@ -376,7 +376,7 @@ class PartitionLog:
         return segment
 
     def delete_records_before(self, offset: int) -> None:
-        """Move the log start; segments that lie before it go with the next `delete_old_segments`."""
+        """Raise the log start; segments before it are deleted by the next `delete_old_segments`."""
         if offset > self.end_offset:
             raise BrokerError(
                 ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is beyond the end of the log, {self.end_offset}"
@@ -386,7 +386,7 @@ class PartitionLog:
             self.epochs.truncate_from_start(offset)
 
     def delete_old_segments(self, *, high_watermark: int) -> int:
-        """Delete the segments that retention or the log start allow to go; returns how many."""
+        """Delete the segments that have expired or lie below the log start; returns how many."""
         segments = self._segments.all()
         expiry = expired_segments(
             segments,
@@ -400,20 +400,20 @@ class PartitionLog:
             return 0
         if expiry.segment_count == len(segments):
             self.roll()
-        doomed = segments[: expiry.segment_count]
-        self.replace_segments(doomed, [], reason=expiry.reason)
+        deleted = segments[: expiry.segment_count]
+        self.replace_segments(deleted, [], reason=expiry.reason)
         self.delete_records_before(max(self.start_offset, self._segments.bases[0]))
-        for segment in doomed:
+        for segment in deleted:
             snapshot_path(self.directory, segment.base_offset).unlink(missing_ok=True)
-        return len(doomed)
+        return len(deleted)
 
     def replace_segments(self, old: Sequence[Segment], new: Sequence[Segment], *, reason: str) -> None:
-        """Put other segments in the place of some (never the active one); their files are deleted later.
+        """Replace some segments (never the active one) by others; the old files are deleted later.
 
-        New ones must stand under their final names once this returns: files with the suffix `.swap` are renamed here.
+        New files with the suffix `.swap` are renamed to their final names here.
         """
         self._segments.replace(
-            old, new, files_go_at=self._clock.monotonic() + self.settings.file_delete_delay_ms / 1000
+            old, new, delete_files_at=self._clock.monotonic() + self.settings.file_delete_delay_ms / 1000
         )
         self._names_changed = True
         log.info(
@@ -427,14 +427,14 @@ class PartitionLog:
         )
 
     def remove_deleted_files(self, *, at_once: bool = False) -> int:
-        """Remove the files of deleted segments whose file.delete.delay.ms has gone by; returns how many segments."""
+        """Remove the files of segments deleted at least file.delete.delay.ms ago; returns how many segments."""
         return self._segments.remove_files(now=math.inf if at_once else self._clock.monotonic())
 
     def truncate_to(self, offset: int) -> bool:
-        """Drop everything from the batch that holds `offset` on; False if there was nothing.
+        """Drop the batch that contains `offset` and everything after it; False if there was nothing to drop.
 
-        A follower does so that has diverged. Kafka would leave a gap up to `offset` where that lies within a batch;
-        here the next record gets the first offset of the dropped batch.
+        For a follower that has diverged. If `offset` lies within a batch, Kafka would leave a gap up to it; here the
+        next record gets the first offset of the dropped batch.
         """
         if offset >= self.end_offset:
             return False
@@ -451,7 +451,7 @@ class PartitionLog:
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the next record gets `offset`."""
-        self._segments.start_anew(Segment(self.directory, offset, self.settings))
+        self._segments.reset(Segment(self.directory, offset, self.settings))
         delete_snapshots_above(self.directory, -1)
         self.start_offset = offset
         self._after_truncation(offset)
@@ -472,8 +472,8 @@ class PartitionLog:
     # -- moving to another directory -----------------------------------------------------------------------------------
 
     @contextmanager
-    def names_kept(self) -> Iterator[bool]:
-        """Keep flushes away while files are renamed; gives False when one is running, which would take too long."""
+    def without_flushes(self) -> Iterator[bool]:
+        """Block flushes while files are renamed; yields False if one is running, since waiting could take too long."""
         is_granted = self._flush_lock.acquire(blocking=False)
         try:
             yield is_granted
@@ -482,28 +482,28 @@ class PartitionLog:
                 self._flush_lock.release()
 
     def complete_from(self, source: "PartitionLog") -> None:
-        """As a copy that has all batches of a log, take over everything else from it, and force it to disk."""
-        if self.end_offset < source.end_offset:  # compaction has left nothing before its end
+        """As a copy that has all batches of a log, take over everything else from it, and sync it to disk."""
+        if self.end_offset < source.end_offset:  # compaction has removed the last batches
             self._roll(source.end_offset)
             self.end_offset = source.end_offset
         self.delete_records_before(source.start_offset)
         self.producers = source.producers
         self.epochs = LeaderEpochs(self.epochs.path, source.epochs.entries)
         self.epochs.save()
-        # The batches alone do not tell what is known about producers whose records are gone: recovery begins here.
+        # Producers whose records were deleted are not in the batches: recovery must start from this snapshot.
         self.roll()
         self.producers.snapshot(self.directory, self.end_offset, sync=True)
         self.flush()
 
     def rename_directory(self, directory: Path) -> None:
-        """Rename the directory of a log that nobody else knows yet."""
+        """Rename the directory of a log that is not in use yet."""
         self.directory = self.directory.rename(directory)
         self.epochs.path = directory / self.epochs.path.name
         for segment in self._segments.all():
             segment.relocate(directory)
 
     def continue_in(self, copy: "PartitionLog") -> Sequence[Segment]:
-        """Go on in the files of a complete copy; returns the segments that were ours, which can still be read."""
+        """Continue in the files of a complete copy; returns the previous segments, which can still be read."""
         former = self._segments.all()
         self.directory, self.epochs = copy.directory, copy.epochs
         self._segments = SegmentChain(list(copy.segments))
@@ -515,11 +515,11 @@ class PartitionLog:
 
     @property
     def needs_flush(self) -> bool:
-        """Whether a flush is due: a segment was rolled, or flush.messages or flush.ms say so."""
+        """Whether a flush is due: after a roll, or according to flush.messages and flush.ms."""
         return self.flush_due_offset() is not None
 
     def flush_due_offset(self) -> int | None:
-        """Up to which offset a flush is due; None when it is not."""
+        """The offset up to which a flush is due; None if none is."""
         unflushed = self.end_offset - self.recovery_point
         if unflushed <= 0:
             return None
@@ -530,10 +530,10 @@ class PartitionLog:
         return active_base if self.recovery_point < active_base else None
 
     def flush(self, upto: int | None = None) -> None:
-        """Force the log to disk up to an offset, or all of it; then the recovery point is there.
+        """Sync the log to disk up to an offset, or completely, and move the recovery point there.
 
-        May run in a thread while the event loop appends. Raises KAFKA_STORAGE_ERROR, and then the log refuses appends:
-        after a failed fsync nobody knows what the disk holds.
+        May run in a thread while the event loop appends. If it raises KAFKA_STORAGE_ERROR, the log rejects appends:
+        after a failed fsync the state of the disk is unknown.
         """
         with self._flush_lock:
             upto = self.end_offset if upto is None else min(upto, self.end_offset)
@@ -553,7 +553,7 @@ class PartitionLog:
             self.recovery_point = min(self.recovery_point, self.end_offset)
 
     def close(self) -> None:
-        """Leave everything on disk so that the next start need not look through it."""
+        """Sync everything to disk, so that the next start need not recover the log."""
         if self._failure is None:
             try:
                 self._segments.active.seal()
@@ -563,7 +563,7 @@ class PartitionLog:
                 delete_stray_snapshots(self.directory, self._segments.bases)
             except OSError as error:
                 raise self._fail(error) from error
-            self._failure = "log is closed"
+            self._failure = "it is closed"
         for segment in self._segments.all():
             segment.release_files()
 
@@ -575,7 +575,7 @@ def _append_all(segment: Segment, file: LogFile, view: memoryview, headers: list
 
 
 def _sync_segments(segments: Sequence[Segment], start: int, end: int) -> None:
-    """Force the segments that hold [start, end) to disk; the last of all is still being written to."""
+    """Sync the segments that contain [start, end); the last one is still being written to."""
     for number, segment in enumerate(segments):
         is_active = number + 1 == len(segments)
         if segment.base_offset < end and (is_active or segments[number + 1].base_offset > start):

@@ -1,7 +1,7 @@
 """The `<offset>.snapshot` files: producer state as of an offset, in Kafka's format.
 
-version i16 = 1, CRC-32C u32 of all that follows, count i32, then 46 bytes per producer. A snapshot is written without
-fsync (it happens on the append path, at a roll); the checksum finds a torn one, and the next older one is used instead.
+version i16 = 1, CRC-32C u32 of the rest, count i32, then 46 bytes per producer. A snapshot is written without fsync (it
+happens on the append path, at a roll); the checksum detects a torn one, and the next older one is used.
 """
 
 import logging
@@ -28,7 +28,7 @@ _TEMPORARY_SUFFIX = ".tmp"
 
 
 class SnapshotEntry(NamedTuple):
-    """One producer as it is stored."""
+    """One stored producer."""
 
     producer_id: int
     epoch: int
@@ -41,7 +41,7 @@ class SnapshotEntry(NamedTuple):
 
 
 class CorruptSnapshotError(ValueError):
-    """A snapshot file that cannot be trusted."""
+    """A damaged snapshot file."""
 
 
 def snapshot_path(directory: Path, offset: int) -> Path:
@@ -56,7 +56,7 @@ def encode_snapshot(entries: Sequence[SnapshotEntry]) -> bytes:
 
 
 def decode_snapshot(data: bytes) -> list[SnapshotEntry]:
-    """The entries of a snapshot file; raises CorruptSnapshotError telling what is wrong."""
+    """The entries of a snapshot file; raises CorruptSnapshotError."""
     if len(data) < _PREFIX.size + _COUNT.size:
         raise CorruptSnapshotError(f"{len(data)} bytes are too few")
     version, checksum = _PREFIX.unpack_from(data)
@@ -72,7 +72,7 @@ def decode_snapshot(data: bytes) -> list[SnapshotEntry]:
 
 
 def write_snapshot(directory: Path, offset: int, entries: Sequence[SnapshotEntry], *, sync: bool = False) -> Path:
-    """Write a snapshot under a temporary name, then give it its own, so that no half one is ever found."""
+    """Write a snapshot to a temporary file and rename it, so that no incomplete one is ever found."""
     path = snapshot_path(directory, offset)
     temporary = path.with_name(path.name + _TEMPORARY_SUFFIX)
     with temporary.open("wb") as file:
@@ -85,25 +85,27 @@ def write_snapshot(directory: Path, offset: int, entries: Sequence[SnapshotEntry
 
 
 def snapshot_offsets(directory: Path) -> list[int]:
-    """Offsets of all snapshots in a partition directory, rising."""
+    """Offsets of all snapshots in a partition directory, sorted."""
     with os.scandir(directory) as listing:
         stems = [entry.name[: -len(SUFFIX)] for entry in listing if entry.name.endswith(SUFFIX)]
     return sorted(int(stem) for stem in stems if stem.isdecimal())
 
 
 def newest_valid_snapshot(directory: Path, end_offset: int) -> tuple[int, list[SnapshotEntry]]:
-    """Offset and entries of the newest usable snapshot at or below `end_offset`; (0, []) when there is none.
+    """Offset and entries of the newest valid snapshot at or below `end_offset`; (0, []) if there is none.
 
-    A log closed in order has one at its very end: then nothing else is looked at, which matters with many partitions.
+    A cleanly closed log has one at its end: then the directory is not listed, which matters with many partitions.
     """
-    entries = _read_if_sound(f"{directory}/{end_offset:020d}{SUFFIX}")
+    entries = _read_if_valid(f"{directory}/{end_offset:020d}{SUFFIX}")
     if entries is not None:
         return end_offset, entries
     for offset in reversed(snapshot_offsets(directory)):
         path = snapshot_path(directory, offset)
         if offset > end_offset:
-            # Usual after an unclean stop, where a log is read again from its recovery point.
-            log.debug("producer snapshot beyond what is trusted deleted", extra={"path": str(path), "from": end_offset})
+            # Normal after an unclean stop, when the log is recovered from its recovery point.
+            log.debug(
+                "producer snapshot beyond the recovery point deleted", extra={"path": str(path), "from": end_offset}
+            )
             path.unlink(missing_ok=True)
             continue
         try:
@@ -114,7 +116,7 @@ def newest_valid_snapshot(directory: Path, end_offset: int) -> tuple[int, list[S
     return 0, []
 
 
-def _read_if_sound(path: str) -> list[SnapshotEntry] | None:
+def _read_if_valid(path: str) -> list[SnapshotEntry] | None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -128,12 +130,12 @@ def _read_if_sound(path: str) -> list[SnapshotEntry] | None:
 
 
 def delete_snapshots_above(directory: Path, offset: int) -> None:
-    """Delete snapshots taken after `offset`, as a truncation to it demands."""
+    """Delete snapshots taken after `offset`, as required by a truncation to it."""
     _delete(directory, (taken for taken in snapshot_offsets(directory) if taken > offset))
 
 
 def delete_stray_snapshots(directory: Path, segment_bases: Iterable[int]) -> None:
-    """Keep the snapshots at segment bases and the newest one, delete the rest and what a crash left half-written."""
+    """Keep the snapshots at segment bases and the newest one; delete the rest, and temporary files of a crash."""
     bases = set(segment_bases)
     offsets = snapshot_offsets(directory)
     _delete(directory, (taken for taken in offsets[:-1] if taken not in bases))

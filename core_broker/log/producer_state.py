@@ -1,12 +1,11 @@
-"""What a partition remembers of its idempotent and transactional producers.
+"""The state of a partition's idempotent and transactional producers.
 
-For each producer id the partition keeps the epoch and the last five batches, which is what lets it answer a retried
-batch with its original offset, refuse a gap, and fence an older epoch. It also knows which transactions are open,
-hence where the last stable offset is. Nothing here does I/O except `snapshot` and `restore`, whose file format lives in
-`producer_snapshot`.
+For each producer id the partition keeps the epoch and the last five batches, so it can answer a retried batch with its
+original offset, reject a gap, and fence an older epoch. It also knows the open transactions, hence the last stable
+offset. Nothing here does I/O except `snapshot` and `restore`, whose file format is in `producer_snapshot`.
 
-The same two calls, `update` and `complete_transaction`, serve the leader's append, a follower's append and the replay
-after a restart, so the state is the same everywhere. Only `check` and `check_marker` refuse anything.
+The leader's append, a follower's append and the replay after a restart all use `update` and `complete_transaction`, so
+the state is the same everywhere. Only `check` and `check_marker` reject anything.
 """
 
 from collections import deque
@@ -29,7 +28,7 @@ from core_broker.protocol.records import BatchHeader
 from core_broker.service.clock import Clock
 
 RETAINED_BATCHES = 5
-"""How many batches can be recognised as duplicates; the reason clients keep max.in.flight at most at five."""
+"""How many batches can be recognised as duplicates; the reason why clients allow at most five in flight."""
 
 MAX_SEQUENCE = 2**31 - 1
 _SEQUENCE_COUNT = 2**31
@@ -38,18 +37,18 @@ _TRANSACTION_V2 = 2
 
 
 class Origin(IntEnum):
-    """Who hands a batch to the log: that decides which checks it must pass."""
+    """The source of a batch, which determines the checks."""
 
     CLIENT = 0
     """A producer: sequence and epoch are checked."""
     COORDINATOR = 1
     """A coordinator of this broker: only the epoch is checked."""
     REPLICATION = 2
-    """The leader of this partition has already checked it."""
+    """The leader of this partition, which has checked it already."""
 
 
 class DuplicateBatch(msgspec.Struct, frozen=True, gc=False):
-    """A batch written before, found again: the answer to the retry is what the first try was given."""
+    """A batch that was written before: a retry gets the result of the first attempt."""
 
     first_offset: int
     last_offset: int
@@ -57,14 +56,14 @@ class DuplicateBatch(msgspec.Struct, frozen=True, gc=False):
 
 
 class EndMarker(msgspec.Struct, frozen=True, gc=False):
-    """What a transaction marker says: how the transaction ended and which coordinator says so."""
+    """The content of a transaction marker: how the transaction ended, and the epoch of its coordinator."""
 
     commit: bool
     coordinator_epoch: int
 
 
 class CompletedTransaction(msgspec.Struct, frozen=True, gc=False):
-    """A transaction that had records here and has just ended; `last_offset` is its marker's."""
+    """A transaction with records here that has just ended; `last_offset` is that of its marker."""
 
     producer_id: int
     first_offset: int
@@ -73,7 +72,7 @@ class CompletedTransaction(msgspec.Struct, frozen=True, gc=False):
 
 
 class ActiveProducer(msgspec.Struct, frozen=True, gc=False):
-    """One producer as DescribeProducers shows it."""
+    """One producer, for DescribeProducers."""
 
     producer_id: int
     producer_epoch: int
@@ -84,7 +83,7 @@ class ActiveProducer(msgspec.Struct, frozen=True, gc=False):
 
 
 class VerificationGuard:
-    """Held by a produce request while the coordinator is asked whether the partition belongs to the transaction."""
+    """Held by a produce request while the coordinator verifies that the partition belongs to the transaction."""
 
     __slots__ = ("since_ms",)
 
@@ -93,7 +92,7 @@ class VerificationGuard:
 
 
 _Span = tuple[int, int, int, int, int]
-"""A remembered batch: first sequence, last sequence, first offset, last offset, timestamp."""
+"""A recent batch: first sequence, last sequence, first offset, last offset, timestamp."""
 
 
 class _Producer:
@@ -119,7 +118,7 @@ class _Producer:
         self.wrote_since_sweep = True
 
     def begin_epoch(self, epoch: int) -> None:
-        """Forget the batches of another epoch: sequences start again at zero."""
+        """Drop the batches of another epoch: sequences restart at zero."""
         self.batches.clear()
         self.epoch = epoch
         self.next_sequence = 0
@@ -159,57 +158,57 @@ class ProducerStates:
     # -- checks: called before a batch is written, change nothing --------------------------------------------------
 
     def check(self, header: BatchHeader, *, origin: Origin, needs_known_start: bool = False) -> DuplicateBatch | None:
-        """Refuse a data batch that does not follow from the state, or recognise one written before.
+        """Reject a data batch that does not continue from the state, or recognise one written before.
 
-        `needs_known_start` is set for transaction V2 clients (KIP-890): without state only sequence 0 may begin.
+        `needs_known_start` is set for transaction V2 clients (KIP-890): a new producer must begin with sequence 0.
         """
         producer = self._producers.get(header.producer_id)
         if producer is None:
             if needs_known_start and header.base_sequence != 0 and origin is Origin.CLIENT:
-                raise _out_of_order(header, "0, since this partition does not know the producer")
+                raise _out_of_order(header, "0, since the producer is new to this partition")
             return None
         if header.base_sequence == producer.next_sequence and header.producer_epoch == producer.epoch:
-            _check_transaction_goes_on(header, producer)
+            _check_in_transaction(header, producer)
             return None
         return self._check_unusual(header, producer, origin)
 
     def _check_unusual(self, header: BatchHeader, producer: _Producer, origin: Origin) -> DuplicateBatch | None:
-        """All but the next batch in line: a retry, a new epoch, a gap, a zombie, or an append without sequences."""
+        """Anything but the expected next batch: a retry, a new epoch, a gap, a zombie, or a batch without sequences."""
         if origin is Origin.CLIENT and (duplicate := _find_duplicate(header, producer)) is not None:
             return duplicate
         if origin is not Origin.REPLICATION and header.producer_epoch < producer.epoch:
-            raise _fenced(header, producer, "less than")
+            raise _stale_epoch(header, producer, "less than")
         if origin is Origin.CLIENT:
             _check_sequence(header, producer)
-        _check_transaction_goes_on(header, producer)
+        _check_in_transaction(header, producer)
         return None
 
     def check_marker(
         self, header: BatchHeader, marker: EndMarker, *, origin: Origin, transaction_version: int = 0
     ) -> None:
-        """Refuse a marker of an older producer epoch or of a coordinator that has been replaced.
+        """Reject a marker of an older producer epoch, or of a coordinator that has been replaced.
 
-        With transaction V2 the coordinator bumps the epoch before it writes markers (KIP-890), so a marker must be
-        strictly newer than the records: an equal epoch is a late marker of an earlier transaction.
+        With transaction V2 the coordinator bumps the epoch before it writes markers (KIP-890), so the epoch of a marker
+        must be greater than that of the records: an equal one is a late marker of an earlier transaction.
         """
         producer = self._producers.get(header.producer_id)
         if producer is None or origin is Origin.REPLICATION:
             return
         if header.producer_epoch < producer.epoch:
-            raise _fenced(header, producer, "less than")
+            raise _stale_epoch(header, producer, "less than")
         if transaction_version >= _TRANSACTION_V2 and header.producer_epoch == producer.epoch:
-            raise _fenced(header, producer, "not greater than")
+            raise _stale_epoch(header, producer, "not greater than")
         if marker.coordinator_epoch < producer.coordinator_epoch:
             raise BrokerError(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-                f"marker of producer {header.producer_id} has coordinator epoch {marker.coordinator_epoch}, "
-                f"but epoch {producer.coordinator_epoch} has already written here",
+                f"the marker of producer {header.producer_id} has coordinator epoch {marker.coordinator_epoch}, "
+                f"but this partition has one of epoch {producer.coordinator_epoch} already",
             )
 
-    # -- changes: called after a batch was written, and at replay; refuse nothing ----------------------------------
+    # -- changes: called after a batch was written, and at replay; reject nothing ----------------------------------
 
     def update(self, header: BatchHeader, base_offset: int) -> None:
-        """Remember a data batch that now stands at `base_offset`."""
+        """Record a data batch that was written at `base_offset`."""
         producer_id = header.producer_id
         producer = self._producers.get(producer_id)
         if producer is None:
@@ -236,7 +235,7 @@ class ProducerStates:
         self._verifying.pop(producer_id, None)
 
     def complete_transaction(self, header: BatchHeader, marker: EndMarker, offset: int) -> CompletedTransaction | None:
-        """Apply a marker written at `offset`; None when the transaction had no records in this partition."""
+        """Apply a marker written at `offset`; None if the transaction had no records in this partition."""
         producer_id = header.producer_id
         producer = self._producers.get(producer_id)
         if producer is None:
@@ -267,8 +266,8 @@ class ProducerStates:
     def first_unstable_offset_below(self, high_watermark: int) -> int | None:
         """As `first_unstable_offset`, but a transaction whose marker is not yet replicated still counts as open.
 
-        For partitions with followers; needs `tracks_replication`. Transactions ended below the high watermark are
-        forgotten here, so the high watermark must not go back.
+        For partitions with followers; requires `tracks_replication`. Transactions that ended below the high watermark
+        are dropped here, so the high watermark must not go back.
         """
         waiting = self._unreplicated
         if waiting:
@@ -281,7 +280,7 @@ class ProducerStates:
         return min(oldest, opened)
 
     def last_stable_offset_if_completed(self, completed: CompletedTransaction) -> int:
-        """Where the last stable offset is once `completed` has ended: recorded with an abort in the .txnindex."""
+        """The last stable offset once `completed` has ended; stored with an abort in the .txnindex."""
         for producer_id, first_offset in self._open.items():
             if producer_id != completed.producer_id:
                 return first_offset
@@ -297,17 +296,17 @@ class ProducerStates:
     # -- verification of new transactions (KIP-890 part 1) ---------------------------------------------------------
 
     def begin_verification(self, producer_id: int) -> VerificationGuard:
-        """A guard to hold while the coordinator is asked; it stops being valid when a marker comes in between."""
+        """A guard to hold during verification; a marker written in the meantime invalidates it."""
         guard = self._verifying.get(producer_id)
         if guard is None:
             guard = self._verifying[producer_id] = VerificationGuard(self._clock.now_ms())
         return guard
 
     def is_verified(self, producer_id: int, guard: VerificationGuard) -> bool:
-        """Whether the answer obtained under `guard` may still be acted upon."""
+        """Whether a verification done under `guard` is still valid."""
         return self._verifying.get(producer_id) is guard or self.has_ongoing_transaction(producer_id)
 
-    # -- looking in, expiry, snapshots -----------------------------------------------------------------------------
+    # -- description, expiry, snapshots ----------------------------------------------------------------------------
 
     def active_producers(self) -> Iterator[ActiveProducer]:
         """Every known producer, for DescribeProducers."""
@@ -322,7 +321,7 @@ class ProducerStates:
             )
 
     def last_data_offsets(self) -> dict[int, int]:
-        """Producer id → offset of its last record: those batches carry the last sequence and outlive compaction."""
+        """Producer id → offset of its last record: compaction keeps these batches for their sequence numbers."""
         return {
             producer_id: producer.batches[-1][3]
             for producer_id, producer in self._producers.items()
@@ -330,10 +329,10 @@ class ProducerStates:
         }
 
     def remove_expired(self, now_ms: int) -> int:
-        """Forget producers silent for longer than producer.id.expiration.ms; returns how many.
+        """Remove producers idle for longer than producer.id.expiration.ms; returns how many.
 
-        Silence is measured by the timestamps of the batches, as in Kafka; but one that wrote since the last sweep is
-        kept even if it writes old timestamps, or its retries would no longer be recognised.
+        As in Kafka, idle time is measured by the timestamps of the batches; but a producer that wrote since the last
+        sweep is kept even if its timestamps are old, or its retries would no longer be recognised.
         """
         limit = now_ms - self.expiration_ms
         expired = []
@@ -348,7 +347,7 @@ class ProducerStates:
         return len(expired)
 
     def clear(self) -> None:
-        """Forget everything, as when the log is truncated to nothing."""
+        """Remove all state, as for a log that is truncated completely."""
         self._producers.clear()
         self._open.clear()
         self._unreplicated.clear()
@@ -376,9 +375,9 @@ class ProducerStates:
     def restore(
         cls, directory: Path, end_offset: int, *, clock: Clock, expiration_ms: int, tracks_replication: bool = False
     ) -> "tuple[ProducerStates, int]":
-        """State of the newest valid snapshot at or below `end_offset`, and its offset (0 when there is none).
+        """The state of the newest valid snapshot at or below `end_offset`, and its offset (0 if there is none).
 
-        The caller replays the batches from that offset on. Snapshots above `end_offset` and corrupt ones are deleted.
+        The caller replays the batches from that offset. Snapshots above `end_offset` and corrupt ones are deleted.
         """
         states = cls(clock, expiration_ms, tracks_replication=tracks_replication)
         offset, entries = newest_valid_snapshot(directory, end_offset)
@@ -422,29 +421,29 @@ def _check_sequence(header: BatchHeader, producer: _Producer) -> None:
     """A new epoch begins at 0; within an epoch each batch begins where the last one ended."""
     if header.producer_epoch != producer.epoch:
         if header.base_sequence != 0:
-            raise _out_of_order(header, f"0, the first of a new epoch (the last epoch was {producer.epoch})")
+            raise _out_of_order(header, f"0, the first of a new epoch (the previous epoch was {producer.epoch})")
     elif header.base_sequence != producer.next_sequence:
         raise _out_of_order(header, str(producer.next_sequence))
 
 
-def _check_transaction_goes_on(header: BatchHeader, producer: _Producer) -> None:
+def _check_in_transaction(header: BatchHeader, producer: _Producer) -> None:
     if producer.transaction_first_offset >= 0 and not header.attributes & _TRANSACTIONAL_BIT:
         raise BrokerError(
             ErrorCode.INVALID_TXN_STATE,
-            f"producer {header.producer_id} has an open transaction here since offset "
-            f"{producer.transaction_first_offset}; a batch outside of it is not allowed",
+            f"producer {header.producer_id} has had an open transaction here since offset "
+            f"{producer.transaction_first_offset}; batches outside of it are not allowed",
         )
 
 
 def _out_of_order(header: BatchHeader, expected: str) -> BrokerError:
     return BrokerError(
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-        f"batch of producer {header.producer_id} (epoch {header.producer_epoch}) begins with sequence "
+        f"the batch of producer {header.producer_id} (epoch {header.producer_epoch}) begins with sequence "
         f"{header.base_sequence}; expected {expected}",
     )
 
 
-def _fenced(header: BatchHeader, producer: _Producer, comparison: str) -> BrokerError:
+def _stale_epoch(header: BatchHeader, producer: _Producer, comparison: str) -> BrokerError:
     return BrokerError(
         ErrorCode.INVALID_PRODUCER_EPOCH,
         f"epoch {header.producer_epoch} of producer {header.producer_id} is {comparison} "

@@ -1,6 +1,6 @@
-"""What a written batch does to the producer state and to the index of aborted transactions.
+"""Applies written batches to the producer state and to the index of aborted transactions.
 
-The leader's append, a follower's append and recovery all go through `apply_batch`, so they end in the same state.
+The leader's append, a follower's append and recovery all use `apply_batch`, so they end in the same state.
 """
 
 import logging
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 def apply_batch(
     producers: ProducerStates, header: BatchHeader, buffer: Buffer, aborted: TransactionIndex | None
 ) -> None:
-    """Note a batch that stands in the log; only for batches with a producer id."""
+    """Apply a batch of the log; only for batches with a producer id."""
     if not header.is_control:
         producers.update(header, header.base_offset)
         return
@@ -36,9 +36,9 @@ def apply_batch(
 
 
 def end_marker(header: BatchHeader, buffer: Buffer) -> EndMarker | None:
-    """What a control batch says about a transaction; None for other control batches; raises CorruptBatch."""
+    """The end marker in a control batch; None for other control batches; raises CorruptBatch."""
     records = read_records(buffer, header)
-    if not records:  # compaction keeps an emptied batch that holds a producer's last sequence
+    if not records:  # compaction keeps an empty batch for the last sequence of its producer
         return None
     marker = read_end_marker(records[0])
     return None if marker is None else EndMarker(*marker)

@@ -1,7 +1,7 @@
-"""A quick look at the records of a batch: where each begins and ends, its key, and whether it is a tombstone.
+"""A fast scan of the records of a batch: the bounds of each, its key, and whether it is a tombstone.
 
-Compaction looks at every record twice but changes few, so values and headers are left as they are and what is kept is
-copied as bytes. The varints are taken apart in place: a call for each would double the cost.
+Compaction reads every record twice but changes few, so values and headers are not decoded, and kept records are copied
+as bytes. The varints are decoded inline: a call for each would double the cost.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from core_broker.protocol.records import HEADER_BYTES, BatchHeader, CorruptBatch
 _VARINT_BYTES_MAX = 10
 
 
-class RecordPlace(NamedTuple):
+class RecordBounds(NamedTuple):
     """One record in the decompressed section of its batch."""
 
     start: int
@@ -33,7 +33,7 @@ def records_section(batch: memoryview, header: BatchHeader) -> bytes:
 
 
 def scan_records(section: bytes, header: BatchHeader) -> Iterator[tuple[int, int, int, int, bytes | None, bool]]:
-    """The records of a section as plain tuples in the order of `RecordPlace`; raises CorruptBatch on the way."""
+    """The records of a section as plain tuples with the fields of `RecordBounds`; may raise CorruptBatch midway."""
     position, previous_delta = 0, -1
     try:
         for _ in range(header.record_count):
@@ -69,17 +69,18 @@ def scan_records(section: bytes, header: BatchHeader) -> Iterator[tuple[int, int
                 position += raw >> 1
             is_tombstone = section[position] == 1  # -1: no value
             if position >= end or end > len(section) or not previous_delta < offset_delta <= header.last_offset_delta:
-                raise CorruptBatch(f"record at byte {start} of the batch at offset {header.base_offset} is not sound")
+                raise CorruptBatch(f"the record at byte {start} of the batch at offset {header.base_offset} is invalid")
             yield start, end, offset_delta, timestamp_delta, key, is_tombstone
             position, previous_delta = end, offset_delta
     except IndexError as error:
-        raise CorruptBatch(f"records of the batch at offset {header.base_offset} end early") from error
+        raise CorruptBatch(f"the records of the batch at offset {header.base_offset} are truncated") from error
     if position != len(section):
-        raise CorruptBatch(f"{len(section) - position} bytes follow the records of offset {header.base_offset}")
+        extra = len(section) - position
+        raise CorruptBatch(f"{extra} extra bytes after the records of the batch at offset {header.base_offset}")
 
 
 def _varint(section: bytes, position: int) -> tuple[int, int]:
-    """A varint of more than one byte, still zigzag, and the position after it."""
+    """A varint of more than one byte, still zigzag-encoded, and the position after it."""
     value = shift = 0
     for index in range(position, position + _VARINT_BYTES_MAX):
         byte = section[index]
@@ -87,4 +88,4 @@ def _varint(section: bytes, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, index + 1
         shift += 7
-    raise CorruptBatch(f"varint at byte {position} does not end")
+    raise CorruptBatch(f"the varint at byte {position} is too long")

@@ -1,9 +1,9 @@
-"""Opening a partition's log: trusting it after a clean stop, going through it after any other.
+"""Opens a partition's log: trusts it after a clean stop, recovers it after any other.
 
-After a clean stop only the end of the last segment is looked at. Otherwise every segment from the recovery point on is
-read from front to back: checksums, offsets that rise; the log is cut at the first batch that is not sound, later
-segments are dropped, indexes are written anew, and leader epochs and producer state follow from the batches. Whatever
-helps reading (indexes, snapshots, checkpoints) is checked and built again when damaged, with one line in the log.
+After a clean stop only the end of the last segment is read. Otherwise every segment from the recovery point is read
+completely, and checksums and offsets are checked; the log is truncated at the first invalid batch, later segments are
+deleted, indexes are rebuilt, and leader epochs and producer state are derived from the batches. Auxiliary files
+(indexes, snapshots, checkpoints) are checked, and rebuilt if damaged, which is logged.
 """
 
 import logging
@@ -26,7 +26,7 @@ from core_broker.log.offset_index import RELATIVE_OFFSET_MAX
 from core_broker.log.producer_snapshot import delete_snapshots_above, encode_snapshot
 from core_broker.log.producer_state import ProducerStates
 from core_broker.log.producer_updates import apply_batch
-from core_broker.log.scan import BrokenBatch, HeaderFields, scan_verified
+from core_broker.log.scan import BrokenBatch, scan_verified
 from core_broker.log.segment import Segment, segment_name
 from core_broker.log.transaction_index import CorruptIndexError
 from core_broker.protocol.records import LENGTH_BYTES, BatchHeader
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 SNAPSHOT_SUFFIX: Final = ".snapshot"
 EMPTY_SNAPSHOT_BYTES: Final = len(encode_snapshot([]))
-"""Size of a snapshot without producers: there is nothing in it to be read."""
+"""Size of a snapshot without producers, which need not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class LoadRequest:
 
 @dataclass(slots=True, kw_only=True)
 class LoadedLog:
-    """A log as found: at least one segment, the last one ready for appends."""
+    """A loaded log: at least one segment, the last one ready for appends."""
 
     segments: list[Segment]
     start_offset: int
@@ -68,7 +68,7 @@ class LoadedLog:
 
 
 def load_log(request: LoadRequest) -> LoadedLog:
-    """Open the log in a directory, which is made if it is missing."""
+    """Open the log in a directory, which is created if it is missing."""
     files = survey(request.directory)
     loaded = _load(request, files)
     loaded.files = files
@@ -94,7 +94,7 @@ def _load(request: LoadRequest, files: dict[str, int]) -> LoadedLog:
     return loaded
 
 
-# -- looking around ---------------------------------------------------------------------------------------------------
+# -- inspection -------------------------------------------------------------------------------------------------------
 
 
 def _segments(request: LoadRequest, files: dict[str, int]) -> list[Segment]:
@@ -113,7 +113,7 @@ def _segments(request: LoadRequest, files: dict[str, int]) -> list[Segment]:
 
 
 def _load_epochs(request: LoadRequest, files: dict[str, int]) -> tuple[LeaderEpochs, bool]:
-    """The epochs of the checkpoint, and whether they can be relied upon."""
+    """The epochs of the checkpoint, and whether they are reliable."""
     path = request.directory / EPOCHS_FILE
     if EPOCHS_FILE not in files:
         return LeaderEpochs(path), not any(name.endswith(LOG_SUFFIX) and size for name, size in files.items())
@@ -125,18 +125,18 @@ def _load_epochs(request: LoadRequest, files: dict[str, int]) -> tuple[LeaderEpo
 
 
 def _first_to_recover(request: LoadRequest, segments: list[Segment], files: dict[str, int]) -> int:
-    """Number of the first segment that must be read from front to back; as many as there are when none."""
+    """Index of the first segment that must be read completely; the number of segments if there is none."""
     first = len(segments)
     if not request.clean:
         first = max(0, sum(segment.base_offset <= request.recovery_point for segment in segments) - 1)
     for number, segment in enumerate(segments[:first]):
-        if not _transaction_index_is_sound(segment, files):
+        if not _has_valid_transaction_index(segment, files):
             return number
         _check_indexes(segment, files, thoroughly=not request.clean)
     return first
 
 
-def _transaction_index_is_sound(segment: Segment, files: dict[str, int]) -> bool:
+def _has_valid_transaction_index(segment: Segment, files: dict[str, int]) -> bool:
     if segment_name(segment.base_offset) + TRANSACTION_INDEX_SUFFIX not in files:
         return True
     try:
@@ -148,7 +148,7 @@ def _transaction_index_is_sound(segment: Segment, files: dict[str, int]) -> bool
 
 
 def _check_indexes(segment: Segment, files: dict[str, int], *, thoroughly: bool) -> None:
-    """Build the indexes of a segment again when they cannot be right."""
+    """Rebuild the indexes of a segment if they are damaged."""
     try:
         _check_index_sizes(segment, files)
         if segment.offsets.count:
@@ -169,10 +169,10 @@ def _check_indexes(segment: Segment, files: dict[str, int], *, thoroughly: bool)
 def _check_index_sizes(segment: Segment, files: dict[str, int]) -> None:
     name = segment_name(segment.base_offset)
     if files.get(name + INDEX_SUFFIX, 0) % segment.offsets.ENTRY.size:
-        raise CorruptIndexError(f"{segment.offsets.path}: size is no multiple of {segment.offsets.ENTRY.size}")
+        raise CorruptIndexError(f"{segment.offsets.path}: the size is not a multiple of {segment.offsets.ENTRY.size}")
     if files.get(name + TIME_INDEX_SUFFIX, 0) % segment.times.ENTRY.size:
-        raise CorruptIndexError(f"{segment.times.path}: size is no multiple of {segment.times.ENTRY.size}")
-    # Closing a segment leaves at least an empty one.
+        raise CorruptIndexError(f"{segment.times.path}: the size is not a multiple of {segment.times.ENTRY.size}")
+    # Sealing a segment creates at least an empty file.
     if segment.size and name + TIME_INDEX_SUFFIX not in files:
         raise CorruptIndexError(f"{segment.times.path} is missing")
 
@@ -185,14 +185,14 @@ def _trust(request: LoadRequest, segments: list[Segment], epochs: LeaderEpochs, 
     try:
         end_offset = active.load_tail() if active.size else active.base_offset
     except (CorruptIndexError, BrokenBatch) as error:
-        log.error("end of the log is not as it was left", extra={"path": str(active.path), "reason": str(error)})
+        log.error("end of the log is damaged", extra={"path": str(active.path), "reason": str(error)})
         return _recover(request, segments, len(segments) - 1, epochs)
     active.release_files()
     producers, replay_from = _restore_producers(request, end_offset, files)
-    loaded = _loaded(request, segments, end_offset, epochs, producers)
+    loaded = _make_loaded(request, segments, end_offset, epochs, producers)
     loaded.recovery_point = end_offset
     if replay_from < end_offset:
-        _replay_producers(loaded, replay_from)
+        replay_segments(loaded.segments, loaded.producers, replay_from, loaded.end_offset)
     return loaded
 
 
@@ -207,11 +207,6 @@ def _restore_producers(
     return ProducerStates.restore(
         request.directory, end_offset, clock=request.clock, expiration_ms=request.producer_expiration_ms
     )
-
-
-def _replay_producers(loaded: LoadedLog, start: int) -> None:
-    """Bring the producer state of a snapshot up to the end of the log."""
-    replay_segments(loaded.segments, loaded.producers, start, loaded.end_offset)
 
 
 def replay_segments(segments: Sequence[Segment], producers: ProducerStates, start: int, end: int) -> None:
@@ -230,7 +225,7 @@ def replay_segments(segments: Sequence[Segment], producers: ProducerStates, star
 
 
 def _recover(request: LoadRequest, segments: list[Segment], first: int, epochs: LeaderEpochs) -> LoadedLog:
-    """Read the segments from `first` on, cut the log at the first unsound batch."""
+    """Read the segments from `first`, and truncate the log at the first invalid batch."""
     base_offset = segments[first].base_offset
     epochs.truncate_from_end(base_offset)
     producers, replay_from = _restore_producers(request, base_offset)
@@ -239,67 +234,60 @@ def _recover(request: LoadRequest, segments: list[Segment], first: int, epochs: 
     for number in range(first, len(segments)):
         if number > first:
             producers.snapshot(request.directory, segments[number].base_offset)
-        end_offset, is_whole = _recover_segment(segments[number], producers, epochs)
-        if not is_whole:
-            _drop(segments, number + 1)
+        end_offset, is_intact = _recover_segment(segments[number], producers, epochs)
+        if not is_intact:
+            # The segments after the truncated one would follow a gap.
+            for segment in segments[number + 1 :]:
+                extra = {"path": str(segment.path), "bytes_dropped": segment.size}
+                log.error("segment after the damage deleted", extra=extra)
+                segment.delete()
+            del segments[number + 1 :]
             break
         segments[number].release_files()
     epochs.save()
-    return _loaded(request, segments, end_offset, epochs, producers)
+    return _make_loaded(request, segments, end_offset, epochs, producers)
 
 
 def _recover_segment(segment: Segment, producers: ProducerStates, epochs: LeaderEpochs) -> tuple[int, bool]:
-    """Check every batch and build the indexes anew; returns the offset after the last sound one and if all were."""
+    """Check every batch and rebuild the indexes; returns the offset after the last valid batch, and if all were."""
     segment.begin_rebuild()
     segment.transactions.reset()
-    next_offset, sound_bytes = segment.base_offset, 0
+    next_offset, valid_bytes = segment.base_offset, 0
     offset_limit = segment.base_offset + RELATIVE_OFFSET_MAX
     damage = None
     try:
         for position, fields, piece, at in scan_verified(segment.file, 0, segment.size):
             last_offset = fields[0] + fields[6]
             if not next_offset <= fields[0] <= last_offset <= offset_limit:
-                _refuse(segment, position, fields, next_offset)
+                reason = f"batch of offsets {fields[0]} to {last_offset} after {next_offset - 1}"
+                raise BrokenBatch(segment.path, position, reason)
             segment.note_batch(position, last_offset, fields[8])
             if fields[2] > epochs.latest_epoch:
                 epochs.assign(fields[2], fields[0], save=False)
             if fields[9] >= 0:
                 apply_batch(producers, BatchHeader(at, *fields), piece, segment.transactions)
             next_offset = last_offset + 1
-            sound_bytes = position + fields[1] + LENGTH_BYTES
+            valid_bytes = position + fields[1] + LENGTH_BYTES
     except BrokenBatch as error:
         damage = error
         log.error(
-            "log cut at its first unsound batch",
+            "log truncated at the first invalid batch",
             extra={
                 "path": str(segment.path),
                 "offset": next_offset,
-                "bytes_dropped": segment.size - sound_bytes,
+                "bytes_dropped": segment.size - valid_bytes,
                 "reason": str(error),
             },
         )
-    segment.cut(sound_bytes)  # also gives back space reserved ahead
+    segment.cut(valid_bytes)  # also releases space reserved ahead
     if segment.size:
         segment.load_tail()
     segment.seal()
     return next_offset, damage is None
 
 
-def _refuse(segment: Segment, position: int, fields: HeaderFields, next_offset: int) -> None:
-    reason = f"batch of offsets {fields[0]} to {fields[0] + fields[6]} after {next_offset - 1}"
-    raise BrokenBatch(segment.path, position, reason)
-
-
-def _drop(segments: list[Segment], start: int) -> None:
-    """Delete the segments after one that was cut: there would be a gap before them."""
-    for segment in segments[start:]:
-        log.error("segment after the cut deleted", extra={"path": str(segment.path), "bytes_dropped": segment.size})
-        segment.delete()
-    del segments[start:]
-
-
 def _rebuild_epochs(loaded: LoadedLog) -> None:
-    """Learn the leader epochs from the batches, each of which carries its own."""
+    """Derive the leader epochs from the batches, each of which contains its own."""
     epochs = loaded.epochs
     epochs.clear()
     for segment in loaded.segments:
@@ -316,7 +304,7 @@ def _rebuild_epochs(loaded: LoadedLog) -> None:
 # -- results ----------------------------------------------------------------------------------------------------------
 
 
-def _loaded(
+def _make_loaded(
     request: LoadRequest, segments: list[Segment], end_offset: int, epochs: LeaderEpochs, producers: ProducerStates
 ) -> LoadedLog:
     return LoadedLog(
@@ -335,15 +323,15 @@ def _empty_log(request: LoadRequest, epochs: LeaderEpochs) -> LoadedLog:
     if epochs.entries:
         epochs.clear()
     producers = ProducerStates(request.clock, request.producer_expiration_ms)
-    loaded = _loaded(request, [segment], request.start_offset, epochs, producers)
+    loaded = _make_loaded(request, [segment], request.start_offset, epochs, producers)
     loaded.recovery_point = request.start_offset
     return loaded
 
 
 def _start_over(request: LoadRequest, loaded: LoadedLog) -> LoadedLog:
-    """The log ends before it should begin: nothing in it is of use, and appends must go on after the start."""
+    """Empty a log that ends before its start offset, where appends must continue."""
     log.error(
-        "log ends before its start offset, emptied",
+        "log ends before its start offset and was emptied",
         extra={"path": str(request.directory), "end_offset": loaded.end_offset, "start_offset": request.start_offset},
     )
     for segment in loaded.segments:

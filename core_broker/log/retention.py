@@ -1,7 +1,7 @@
-"""Which segments are too old, too many or below the log start: a decision without I/O.
+"""Decides which segments have expired or lie below the log start, without I/O.
 
-The oldest segments go first and only as an unbroken run, never past the high watermark. With cleanup.policy=compact
-alone, age and size do not count; segments below the log start offset (DeleteRecords) go with any policy.
+Segments are deleted from the oldest, without gaps, and never past the high watermark. With cleanup.policy=compact
+alone, age and size do not matter; segments below the log start offset (DeleteRecords) are deleted with any policy.
 """
 
 from collections.abc import Sequence
@@ -11,26 +11,26 @@ from core_broker.settings import TopicSettings
 
 
 class RetainedSegment(Protocol):
-    """What retention looks at; `log.segment.Segment` has it."""
+    """What retention needs to know about a segment; tests use plain values."""
 
     @property
     def base_offset(self) -> int:
-        """First offset the segment may hold."""
+        """First offset of the segment."""
         ...
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of batches in it."""
+        """Size of its batches."""
         ...
 
     @property
     def retention_timestamp(self) -> int:
-        """Its greatest record timestamp, or when it was last written to if no record has one."""
+        """Its greatest record timestamp, or its modification time if no record has one."""
         ...
 
 
 class Expiry(NamedTuple):
-    """How many of the oldest segments may go, and why."""
+    """How many of the oldest segments to delete, and why."""
 
     segment_count: int
     reason: str
@@ -45,9 +45,9 @@ def expired_segments(
     start_offset: int,
     end_offset: int,
 ) -> Expiry:
-    """The run of oldest segments that may be deleted.
+    """The number of oldest segments to delete.
 
-    When it covers all of them, the last, active one is idle and expired too: the caller rolls before it deletes.
+    If these are all segments, the active one has expired, too: the caller rolls before it deletes.
     """
     by_reason = [("log start offset", _below_start(segments, start_offset))]
     if "delete" in settings.cleanup_policy:
@@ -58,7 +58,7 @@ def expired_segments(
 
 
 def _below_start(segments: Sequence[RetainedSegment], start_offset: int) -> int:
-    """Segments that end at or below the log start; the last one has no known end and stays."""
+    """Segments that end at or below the log start; the last one has no known end and is kept."""
     count = 0
     while count + 1 < len(segments) and segments[count + 1].base_offset <= start_offset:
         count += 1
@@ -66,7 +66,7 @@ def _below_start(segments: Sequence[RetainedSegment], start_offset: int) -> int:
 
 
 def _beyond_size(segments: Sequence[RetainedSegment], retention_bytes: int) -> int:
-    """Segments without which the log would still hold `retention_bytes`."""
+    """Segments without which the log would still have `retention_bytes`."""
     if retention_bytes < 0:
         return 0
     surplus = sum(segment.size_bytes for segment in segments) - retention_bytes
@@ -80,7 +80,7 @@ def _beyond_size(segments: Sequence[RetainedSegment], retention_bytes: int) -> i
 
 
 def _beyond_age(segments: Sequence[RetainedSegment], retention_ms: int, now_ms: int) -> int:
-    """Segments whose newest record is older than `retention_ms`; one with a record from the future holds all after."""
+    """Segments whose newest record is older than `retention_ms`; a record from the future keeps all later segments."""
     if retention_ms < 0:
         return 0
     count = 0
@@ -92,7 +92,7 @@ def _beyond_age(segments: Sequence[RetainedSegment], retention_ms: int, now_ms: 
 
 
 def _below_watermark(segments: Sequence[RetainedSegment], high_watermark: int, end_offset: int) -> int:
-    """Segments all of whose offsets are below the high watermark: others may still be undone."""
+    """Segments entirely below the high watermark: others may still be truncated."""
     ends = [segment.base_offset for segment in segments[1:]] + [end_offset]
     count = 0
     while count < len(segments) and ends[count] <= high_watermark:

@@ -1,4 +1,4 @@
-"""Going through the batches of a `.log` file, with whole contents or from header to header."""
+"""Iterates over the batches of a `.log` file, with their contents or from header to header."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ _unpack_header = HEADER.unpack_from
 
 
 class BrokenBatch(CorruptBatch):
-    """A place in a file where a batch should begin and no sound one does."""
+    """A position in a file where a valid batch is expected but not found."""
 
     def __init__(self, path: Path | str, position: int, reason: str) -> None:
         super().__init__(f"{path} at byte {position}: {reason}")
@@ -30,7 +30,7 @@ class BrokenBatch(CorruptBatch):
 def scan(file: LogFile, start: int, end: int) -> Iterator[tuple[int, HeaderFields, memoryview]]:
     """Position, header and bytes of each batch from `start` to `end`; reads the file in large pieces.
 
-    Raises BrokenBatch where the file does not go on with a whole batch. Checksums are left to the caller.
+    Raises BrokenBatch where the file does not continue with a complete batch. Checksums are left to the caller.
     """
     wanted = SCAN_BYTES
     while start < end:
@@ -47,15 +47,15 @@ def scan(file: LogFile, start: int, end: int) -> Iterator[tuple[int, HeaderField
             at += size
         start += at
         if at == 0 and (size > end - start or len(piece) < min(wanted, end - start)):
-            raise BrokenBatch(file.path, start, f"batch of {size} bytes is cut short")
-        # A batch may be larger than a piece: the next one is read so that it holds at least that batch.
+            raise BrokenBatch(file.path, start, f"the batch of {size} bytes is truncated")
+        # A batch may be larger than a piece: the next piece is large enough for at least that batch.
         wanted = max(SCAN_BYTES, size)
 
 
 def scan_verified(file: LogFile, start: int, end: int) -> Iterator[tuple[int, HeaderFields, memoryview, int]]:
-    """As `scan`, but checksums are compared; gives the piece of file and where in it the batch stands.
+    """As `scan`, but verifies checksums, and yields the piece of the file with the position of the batch in it.
 
-    Made for recovery, which may have millions of small batches before it and looks into few of them.
+    Made for recovery, which may have to read millions of small batches, and looks into few of them.
     """
     wanted = SCAN_BYTES
     while start < end:
@@ -69,19 +69,19 @@ def scan_verified(file: LogFile, start: int, end: int) -> Iterator[tuple[int, He
             if at + size > len(piece):
                 break
             if crc32c(piece[at + CRC_START : at + size]) != fields[4]:
-                raise BrokenBatch(file.path, start + at, "checksum does not match")
+                raise BrokenBatch(file.path, start + at, "the checksum does not match")
             yield start + at, fields, piece, at
             at += size
         start += at
         if at == 0 and (size > end - start or len(piece) < min(wanted, end - start)):
-            raise BrokenBatch(file.path, start, f"batch of {size} bytes is cut short")
+            raise BrokenBatch(file.path, start, f"the batch of {size} bytes is truncated")
         wanted = max(SCAN_BYTES, size)
 
 
 def walk(file: LogFile, start: int, end: int) -> Iterator[tuple[int, HeaderFields]]:
     """Position and header of each batch from `start` to `end`; reads little, for a few steps.
 
-    Raises BrokenBatch where the file does not go on with a whole batch.
+    Raises BrokenBatch where the file does not continue with a complete batch.
     """
     piece, piece_start = b"", start
     position = start
@@ -90,10 +90,10 @@ def walk(file: LogFile, start: int, end: int) -> Iterator[tuple[int, HeaderField
         if at + HEADER_BYTES > len(piece):
             piece, piece_start, at = file.read(position, min(WALK_BYTES, end - position)), position, 0
             if len(piece) < HEADER_BYTES:
-                raise BrokenBatch(file.path, position, "batch header is cut short")
+                raise BrokenBatch(file.path, position, "the batch header is truncated")
         fields = _unpack_header(piece, at)
         size = fields[1] + LENGTH_BYTES
         if size < HEADER_BYTES or fields[3] != MAGIC or position + size > end:
-            raise BrokenBatch(file.path, position, f"no whole batch (size {size}, magic {fields[3]})")
+            raise BrokenBatch(file.path, position, f"no complete batch (size {size}, magic {fields[3]})")
         yield position, fields
         position += size

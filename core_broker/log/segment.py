@@ -1,7 +1,7 @@
 """One segment of a partition's log: a `.log` file of batches with its indexes.
 
-Only the last segment of a log is written to. The others are opened when somebody reads them and let go of when too many
-are open, so a log of any length costs a few objects.
+Only the last segment of a log is written to. The files of the others are opened when they are read, and closed when too
+many are open, so a log of any length costs only a few objects.
 """
 
 import logging
@@ -32,15 +32,15 @@ _RESERVE_BYTES_MAX: Final = 64 * 1024 * 1024
 _Found = TypeVar("_Found")
 
 
-class BatchPlace(NamedTuple):
-    """Where a batch begins, and its header."""
+class BatchPosition(NamedTuple):
+    """The position of a batch and its header."""
 
     position: int
     fields: HeaderFields
 
 
 class SliceEnd(NamedTuple):
-    """Where a slice of whole batches ends, and the offset that comes after it."""
+    """The end position of a slice of complete batches, and the offset after it."""
 
     position: int
     next_offset: int
@@ -106,7 +106,7 @@ class Segment:
         self._is_rebuilt = False
 
     def configure(self, settings: TopicSettings) -> None:
-        """Take new settings for what is appended from now on."""
+        """Apply new settings to future appends."""
         self.roll_after_timestamp += _roll_age_ms(settings) - self._roll_ms
         self._roll_ms = _roll_age_ms(settings)
         self._preallocates = settings.preallocate
@@ -128,53 +128,53 @@ class Segment:
 
     @property
     def file(self) -> LogFile:
-        """The open `.log` file; opened when first asked for."""
+        """The open `.log` file; opened on first use."""
         if self._file is None:
             self._file = LogFile(self._name, create=self.size == 0)
-            SHARED_FILES.opened(self)
+            SHARED_FILES.note_opened(self)
         return self._file
 
     def create(self) -> None:
-        """Make the (empty) `.log` file, which is what makes the segment exist."""
+        """Create the empty `.log` file, which makes the segment exist."""
         os.close(os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
 
     def release_files(self) -> None:
-        """Let go of the open files; whoever still reads from one keeps it open."""
+        """Drop the open files; a reader that still refers to one keeps it open."""
         self._file = None
         self.offsets.release()
         self.times.release()
 
     def rename(self, suffix: str) -> None:
-        """Give all files of the segment another suffix; readers do not notice."""
+        """Give all files of the segment another suffix; open files stay valid."""
         old = self.suffix
         paths = (self.path, self.offsets.path, self.times.path, self.transactions.path)
-        for path in paths:  # the log first: it is what makes a segment, and indexes without one are cleared away
+        for path in paths:  # the log first: indexes without a log are removed at the next start
             try:
                 path.rename(path.with_name(path.name.removesuffix(old) + suffix))
             except FileNotFoundError:
                 pass
         self.suffix = suffix
         for index in (self.offsets, self.times, self.transactions):
-            index.renamed_to(index.path.with_name(index.path.name.removesuffix(old) + suffix))
+            index.set_path(index.path.with_name(index.path.name.removesuffix(old) + suffix))
 
     def relocate(self, directory: Path) -> None:
-        """Follow a rename of the directory; readers do not notice."""
+        """Follow a rename of the directory; open files stay valid."""
         self.directory = directory
         for index in (self.offsets, self.times, self.transactions):
-            index.renamed_to(directory / index.path.name)
+            index.set_path(directory / index.path.name)
 
     def delete(self) -> None:
-        """Remove the files; whoever still reads from them can go on."""
+        """Remove the files; readers that have them open can continue."""
         self.release_files()
         for path in (self.path, self.offsets.path, self.times.path, self.transactions.path):
             path.unlink(missing_ok=True)
 
     def seal(self) -> None:
-        """Write what is left to write when no more batches come: the last time entry; give back unused space."""
+        """Finish a segment that gets no more batches: write the last time entry, release unused space."""
         if self.size:
             self.times.append(*self.greatest_timestamp)
             for index in (self.offsets, self.times):
-                if not index.count:  # a missing file would look like a lost one, to Kafka's own tools as well
+                if not index.count:  # a missing file would look lost, to Kafka's own tools as well
                     index.path.touch()
         self.offsets.trim()
         self.times.trim()
@@ -183,7 +183,7 @@ class Segment:
             self._reserved = self._reserve_from
 
     def flush(self, *, with_indexes: bool) -> None:
-        """Force the batches to disk, and the indexes of a segment that gets no more entries. May run in a thread."""
+        """Sync the batches to disk, and the indexes of a sealed segment. May run in a thread."""
         self.file.sync()
         if with_indexes:
             self.offsets.flush()
@@ -193,7 +193,7 @@ class Segment:
     # -- appending -----------------------------------------------------------------------------------------------------
 
     def must_roll(self, length: int, last_offset: int, timestamp: int) -> bool:
-        """Whether a batch of `length` bytes belongs into a new segment."""
+        """Whether a batch of `length` bytes needs a new segment."""
         return (
             (self.size + length > self._segment_bytes and self.size > 0)
             or (timestamp > self.roll_after_timestamp and self.size > 0)
@@ -217,7 +217,7 @@ class Segment:
         self.note_batch(position, last_offset, max_timestamp)
 
     def note_batch(self, position: int, last_offset: int, max_timestamp: int) -> None:
-        """Keep the indexes up with a batch that stands at `position`."""
+        """Update the indexes for a batch at `position`."""
         if not self._knows_timestamps:
             self._load_timestamps()
         if max_timestamp > self._max_timestamp:
@@ -232,7 +232,7 @@ class Segment:
             self.times.append(self._max_timestamp, self._max_timestamp_offset)
             self._indexed_position = position
         except CorruptIndexError as error:
-            # The batch is written, and an index must not undo that.
+            # The batch is written, so a damaged index must not fail the append.
             log.warning("index rebuilt", extra={"path": str(self.offsets.path), "reason": str(error)})
             self.rebuild_indexes()
 
@@ -242,18 +242,18 @@ class Segment:
         return 0 if self._preallocates else _RESERVE_FROM_BYTES
 
     def _reserve(self, file: LogFile, end: int) -> None:
-        """Reserve space ahead: as much again as there is, within limits, so that a small log stays small on disk.
+        """Reserve space ahead: as much as there is already, within limits, so that a small log stays small on disk.
 
         With `preallocate` it is the whole segment at once.
         """
         ahead = min(max(end, _RESERVE_FROM_BYTES), _RESERVE_BYTES_MAX)
         target = max(end, self._segment_bytes if self._preallocates else min(end + ahead, self._segment_bytes))
-        # Where reserving does not work, appends do without until the next doubling.
+        # If the file system cannot reserve space, appends do without until the next doubling.
         reserve(file, self.size, target - self.size)
         self._reserved = target
 
     def cut(self, size: int) -> None:
-        """Make the `.log` file `size` bytes long, whatever the indexes say."""
+        """Truncate the `.log` file to `size` bytes, without touching the indexes."""
         self.file.cut(size)
         self.size = size
         self._reserved = self._reserve_from
@@ -268,31 +268,31 @@ class Segment:
         return TimeOffset(self._max_timestamp, self._max_timestamp_offset)
 
     def _load_timestamps(self) -> None:
-        last = self.with_sound_indexes(self._last_time)
-        if not self._knows_timestamps:  # building the indexes again answers it, too
+        last = self.with_valid_indexes(self._last_time)
+        if not self._knows_timestamps:  # rebuilding the indexes sets them, too
             self._max_timestamp, self._max_timestamp_offset = last
             self._knows_timestamps = True
 
     def _last_time(self) -> TimeOffset:
-        """The last time entry of a sealed segment; none of the last batches may be younger, or entries are missing."""
+        """The last time entry of a sealed segment; if one of the last batches is later, entries are missing."""
         last = self.times.last()
         for _, fields in walk(self.file, self.offsets.last().position, self.size):
             if fields[8] > last.timestamp:
-                raise CorruptIndexError(f"{self.times.path} ends at {last.timestamp}, offset {fields[0]} is younger")
+                raise CorruptIndexError(f"{self.times.path} ends at {last.timestamp}, but offset {fields[0]} is later")
         return last
 
     def _begin_age(self, first_timestamp: int) -> None:
-        """The age of a segment counts from its first batch; without a timestamp it never grows too old."""
+        """The age of a segment counts from its first batch; without a timestamp it is never rolled by age."""
         self.roll_after_timestamp = NEVER if first_timestamp < 0 else first_timestamp + self._roll_ms
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all batches."""
+        """Size of all batches."""
         return self.size
 
     @property
     def retention_timestamp(self) -> int:
-        """The greatest timestamp, or when the file was last written to if no batch has one."""
+        """The greatest timestamp, or the modification time of the file if no batch has a timestamp."""
         timestamp = self.greatest_timestamp.timestamp
         if timestamp >= 0:
             return timestamp
@@ -300,27 +300,27 @@ class Segment:
 
     # -- finding -------------------------------------------------------------------------------------------------------
 
-    def locate(self, offset: int) -> BatchPlace | None:
-        """The batch that holds `offset`, or the first one after it; None when all lie before it."""
-        return self.with_sound_indexes(lambda: self._locate(offset))
+    def locate(self, offset: int) -> BatchPosition | None:
+        """The batch that contains `offset`, or the first one after it; None if all are before it."""
+        return self.with_valid_indexes(lambda: self._locate(offset))
 
-    def _locate(self, offset: int) -> BatchPlace | None:
+    def _locate(self, offset: int) -> BatchPosition | None:
         start = self.offsets.lookup(offset).position
         for position, fields in walk(self.file, start, self.size):
             if position == start and start and not self.base_offset <= fields[0] <= offset:
-                raise CorruptIndexError(f"{self.offsets.path}: byte {start} holds offset {fields[0]}, not {offset}")
+                raise CorruptIndexError(f"{self.offsets.path}: byte {start} has offset {fields[0]}, not {offset}")
             if fields[0] + fields[6] >= offset:
-                return BatchPlace(position, fields)
+                return BatchPosition(position, fields)
         return None
 
     def find_end(self, start: int, limit: int, upper_offset: int, end_offset: int) -> SliceEnd:
-        """Where whole batches from `start` on end that lie before byte `limit` and before `upper_offset`.
+        """The end of the complete batches from `start` that lie before byte `limit` and before `upper_offset`.
 
-        `end_offset` is the one after the segment's last batch.
+        `end_offset` is the offset after the segment's last batch.
         """
         if limit >= self.size and upper_offset >= end_offset:
             return SliceEnd(self.size, end_offset)
-        return self.with_sound_indexes(lambda: self._find_end(start, limit, upper_offset, end_offset))
+        return self.with_valid_indexes(lambda: self._find_end(start, limit, upper_offset, end_offset))
 
     def _find_end(self, start: int, limit: int, upper_offset: int, end_offset: int) -> SliceEnd:
         entry = self.offsets.lookup_position(limit)
@@ -329,19 +329,19 @@ class Segment:
         begin = max(start, entry.position)
         for position, fields in walk(self.file, begin, self.size):
             if position == begin > start and not self.base_offset <= fields[0] <= entry.offset:
-                raise CorruptIndexError(f"{self.offsets.path}: byte {begin} holds offset {fields[0]}")
+                raise CorruptIndexError(f"{self.offsets.path}: byte {begin} has offset {fields[0]}")
             if position + fields[1] + LENGTH_BYTES > limit or fields[0] + fields[6] >= upper_offset:
                 return SliceEnd(position, fields[0])
         return SliceEnd(self.size, end_offset)
 
     def scan(self, start: int = 0) -> Iterator[tuple[int, HeaderFields, memoryview]]:
-        """Position, header and bytes of all batches from byte `start` on."""
+        """Position, header and bytes of all batches from byte `start`."""
         return scan(self.file, start, self.size)
 
     # -- truncating and rebuilding -------------------------------------------------------------------------------------
 
     def truncate_to(self, offset: int) -> int:
-        """Drop the batch that holds `offset` and all after it; returns the offset that comes next now."""
+        """Drop the batch that contains `offset` and all after it; returns the next offset to be assigned."""
         place = self.locate(offset)
         if place is None:
             return offset
@@ -355,10 +355,10 @@ class Segment:
         return min(offset, place.fields[0])
 
     def load_tail(self, *, with_timestamps: bool = False) -> int:
-        """Learn from the first and last batches what an append must know; returns the offset after the last.
+        """Read from the first and last batches what an append needs; returns the offset after the last.
 
-        Raises CorruptIndexError or BrokenBatch when index and log do not fit together. Timestamps since the last time
-        entry are looked at only if asked for: a segment that was closed in order has none.
+        Raises CorruptIndexError or BrokenBatch if index and log do not match. `with_timestamps` also checks the batches
+        after the last time entry: a sealed segment has none.
         """
         next_offset = self.base_offset
         last = self.offsets.peek_last()
@@ -368,9 +368,9 @@ class Segment:
         self.roll_after_timestamp = NEVER
         for position, fields in walk(self.file, last.position, self.size):
             if position == last.position > 0 and not self.base_offset <= fields[0] <= last.offset:
-                raise CorruptIndexError(f"{self.offsets.path}: byte {position} holds offset {fields[0]}")
+                raise CorruptIndexError(f"{self.offsets.path}: byte {position} has offset {fields[0]}")
             if fields[0] < next_offset:
-                raise BrokenBatch(self.path, position, f"offset {fields[0]} where at least {next_offset} should come")
+                raise BrokenBatch(self.path, position, f"offset {fields[0]}, expected at least {next_offset}")
             next_offset = fields[0] + fields[6] + 1
             if with_timestamps and fields[8] > self.greatest_timestamp.timestamp:
                 self._max_timestamp, self._max_timestamp_offset = fields[8], next_offset - 1
@@ -383,15 +383,15 @@ class Segment:
         return next_offset
 
     def check_index_is_within_the_log(self) -> None:
-        """Raise CorruptIndexError when the last entry lies beyond the log: a cheap look at a closed segment."""
+        """Raise CorruptIndexError if the last entry lies beyond the log: a cheap check of a sealed segment."""
         last = self.offsets.peek_last()
         if not 0 <= last.position < max(self.size, 1) or last.offset < self.base_offset:
             raise CorruptIndexError(f"{self.offsets.path}: last entry {last} is not within {self.size} bytes of log")
 
     def check_indexes_reach_the_end(self) -> None:
-        """Raise CorruptIndexError when the indexes of a closed segment stop before the log does.
+        """Raise CorruptIndexError if the indexes of a sealed segment end before the log.
 
-        Entries cut off at the end leave no other trace; without them lookups get slow and the segment seems older.
+        Lost entries at the end leave no other trace; without them lookups are slow and the segment seems older.
         """
         last, greatest = self.offsets.peek_last(), self.times.last().timestamp
         for position, fields in walk(self.file, last.position, self.size):
@@ -399,7 +399,7 @@ class Segment:
                 raise CorruptIndexError(f"{self.offsets.path} or its time index ends before offset {fields[0]}")
 
     def begin_rebuild(self) -> None:
-        """Forget both indexes; `note_batch` for every batch then builds them again."""
+        """Clear both indexes; `note_batch` for every batch then rebuilds them."""
         self.offsets.reset()
         self.times.reset()
         self._indexed_position = 0
@@ -409,7 +409,7 @@ class Segment:
         self._is_rebuilt = True
 
     def rebuild_indexes(self) -> None:
-        """Build offset and time index again from the headers of the batches."""
+        """Rebuild the offset and time indexes from the headers of the batches."""
         self.begin_rebuild()
         try:
             for position, fields, _ in self.scan():
@@ -418,8 +418,8 @@ class Segment:
             log.error("log file is damaged", extra={"path": str(self.path), "reason": str(error)})
         self.times.append(self._max_timestamp, self._max_timestamp_offset)
 
-    def with_sound_indexes(self, find: Callable[[], _Found]) -> _Found:
-        """What `find` finds; when it stumbles over a damaged index, that is built again first (once)."""
+    def with_valid_indexes(self, find: Callable[[], _Found]) -> _Found:
+        """Call `find`; if it finds an index damaged, rebuild the indexes (once) and retry."""
         try:
             return find()
         except (CorruptIndexError, BrokenBatch) as error:
@@ -431,14 +431,14 @@ class Segment:
 
 
 def segment_name(base_offset: int) -> str:
-    """What the files of a segment are called, without the suffix."""
+    """The name of a segment's files without the suffix."""
     return f"{base_offset:020d}"
 
 
 def _roll_age_ms(settings: TopicSettings) -> int:
-    """segment.ms less a random part of segment.jitter.ms, so that not all partitions roll at once.
+    """segment.ms minus a random part of segment.jitter.ms, so that not all partitions roll at once.
 
-    A compacted log can be cleaned only once it has rolled, so there max.compaction.lag.ms limits it too.
+    A compacted log can be cleaned only after it has rolled, so there max.compaction.lag.ms is a limit, too.
     """
     age_ms = settings.segment_ms
     if "compact" in settings.cleanup_policy:
@@ -448,6 +448,6 @@ def _roll_age_ms(settings: TopicSettings) -> int:
 
 
 def _write_rest(file: LogFile, view: memoryview, position: int, written: int) -> None:
-    """Go on after a short write; a full disk shows itself as an error at the next one."""
+    """Continue after a short write; a full disk causes an error at the next one."""
     while written < len(view):
         written += os.pwrite(file.fd, view[written:], position + written)

@@ -1,4 +1,4 @@
-"""The segments of one log in their order: which one holds an offset, what a read takes out of it, which are going."""
+"""The segments of one log in order: lookups, reads, replacement and deletion."""
 
 from bisect import bisect_right
 from collections import deque
@@ -16,31 +16,31 @@ _HINTS_MAX: Final = 64
 
 
 class LogSlice(msgspec.Struct):
-    """Whole batches in a file. The file stays open while this is referred to, even after it was deleted."""
+    """Complete batches in a file. The file stays open as long as this is referenced, even after its deletion."""
 
     file: LogFile
     position: int
     length: int
     next_offset: int
-    """The offset after the slice, or a lower bound of it."""
+    """The offset after the slice, or a lower bound for it."""
 
 
 class SegmentChain:
-    """Segments, oldest first; the last one is the active one, the only one that is appended to."""
+    """Segments, oldest first; the last one is active, the only one that is appended to."""
 
-    __slots__ = ("_doomed", "_hints", "_segments", "active", "bases")
+    __slots__ = ("_deletions", "_hints", "_segments", "active", "bases")
 
     def __init__(self, segments: list[Segment]) -> None:
         self._segments = segments
         self.bases = [segment.base_offset for segment in segments]
         """The base offset of each segment."""
         self.active = segments[-1]
-        self._doomed: deque[tuple[float, Segment]] = deque()
+        self._deletions: deque[tuple[float, Segment]] = deque()
         self._hints: dict[int, tuple[Segment, int]] = {}
-        """Where an offset stands that a consumer is likely to ask for next."""
+        """The positions of offsets that consumers are likely to read next."""
 
     def all(self) -> Sequence[Segment]:
-        """All of them at this moment."""
+        """The current segments."""
         return tuple(self._segments)
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -48,9 +48,9 @@ class SegmentChain:
     def read(
         self, offset: int, max_bytes: int, *, upper_offset: int, end_offset: int, at_least_one: bool
     ) -> LogSlice | None:
-        """Whole batches of one segment from the one holding `offset` on, below `upper_offset`; None if there are none.
+        """Complete batches of one segment from the one that contains `offset`, below `upper_offset`; None if none.
 
-        The first batch comes even if it is larger than `max_bytes`, with `at_least_one`.
+        With `at_least_one` the first batch is returned even if it is larger than `max_bytes`.
         """
         bases = self.bases
         number = len(bases) - 1 if offset >= bases[-1] else bisect_right(bases, offset) - 1
@@ -59,12 +59,13 @@ class SegmentChain:
             found = self._read_segment(self._segments[number], next_base, offset, max_bytes, upper_offset, at_least_one)
             if found is not None:
                 return found
-            number += 1  # compaction may have emptied the end of a segment
+            number += 1  # compaction may have removed the last batches of a segment
         return None
 
     def _read_segment(
         self, segment: Segment, end_offset: int, offset: int, max_bytes: int, upper_offset: int, at_least_one: bool
     ) -> LogSlice | None:
+        # A consumer that reads sequentially continues where its last read ended: that saves the index lookup.
         hint = self._hints.get(offset)
         if hint is not None and hint[0] is segment:
             start = hint[1]
@@ -92,7 +93,7 @@ class SegmentChain:
             del hints[next(iter(hints))]
 
     def scan(self, start: int, end: int) -> Iterator[tuple[HeaderFields, memoryview]]:
-        """All batches that reach into [start, end): header and bytes of each."""
+        """Header and bytes of all batches that overlap [start, end)."""
         for segment in tuple(self._segments):
             if segment.base_offset >= end or not segment.size:
                 continue
@@ -112,10 +113,10 @@ class SegmentChain:
                 break
         return found
 
-    # --- coming and going ---------------------------------------------------------------------------------------------
+    # --- adding and removing ------------------------------------------------------------------------------------------
 
     def add(self, segment: Segment) -> None:
-        """Go on in a new active segment; the former one goes if it is empty."""
+        """Add a new active segment; the former one is deleted if it is empty."""
         if not self.active.size:
             self._segments.pop().delete()
             self.bases.pop()
@@ -123,37 +124,37 @@ class SegmentChain:
         self.bases.append(segment.base_offset)
         self.active = segment
 
-    def replace(self, old: Sequence[Segment], new: Iterable[Segment], *, files_go_at: float) -> None:
-        """Put other segments in the place of some, never the active one; the old files get a suffix until they go.
+    def replace(self, old: Sequence[Segment], new: Iterable[Segment], *, delete_files_at: float) -> None:
+        """Replace some segments, never the active one; the old files get a suffix until they are deleted.
 
-        New ones stand under their final names once this returns: files with the suffix `.swap` are renamed here.
+        New files with the suffix `.swap` are renamed to their final names here.
         """
-        gone = set(map(id, old))
-        if id(self.active) in gone:
+        removed = set(map(id, old))
+        if id(self.active) in removed:
             raise ValueError("the active segment cannot be replaced")
         for segment in old:
             segment.rename(DELETED_SUFFIX)
-            self._doomed.append((files_go_at, segment))
+            self._deletions.append((delete_files_at, segment))
         for segment in new:
             if segment.suffix:
                 segment.rename("")
-        kept = [segment for segment in self._segments if id(segment) not in gone]
+        kept = [segment for segment in self._segments if id(segment) not in removed]
         self._segments = sorted([*kept, *new], key=lambda segment: segment.base_offset)
         self.bases = [segment.base_offset for segment in self._segments]
         self._hints.clear()
 
     def remove_files(self, *, now: float) -> int:
-        """Remove the files of replaced segments whose time has come; returns of how many segments."""
+        """Delete the files of replaced segments that are due; returns the number of segments."""
         count = 0
-        while self._doomed and self._doomed[0][0] <= now:
-            self._doomed.popleft()[1].delete()
+        while self._deletions and self._deletions[0][0] <= now:
+            self._deletions.popleft()[1].delete()
             count += 1
         return count
 
     def truncate_to(self, offset: int) -> int:
-        """Drop everything from the batch that holds `offset` on; returns the offset that comes next now.
+        """Drop the batch that contains `offset` and all after it; returns the next offset to be assigned.
 
-        `offset` is beyond the first segment's base.
+        `offset` must be above the base offset of the first segment.
         """
         while self.bases[-1] >= offset:
             self._segments.pop().delete()
@@ -162,8 +163,8 @@ class SegmentChain:
         self._hints.clear()
         return self.active.truncate_to(offset)
 
-    def start_anew(self, segment: Segment) -> None:
-        """Drop everything and go on with one new segment, whose files are made only now: the names may be the same."""
+    def reset(self, segment: Segment) -> None:
+        """Replace everything by one new segment, whose file is created last, as it may have the name of an old one."""
         for former in self._segments:
             former.delete()
         segment.create()
@@ -172,7 +173,7 @@ class SegmentChain:
 
 
 def _first_batch_end(segment: Segment, start: int) -> tuple[int, int]:
-    """Where the batch at `start` ends, and the offset after it."""
+    """The end position of the batch at `start`, and the offset after it."""
     for position, fields in walk(segment.file, start, segment.size):
         return position + fields[1] + LENGTH_BYTES, fields[0] + fields[6] + 1
     return start, 0

@@ -1,8 +1,8 @@
-"""The `.timeindex` of a segment: from which offset on records are younger than a time.
+"""The `.timeindex` of a segment: maps timestamps to offsets.
 
-Kafka's layout: twelve bytes an entry, a timestamp and an offset relative to the segment's base. The timestamp is the
-greatest seen so far and the offset is the last one of the batch that holds it, so every record with a greater timestamp
-lies after that offset. Both rise.
+Kafka's layout: twelve bytes per entry, a timestamp and an offset relative to the segment's base. The timestamp is the
+greatest so far, and the offset is the last one of its batch, so every record with a greater timestamp is after that
+offset. Both are increasing.
 """
 
 import struct
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from typing_extensions import override
 
-from core_broker.log.mapped_index import MappedIndex, rises_strictly
+from core_broker.log.mapped_index import MappedIndex, is_increasing
 from core_broker.log.transaction_index import CorruptIndexError
 
 NO_TIMESTAMP: Final = -1
@@ -22,7 +22,7 @@ _read_timestamp = _TIMESTAMP.unpack_from
 
 
 class TimeOffset(NamedTuple):
-    """A timestamp and the offset after which all greater ones lie."""
+    """A timestamp and the offset after which all greater ones are."""
 
     timestamp: int
     offset: int
@@ -36,7 +36,7 @@ class TimeIndex(MappedIndex):
     ENTRY = _ENTRY
 
     def append(self, timestamp: int, offset: int) -> None:
-        """Add the greatest timestamp so far, unless the last entry already says so."""
+        """Add the greatest timestamp so far, unless the last entry has it already."""
         if timestamp <= (self.last().timestamp if self.count else NO_TIMESTAMP):
             return
         mapped = self.room_for_one()
@@ -45,7 +45,7 @@ class TimeIndex(MappedIndex):
             self.count += 1
 
     def lookup(self, timestamp: int) -> TimeOffset:
-        """The last entry at or below `timestamp`; the segment's beginning when there is none."""
+        """The last entry at or below `timestamp`; the segment's beginning if there is none."""
         low, high = -1, self.count - 1
         if high >= 0:
             mapped = self.mapping()
@@ -58,11 +58,11 @@ class TimeIndex(MappedIndex):
         return self._entry(low)
 
     def last(self) -> TimeOffset:
-        """The last entry, hence the greatest timestamp; (-1, base offset) when there is none."""
+        """The last entry, hence the greatest timestamp; (-1, base offset) if there is none."""
         return self._entry(self.count - 1)
 
     def truncate_to(self, offset: int) -> None:
-        """Forget the entries at or above `offset`."""
+        """Drop the entries at or above `offset`."""
         kept = self.count
         while kept and self._entry(kept - 1).offset >= offset:
             kept -= 1
@@ -78,6 +78,6 @@ class TimeIndex(MappedIndex):
     def _check_entries(self, data: bytes) -> None:
         entries = list(_ENTRY.iter_unpack(data))
         timestamps, offsets = [entry[0] for entry in entries], [entry[1] for entry in entries]
-        # Both rise strictly: an entry is added only for a new greatest timestamp, which lies in a later batch.
-        if offsets[0] < 0 or timestamps[0] < 0 or not rises_strictly(timestamps) or not rises_strictly(offsets):
-            raise CorruptIndexError(f"{self._name}: entries do not rise")
+        # Both are increasing: an entry is added only for a new greatest timestamp, which is in a later batch.
+        if offsets[0] < 0 or timestamps[0] < 0 or not is_increasing(timestamps) or not is_increasing(offsets):
+            raise CorruptIndexError(f"{self._name}: the entries are not sorted")

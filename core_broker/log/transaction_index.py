@@ -1,9 +1,8 @@
-"""The `.txnindex` of a segment: aborted transactions whose marker lies in it.
+"""The `.txnindex` of a segment: aborted transactions whose marker is in it.
 
-A read_committed fetch sends this list with the records so that the consumer can skip what was aborted. Entries are 34
-bytes in Kafka's layout and stand in the order of their markers, so `last_offset` rises. Most segments have none, so
-the file is created with the first entry. All entries are kept in memory once read: they are few, and only for segments
-that are asked about.
+A read_committed fetch response contains this list, so that the consumer can skip aborted records. Entries have 34 bytes
+in Kafka's layout and are sorted by their markers, so `last_offset` is increasing. Most segments have none, so the file
+is created with the first entry. All entries are kept in memory once read: they are few, and only for segments in use.
 """
 
 import os
@@ -25,7 +24,7 @@ class AbortedTransaction(NamedTuple):
 
 
 class CorruptIndexError(ValueError):
-    """The file cannot be trusted; recovery builds it again from the log."""
+    """The file is damaged; recovery rebuilds it from the log."""
 
 
 class TransactionIndex:
@@ -38,24 +37,24 @@ class TransactionIndex:
         self._entries: list[AbortedTransaction] | None = None
 
     def append(self, aborted: AbortedTransaction) -> None:
-        """Add the newest abort; its marker must lie after those of the others."""
+        """Add the newest abort; its marker must be after those of the others."""
         entries = self.entries()
         if entries and aborted.last_offset <= entries[-1].last_offset:
-            raise ValueError(f"marker at {aborted.last_offset} is not after {entries[-1].last_offset}")
+            raise ValueError(f"the marker at {aborted.last_offset} is not after {entries[-1].last_offset}")
         with self.path.open("ab") as file:
             file.write(_ENTRY.pack(_VERSION, *aborted))
         entries.append(aborted)
 
     def entries(self) -> list[AbortedTransaction]:
-        """All entries, by rising marker offset; raises CorruptIndexError when the file is damaged."""
+        """All entries, by marker offset; raises CorruptIndexError if the file is damaged."""
         if self._entries is None:
             self._entries = read_transaction_index(self.path)
         return self._entries
 
     def collect(self, start: int, end: int) -> tuple[list[AbortedTransaction], bool]:
-        """Aborted transactions touching [start, end), and whether the search may stop with this segment.
+        """Aborted transactions that overlap [start, end), and whether the search may stop with this segment.
 
-        It may stop at an entry whose last stable offset is at or above `end`: whatever is aborted later began later.
+        It may stop at an entry whose last stable offset is at or above `end`: later aborted transactions began later.
         """
         found = []
         for aborted in self.entries():
@@ -73,25 +72,25 @@ class TransactionIndex:
             self._entries = kept
 
     def reset(self) -> None:
-        """Remove the file, before it is built again."""
+        """Remove the file, before it is rebuilt."""
         self.path.unlink(missing_ok=True)
         self._entries = []
 
     def check(self, base_offset: int = 0) -> None:
-        """Raise CorruptIndexError when the file, read afresh, is damaged or speaks of markers below `base_offset`."""
+        """Re-read the file; raises CorruptIndexError if it is damaged or has markers below `base_offset`."""
         self._entries = None
         entries = self.entries()
         if entries and entries[0].last_offset < base_offset:
             raise CorruptIndexError(
-                f"{self.path}: marker {entries[0].last_offset} lies before the segment ({base_offset})"
+                f"{self.path}: the marker at {entries[0].last_offset} is before the segment ({base_offset})"
             )
 
-    def renamed_to(self, path: Path) -> None:
+    def set_path(self, path: Path) -> None:
         """Follow a rename of the segment's files."""
         self.path = path
 
     def flush(self) -> None:
-        """Force the file to disk, if there is one."""
+        """Sync the file to disk, if there is one."""
         try:
             fd = os.open(self.path, os.O_RDWR)
         except FileNotFoundError:
@@ -103,13 +102,13 @@ class TransactionIndex:
 
 
 def write_transaction_index(path: Path, entries: list[AbortedTransaction]) -> None:
-    """Write a whole index at once, as compaction does for a rewritten segment; nothing for no entries."""
+    """Write a complete index, for a segment rewritten by compaction; no file if there are no entries."""
     if entries:
         path.write_bytes(b"".join(_ENTRY.pack(_VERSION, *aborted) for aborted in entries))
 
 
 def read_transaction_index(path: Path) -> list[AbortedTransaction]:
-    """The entries of a file, none when there is no file; raises CorruptIndexError when it is damaged."""
+    """The entries of a file, none if there is no file; raises CorruptIndexError if it is damaged."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -122,12 +121,9 @@ def read_transaction_index(path: Path) -> list[AbortedTransaction]:
         aborted = AbortedTransaction._make(fields)
         if version != _VERSION:
             raise CorruptIndexError(f"{path}: entry version {version} is not {_VERSION}")
-        if not _is_plausible(aborted) or aborted.last_offset <= previous:
+        is_plausible = aborted.producer_id >= 0 and 0 <= aborted.first_offset <= aborted.last_offset
+        if not is_plausible or aborted.last_offset <= previous:
             raise CorruptIndexError(f"{path}: impossible entry {aborted}")
         previous = aborted.last_offset
         entries.append(aborted)
     return entries
-
-
-def _is_plausible(aborted: AbortedTransaction) -> bool:
-    return aborted.producer_id >= 0 and 0 <= aborted.first_offset <= aborted.last_offset

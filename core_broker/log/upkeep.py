@@ -1,7 +1,7 @@
-"""The background work on logs: retention, compaction, flushes, checkpoints, forgetting silent producers.
+"""Background work on logs: retention, compaction, flushes, checkpoints, expiry of idle producers.
 
-Each kind of work is a loop of its own. What fails is logged and tried again at the next turn; nothing here stops the
-broker. Whatever waits for the disk does so in a worker thread. Settings are read at each turn, since they may change.
+Each kind of work has its own loop. Errors are logged, and the work is retried in the next round; nothing here stops the
+broker. Work that waits for the disk runs in a worker thread. Settings are read in each round, since they may change.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ FLUSH_CHECK_MS = 1000
 FILE_CHECK_MS = 5000
 
 _LOGS_PER_TURN = 64
-"""How many logs are looked at before the event loop gets its turn."""
+"""How many logs are visited before yielding to the event loop."""
 _SLEEP_MS_MAX = 24 * 3_600_000
 _DISK_SECONDS_MAX = 60.0
 
@@ -46,7 +46,7 @@ Interval = Callable[[BrokerSettings], int]
 
 
 class Store(Protocol):
-    """What upkeep needs of the store whose logs it looks after."""
+    """What upkeep needs from the store, which imports this module."""
 
     settings: BrokerSettings
     clock: Clock
@@ -65,16 +65,16 @@ class Store(Protocol):
         ...
 
     def checkpoints_of(self, directory: LogDirectory) -> dict[str, dict[tuple[str, int], int]]:
-        """What the checkpoint files of a directory should say."""
+        """The current content of a directory's checkpoint files."""
         ...
 
     def take_due_directories(self) -> list[Path]:
-        """Directories of deleted logs whose time has come."""
+        """Directories of deleted logs whose deletion is due."""
         ...
 
 
 class Upkeep:
-    """Looks after the logs of a store for as long as `run` runs."""
+    """Maintains the logs of a store while `run` is running."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -87,7 +87,7 @@ class Upkeep:
         self._written: dict[Path, dict[tuple[str, int], int]] = {}
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Run all background work until cancelled."""
         try:
             async with asyncio.TaskGroup() as group:
                 for interval_ms, work in self._schedule():
@@ -96,7 +96,7 @@ class Upkeep:
             self.close()
 
     def close(self) -> None:
-        """Let the threads go: compaction gives up within moments, a removal may be finished at the next start."""
+        """Stop the threads: compaction stops within moments, an interrupted deletion is finished at the next start."""
         self._compactor.stop()
         self._cleaning.shutdown(wait=True, cancel_futures=True)
         self._chores.shutdown(wait=False, cancel_futures=True)
@@ -121,7 +121,7 @@ class Upkeep:
             try:
                 await work()
             except Exception:
-                log.exception("background work failed, it will be tried again", extra={"work": work.__name__})
+                log.exception("background work failed and will be retried", extra={"work": work.__name__})
 
     async def _in_thread(self, work: Callable[[], None]) -> None:
         running = asyncio.get_running_loop().run_in_executor(self._chores, work)
@@ -129,39 +129,39 @@ class Upkeep:
             await running
 
     async def _each(self, visit: Callable[[PartitionLog], object]) -> None:
-        """Visit every log on the event loop, letting others in between; one that fails does not stop the rest."""
+        """Visit every log, yielding to the event loop in between; an error in one does not stop the rest."""
         for number, partition_log in enumerate(self._store, 1):
             try:
                 if self._store.is_current(partition_log):
                     visit(partition_log)
             except (BrokerError, OSError, ValueError) as error:
-                _tell(partition_log, "log skipped by background work", error)
+                _log_error(partition_log, "log skipped by background work", error)
             if number % _LOGS_PER_TURN == 0:
                 await asyncio.sleep(0)
 
-    # -- deleting ------------------------------------------------------------------------------------------------------
+    # -- deletion ------------------------------------------------------------------------------------------------------
 
     async def apply_retention(self) -> None:
-        """Delete segments that are too old, too many or below the log start."""
+        """Delete segments that have expired or lie below the log start."""
         high_watermark_of = self._store.high_watermark_of
         await self._each(lambda found: found.delete_old_segments(high_watermark=high_watermark_of(found)))
 
     async def remove_files(self) -> None:
-        """Remove files and directories whose deletion is due."""
+        """Delete files and directories whose deletion is due."""
         logs = tuple(self._store)
         await self._in_thread(lambda: _remove_files(logs))
         for path in self._store.take_due_directories():
             await self._in_thread(partial(_remove_tree, path))
 
     async def expire_producers(self) -> None:
-        """Forget producers that have been silent for producer.id.expiration.ms."""
+        """Remove producers that have been idle for producer.id.expiration.ms."""
         now_ms = self._store.clock.now_ms()
         await self._each(lambda found: found.producers.remove_expired(now_ms))
 
-    # -- forcing to disk -----------------------------------------------------------------------------------------------
+    # -- flushes and checkpoints ---------------------------------------------------------------------------------------
 
     async def flush_due(self) -> None:
-        """Flush rolled segments, and logs for which flush.messages or flush.ms ask for it."""
+        """Flush rolled segments, and logs that are due according to flush.messages or flush.ms."""
         due: list[tuple[PartitionLog, int]] = []
 
         def note(partition_log: PartitionLog) -> None:
@@ -173,22 +173,22 @@ class Upkeep:
         flushes = (self._in_thread(partial(found.flush, offset)) for found, offset in due)
         for (found, _), result in zip(due, await asyncio.gather(*flushes, return_exceptions=True), strict=True):
             if isinstance(result, Exception) and self._store.is_current(found):
-                _tell(found, "log not flushed, it will be tried again", result)
+                _log_error(found, "flush of a log failed and will be retried", result)
 
     async def write_recovery_points(self) -> None:
-        """Write up to where the logs are on disk."""
+        """Write the recovery points of the logs."""
         await self._write_checkpoint(RECOVERY_POINT_FILE)
 
     async def write_start_offsets(self) -> None:
-        """Write where the logs start."""
+        """Write the start offsets of the logs."""
         await self._write_checkpoint(LOG_START_FILE)
 
     async def write_high_watermarks(self) -> None:
-        """Write what is committed."""
+        """Write the high watermarks."""
         await self._write_checkpoint(HIGH_WATERMARK_FILE)
 
     async def _write_checkpoint(self, name: str) -> None:
-        """Write one checkpoint of every directory, where it has changed."""
+        """Write one checkpoint file of every directory, if it has changed."""
         for directory in self._store.directories:
             path = directory.path / name
             offsets = self._store.checkpoints_of(directory)[name]
@@ -199,7 +199,7 @@ class Upkeep:
     # -- compaction ----------------------------------------------------------------------------------------------------
 
     async def clean(self) -> None:
-        """Compact the logs that are due, the dirtiest first."""
+        """Compact the logs that are due, those with the highest dirty ratio first."""
         due: list[tuple[CleaningPlan, PartitionLog]] = []
 
         def note(partition_log: PartitionLog) -> None:
@@ -237,11 +237,11 @@ class Upkeep:
         except (CorruptBatch, CorruptIndexError) as error:
             if is_current():
                 self._uncleanable[key] = partition_log
-                _tell(partition_log, "log cannot be compacted until the next start", error)
+                _log_error(partition_log, "log cannot be compacted until the next start", error)
             return
         except (OSError, BrokerError) as error:
             if is_current():
-                _tell(partition_log, "compaction failed, it will be tried again", error)
+                _log_error(partition_log, "compaction failed and will be retried", error)
             return
         if result is None or not is_current():
             return
@@ -251,7 +251,7 @@ class Upkeep:
         log.info("log compacted", extra=extra)
 
 
-def _tell(partition_log: PartitionLog, message: str, error: Exception) -> None:
+def _log_error(partition_log: PartitionLog, message: str, error: Exception) -> None:
     log.error(
         message,
         extra={"topic": partition_log.topic, "partition": partition_log.partition, "reason": str(error)},
@@ -263,12 +263,12 @@ def _remove_files(logs: tuple[PartitionLog, ...]) -> None:
         try:
             partition_log.remove_deleted_files()
         except OSError as error:
-            _tell(partition_log, "deleted segments not removed", error)
+            _log_error(partition_log, "files of deleted segments cannot be removed", error)
 
 
 def _remove_tree(path: Path) -> None:
-    """Remove a directory and all in it; what is left is tried again at the next start."""
+    """Delete a directory and everything in it; if that fails, the next start tries again."""
     try:
         shutil.rmtree(path)
     except OSError as error:
-        log.warning("directory of a deleted log not removed", extra={"path": str(path), "reason": str(error)})
+        log.warning("directory of a deleted log cannot be removed", extra={"path": str(path), "reason": str(error)})

@@ -1,9 +1,9 @@
-"""What a leader checks of batches before it appends them, and what it changes in them.
+"""The leader's checks of batches before it appends them, and its changes to them.
 
-The checks read only the header, so their cost does not depend on how many records a batch holds. Records are opened
-where a topic's settings ask for it: keys on a compacted topic, a limit on how old a timestamp may be. A batch whose
-header is sound but whose records are garbage can therefore get in; whoever opens it later must expect that. A batch is
-kept as a whole or not at all, but where single records are at fault the refusal names them (KIP-467).
+The checks read only the header, so their cost does not depend on the number of records. Records are opened only if a
+topic's settings require it: keys on a compacted topic, a limit on the age of timestamps. A batch with a valid header
+and invalid records can therefore be appended, and readers must expect that. A batch is accepted or rejected as a whole,
+but the error names the individual records at fault (KIP-467).
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ from core_broker.settings.topic import TopicSettings
 NO_LIMIT: Final = 2**63 - 1
 DECOMPRESSED_BYTES_MIN: Final = 64 * 1024 * 1024
 OPENED_RECORDS_MAX: Final = 500_000
-"""A megabyte can unfold to ten million records; opening so many would keep everybody else waiting for seconds."""
+"""A megabyte can decompress to ten million records; opening so many would block all other clients for seconds."""
 
 _CODECS: Final = {
     "uncompressed": Codec.NONE,
@@ -56,11 +56,11 @@ _unpack_header = HEADER.unpack_from
 
 
 Admitted: TypeAlias = tuple[memoryview, list[BatchHeader], int]
-"""Batches that may be appended, their headers, and the time stamped on them (-1 when the producer's times are kept)."""
+"""Batches to append, their headers, and the timestamp set on them (-1 if the producer's timestamps are kept)."""
 
 
 class AppendRules:
-    """The checks of one topic's settings."""
+    """The checks required by one topic's settings."""
 
     __slots__ = (
         "_after_max_ms",
@@ -82,7 +82,7 @@ class AppendRules:
         self.configure(settings)
 
     def configure(self, settings: TopicSettings) -> None:
-        """Take new settings."""
+        """Apply new settings."""
         self._max_message_bytes = settings.max_message_bytes
         self._segment_bytes = settings.segment_bytes
         self._stamps_append_time = settings.message_timestamp_type == "LogAppendTime"
@@ -103,7 +103,7 @@ class AppendRules:
 
     def admit(self, view: memoryview, origin: Origin) -> Admitted:
         """Check a leader's append; raises BrokerError. The batches may be changed in place or replaced."""
-        headers = split(view)
+        headers = parse_headers(view)
         for header in headers:
             self._check(view, header, origin)
         if self._opens_records and origin is Origin.CLIENT:
@@ -119,31 +119,31 @@ class AppendRules:
     def _check(self, view: memoryview, header: BatchHeader, origin: Origin) -> None:
         size = header.length + LENGTH_BYTES
         if size > self._max_message_bytes or size > self._segment_bytes:
-            self._refuse_size(size)
+            self._reject_size(size)
         start = header.position
         body = view[CRC_START:] if size == len(view) else view[start + CRC_START : start + size]
         if crc32c(body) != header.crc:
-            raise BrokerError(ErrorCode.CORRUPT_MESSAGE, "checksum of the batch does not match")
+            raise BrokerError(ErrorCode.CORRUPT_MESSAGE, "the checksum of the batch does not match")
         count = header.record_count
         if count <= 0 or header.last_offset_delta != count - 1 or header.attributes & CODEC_MASK > _CODEC_LAST:
-            _refuse_shape(header)
+            _reject_header(header)
         if origin is Origin.CLIENT:
             _check_client(header)
         if header.max_timestamp > self._latest_timestamp or header.max_timestamp < NO_TIMESTAMP:
             self._check_latest_timestamp(view, header)
 
-    def _refuse_size(self, size: int) -> None:
+    def _reject_size(self, size: int) -> None:
         if size > self._max_message_bytes:
             raise BrokerError(
                 ErrorCode.MESSAGE_TOO_LARGE,
-                f"batch has {size} bytes; max.message.bytes allows {self._max_message_bytes}",
+                f"the batch has {size} bytes; max.message.bytes allows {self._max_message_bytes}",
             )
         raise BrokerError(
-            ErrorCode.RECORD_LIST_TOO_LARGE, f"batch has {size} bytes; segment.bytes allows {self._segment_bytes}"
+            ErrorCode.RECORD_LIST_TOO_LARGE, f"the batch has {size} bytes; segment.bytes allows {self._segment_bytes}"
         )
 
     def _check_latest_timestamp(self, view: memoryview, header: BatchHeader) -> None:
-        """The slow path: how late a timestamp may be moves with the clock, and only forward."""
+        """The slow path: the latest allowed timestamp is cached, and moves forward with the clock."""
         if self._stamps_append_time:
             return
         self._latest_timestamp = min(self._clock.now_ms() + self._after_max_ms, NO_LIMIT)
@@ -151,7 +151,7 @@ class AppendRules:
             return
         if header.record_count <= OPENED_RECORDS_MAX:
             self._check_records(view, header, latest=self._latest_timestamp)
-        # None of the records is at fault, or there are too many to look at.
+        # The records are fine and only the header is wrong, or there are too many records to check.
         raise BrokerError(ErrorCode.INVALID_TIMESTAMP, self._too_late(header.max_timestamp, self._latest_timestamp))
 
     def _too_late(self, timestamp: int, latest: int) -> str:
@@ -161,8 +161,8 @@ class AppendRules:
         )
 
     def open_records(self, view: memoryview) -> Iterator[Record]:
-        """The records of a producer's batches, whose headers are checked as for an append; raises BrokerError."""
-        for header in split(view):
+        """The records of a producer's batches, with the same header checks as for an append; raises BrokerError."""
+        for header in parse_headers(view):
             self._check(view, header, Origin.CLIENT)
             yield from self._open(view, header)
 
@@ -170,15 +170,15 @@ class AppendRules:
         if header.record_count > OPENED_RECORDS_MAX:
             raise BrokerError(
                 ErrorCode.INVALID_RECORD,
-                f"batch has {header.record_count} records; where records are checked {OPENED_RECORDS_MAX} are allowed",
+                f"the batch has {header.record_count} records; at most {OPENED_RECORDS_MAX} can be checked",
             )
         try:
             yield from iterate_records(view, header, max_bytes=self.decompressed_bytes_max)
         except CorruptBatch as error:
-            raise BrokerError(ErrorCode.INVALID_RECORD, f"records cannot be read: {error}") from error
+            raise BrokerError(ErrorCode.INVALID_RECORD, f"the records cannot be read: {error}") from error
 
     def _check_records(self, view: memoryview, header: BatchHeader, *, latest: int = NO_LIMIT) -> None:
-        """Look at each record; raises RecordsRefused with all that are bad."""
+        """Check each record; raises RecordsRefused with all bad ones."""
         if header.attributes & CONTROL_BIT:
             return
         needs_keys = self._needs_keys
@@ -208,7 +208,7 @@ class AppendRules:
             raise RecordsRefused(code, bad)
 
     def _recompress(self, view: memoryview, headers: list[BatchHeader]) -> tuple[memoryview, list[BatchHeader]]:
-        """Bring all batches to the topic's own compression.type."""
+        """Recompress all batches with the topic's compression.type."""
         codec = self._codec
         assert codec is not None
         if all(header.attributes & CODEC_MASK == codec or header.is_control for header in headers):
@@ -221,10 +221,10 @@ class AppendRules:
             try:
                 out += change_codec(view, header, codec, level=self._codec_level, max_bytes=self.decompressed_bytes_max)
             except CorruptBatch as error:
-                raise BrokerError(ErrorCode.INVALID_RECORD, f"records cannot be read: {error}") from error
+                raise BrokerError(ErrorCode.INVALID_RECORD, f"the records cannot be read: {error}") from error
         headers = parse_batches(out)
         if (largest := max(header.size for header in headers)) > min(self._max_message_bytes, self._segment_bytes):
-            self._refuse_size(largest)
+            self._reject_size(largest)
         return memoryview(out), headers
 
     def _stamp(self, view: memoryview, headers: list[BatchHeader]) -> int:
@@ -234,18 +234,18 @@ class AppendRules:
         return now_ms
 
 
-def split(view: memoryview) -> list[BatchHeader]:
-    """The headers of the batches that fill a buffer; raises BrokerError for what cannot be batches."""
+def parse_headers(view: memoryview) -> list[BatchHeader]:
+    """The headers of the batches in a buffer; raises BrokerError if it contains anything else."""
     if len(view) >= HEADER_BYTES:
         fields = _unpack_header(view, 0)
         if fields[1] == len(view) - LENGTH_BYTES and fields[3] == MAGIC:
             return [BatchHeader(0, *fields)]
     if not view:
-        raise BrokerError(ErrorCode.INVALID_RECORD, "there must be at least one record batch")
+        raise BrokerError(ErrorCode.INVALID_RECORD, "at least one record batch is required")
     if len(view) > MAGIC_POSITION and view[MAGIC_POSITION] < MAGIC:
         raise BrokerError(
             ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
-            f"message format {view[MAGIC_POSITION]} is no longer supported; only record batches of magic 2 are",
+            f"message format {view[MAGIC_POSITION]} is not supported; use record batches (magic 2)",
         )
     try:
         return parse_batches(view)
@@ -253,25 +253,25 @@ def split(view: memoryview) -> list[BatchHeader]:
         raise BrokerError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
 
 
-def _refuse_shape(header: BatchHeader) -> None:
+def _reject_header(header: BatchHeader) -> None:
     if header.attributes & CODEC_MASK > _CODEC_LAST:
         raise BrokerError(
-            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"codec {header.attributes & CODEC_MASK} is none of 0 to 4"
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"compression codec {header.attributes & CODEC_MASK} is unknown"
         )
     raise BrokerError(
         ErrorCode.INVALID_RECORD,
-        f"batch claims {header.record_count} records but its last offset delta is {header.last_offset_delta}",
+        f"the batch has {header.record_count} records, but its last offset delta is {header.last_offset_delta}",
     )
 
 
 def _check_client(header: BatchHeader) -> None:
-    """What only a producer may not do."""
+    """Restrictions that apply to producers only."""
     if header.attributes & _CLIENT_MAY_NOT_SET:
         if header.attributes & CONTROL_BIT:
             raise BrokerError(ErrorCode.INVALID_RECORD, "clients may not write control records")
         raise BrokerError(ErrorCode.INVALID_TIMESTAMP, "producers may not set the timestamp type LogAppendTime")
     if header.base_offset != 0:
-        raise BrokerError(ErrorCode.INVALID_RECORD, f"base offset must be 0, not {header.base_offset}")
+        raise BrokerError(ErrorCode.INVALID_RECORD, f"the base offset must be 0, not {header.base_offset}")
     if header.producer_id >= 0:
         if header.base_sequence < 0 or header.producer_epoch < 0:
             raise BrokerError(
@@ -284,8 +284,9 @@ def _check_client(header: BatchHeader) -> None:
 
 
 def _check_several(headers: Sequence[BatchHeader], origin: Origin) -> None:
-    """More than one batch cannot be checked for sequences: the state is that before the first."""
+    """The sequences of several batches cannot be checked, since the state does not include the first ones yet."""
     if origin is Origin.CLIENT and any(header.producer_id >= 0 for header in headers):
         raise BrokerError(
-            ErrorCode.INVALID_RECORD, f"{len(headers)} batches; an idempotent producer may send one per partition"
+            ErrorCode.INVALID_RECORD,
+            f"an idempotent producer may send only one batch per partition, not {len(headers)}",
         )

@@ -1,11 +1,11 @@
-"""The codecs of record batches, with a cap on what a compressed blob may grow to.
+"""The compression codecs of record batches, with a limit on the decompressed size.
 
-A batch from outside may claim to be small and unfold to gigabytes, so nothing here trusts a length it has read:
-output is produced in pieces and given up on as soon as it passes the cap.
+A small untrusted batch may decompress to gigabytes, so no length in the data is trusted: output is produced in pieces,
+and decompression stops as soon as it exceeds the limit.
 
-Framings are the ones Kafka's clients agree on: gzip as is, LZ4 in its frame format with independent blocks (the Java
-client refuses dependent ones), Zstandard frames, and for Snappy the framing of the xerial library, which Java writes
-around raw blocks; librdkafka writes a raw block without it, and both are read.
+The formats are those of Kafka's clients: plain gzip, LZ4 frames with independent blocks (the Java client rejects
+dependent ones), Zstandard frames, and for Snappy the framing of the xerial library, which Java writes around raw
+blocks; librdkafka writes a raw block without it, and both are accepted.
 """
 
 import struct
@@ -21,7 +21,7 @@ import zstandard
 Buffer = bytes | bytearray | memoryview
 
 DECOMPRESSED_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Cap for callers that have no better one: max(10 x max.message.bytes, 64 MiB) with Kafka's default."""
+"""The default limit: max(10 x max.message.bytes, 64 MiB) with Kafka's default."""
 
 
 class Codec(IntEnum):
@@ -35,16 +35,16 @@ class Codec(IntEnum):
 
 
 class CompressionError(ValueError):
-    """Compressed bytes that are broken, or that unfold to more than is allowed."""
+    """Compressed data that is invalid, or decompresses to more than the limit."""
 
 
 def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
-    """Compress a records section the way Kafka's clients expect to find it; None for the codec's default level."""
+    """Compress a records section in the format that Kafka's clients expect; `level` None is the codec's default."""
     return _COMPRESSORS[codec](data, level)
 
 
 def decompress(codec: Codec, data: Buffer, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> bytes:
-    """Decompress a records section; raises CompressionError on broken input or more than `max_bytes` of output."""
+    """Decompress a records section; raises CompressionError for invalid input or more than `max_bytes` of output."""
     return _DECOMPRESSORS[codec](data, max_bytes)
 
 
@@ -69,7 +69,7 @@ def _keep_bounded(data: Buffer, max_bytes: int) -> bytes:
 
 _GZIP_WINDOW: Final = 31  # 15 bits of window, and 16 for "with a gzip header"
 _GZIP_MEMBERS_MAX: Final = 256
-"""Clients write one. Each costs a copy of what comes after it, so a blob of thousands of empty ones is an attack."""
+"""Clients write one. Each costs a copy of the rest of the data, so thousands of empty members are an attack."""
 
 
 def _gzip(data: Buffer, level: int | None) -> bytes:
@@ -93,8 +93,8 @@ def _gunzip(data: Buffer, max_bytes: int) -> bytes:
         if room <= 0:
             raise _too_big(max_bytes)
         if not member.eof:
-            raise CompressionError("gzip: data ends in the middle")
-        rest = member.unused_data  # Java's reader accepts several members one after the other
+            raise CompressionError("gzip: the data is truncated")
+        rest = member.unused_data  # Java's reader accepts several members in sequence
     if not pieces:
         raise CompressionError("gzip: no data")
     return b"".join(pieces)
@@ -107,7 +107,7 @@ _XERIAL_MAGIC: Final = _XERIAL_HEADER[:8]
 _XERIAL_BLOCK_BYTES: Final = 32 * 1024
 _BLOCK_LENGTH: Final = struct.Struct(">i")
 _SNAPPY_GROWTH_MAX: Final = 64
-"""Three bytes of Snappy describe at most 64 bytes of output, so a block that claims more is lying."""
+"""Three bytes of Snappy encode at most 64 bytes of output, so a larger claimed size is invalid."""
 
 
 def _snappy(data: Buffer, _: int | None) -> bytes:
@@ -125,24 +125,24 @@ def _unsnappy(data: Buffer, max_bytes: int) -> bytes:
     if bytes(view[: len(_XERIAL_MAGIC)]) != _XERIAL_MAGIC:
         return _unsnappy_block(view, max_bytes)
     pieces: list[bytes] = []
-    unfolded = 0
+    total_size = 0
     position = len(_XERIAL_HEADER)
     if len(view) < position:
-        raise CompressionError("snappy: data ends in its header")
+        raise CompressionError("snappy: the header is truncated")
     while position < len(view):
         block, position = _xerial_block(view, position)
-        unfolded += _snappy_size(block)
-        if unfolded > max_bytes:
+        total_size += _snappy_size(block)
+        if total_size > max_bytes:
             raise _too_big(max_bytes)
         pieces.append(_unsnappy_block(block, max_bytes))
     return b"".join(pieces)
 
 
 def _xerial_block(view: memoryview, position: int) -> tuple[memoryview, int]:
-    """The block whose length stands at `position`, and the position after it."""
+    """The block whose length is at `position`, and the position after it."""
     start = position + _BLOCK_LENGTH.size
     if start > len(view):
-        raise CompressionError("snappy: data ends in a block length")
+        raise CompressionError("snappy: a block length is truncated")
     (length,) = _BLOCK_LENGTH.unpack_from(view, position)
     if length < 0 or length > len(view) - start:
         raise CompressionError(f"snappy: block of {length} bytes does not fit into {len(view) - start}")
@@ -159,7 +159,7 @@ def _unsnappy_block(block: memoryview, max_bytes: int) -> bytes:
 
 
 def _snappy_size(block: memoryview) -> int:
-    """What a raw block says it unfolds to."""
+    """The decompressed size that a raw block claims."""
     try:
         size = int(cramjam.snappy.decompress_raw_len(block))
     except cramjam.DecompressionError as error:
@@ -200,7 +200,7 @@ def _unlz4(data: Buffer, max_bytes: int) -> bytes:
     if len(out) > max_bytes:
         raise _too_big(max_bytes)
     if not frame.eof:
-        raise CompressionError("lz4: data ends in the middle")
+        raise CompressionError("lz4: the data is truncated")
     return out
 
 
@@ -209,7 +209,7 @@ def _unlz4(data: Buffer, max_bytes: int) -> bytes:
 _ZSTD_LEVEL: Final = 3
 _ZSTD_WINDOW_BYTES_MAX: Final = 128 * 1024 * 1024
 _ZSTD_INPUT_BYTES: Final = 1024
-"""Four bytes can unfold to a block of 128 KiB, so input is fed in small pieces: at most 32 MiB overshoot the cap."""
+"""Four bytes can decompress to 128 KiB, so input is passed in small pieces: at most 32 MiB exceed the limit."""
 
 
 def _zstd(data: Buffer, level: int | None) -> bytes:
@@ -222,10 +222,11 @@ def _unzstd(data: Buffer, max_bytes: int) -> bytes:
     room = max_bytes
     position = 0
     while position < len(view):
-        frame = _zstd_frame()
+        # A frame states the window that its decoder must allocate; more than 128 MiB is an attack.
+        frame = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES_MAX).decompressobj()
         while not frame.eof:
             if position >= len(view):
-                raise CompressionError("zstd: data ends in the middle")
+                raise CompressionError("zstd: the data is truncated")
             room -= _feed_zstd(frame, view[position : position + _ZSTD_INPUT_BYTES], pieces)
             position += _ZSTD_INPUT_BYTES
             if room < 0:
@@ -234,18 +235,13 @@ def _unzstd(data: Buffer, max_bytes: int) -> bytes:
     return b"".join(pieces)
 
 
-def _zstd_frame() -> "zstandard.ZstdDecompressionObj":
-    # A frame states the window that its decoder must allocate; what needs more than 128 MiB is an attack.
-    return zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES_MAX).decompressobj()
-
-
 def _feed_zstd(frame: "zstandard.ZstdDecompressionObj", piece: memoryview, out: list[bytes]) -> int:
     try:
-        unfolded = frame.decompress(piece)
+        decompressed = frame.decompress(piece)
     except zstandard.ZstdError as error:
         raise CompressionError(f"zstd: {error}") from error
-    out.append(unfolded)
-    return len(unfolded)
+    out.append(decompressed)
+    return len(decompressed)
 
 
 _COMPRESSORS: Final[dict[Codec, Callable[[Buffer, int | None], bytes]]] = {

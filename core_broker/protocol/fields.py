@@ -1,9 +1,9 @@
-"""The codec: a message is a class whose annotations say how each field travels, in which versions.
+"""The codec: a message is a class whose annotations define the encoding and the versions of each field.
 
-A description is compiled once for each (message, version) into two straight-line Python functions, at first use, so
-that a broker starts quickly and pays only for the versions its clients speak. What the functions guard against:
-lengths that run past the end, arrays longer than their bytes could hold, and more elements in one message than
-`ELEMENTS_MAX`, so that a small hostile frame never becomes a large heap.
+A definition is compiled once for each (message, version) into two straight-line Python functions, at first use, so that
+a broker starts quickly and pays only for the versions its clients use. The functions guard against lengths that run
+past the end, arrays longer than the remaining bytes allow, and more elements in one message than `ELEMENTS_MAX`, so
+that a small hostile frame cannot allocate a large heap.
 """
 
 import struct
@@ -26,11 +26,11 @@ from core_broker.protocol.primitives import (
 )
 
 ELEMENTS_MAX: Final = 1_000_000
-"""Array elements that one message may hold in total."""
+"""Limit of the array elements in one message."""
 
 
 class Message(msgspec.Struct):
-    """Base of everything that the codec can read and write; a nested structure has no versions of its own."""
+    """Base of everything that the codec can decode and encode; a nested structure has no versions of its own."""
 
     API_KEY: ClassVar[int | None] = None
     VERSIONS: ClassVar[tuple[int, int]] = (0, 0)
@@ -38,13 +38,13 @@ class Message(msgspec.Struct):
 
 
 class Wire(msgspec.Struct, frozen=True):
-    """The wire type of a field, where the Python type alone does not tell."""
+    """The wire type of a field, if it does not follow from the Python type."""
 
     kind: str
 
 
 class Since(msgspec.Struct, frozen=True):
-    """The versions in which a field travels; without it, all of them."""
+    """The versions that have the field; all versions without it."""
 
     first: int
     last: int = 32767
@@ -58,7 +58,7 @@ class NullableSince(msgspec.Struct, frozen=True):
 
 
 class Tag(msgspec.Struct, frozen=True):
-    """The field is optional and travels under this number (KIP-482), from `first` on."""
+    """The field is optional and has this tag (KIP-482), from version `first`."""
 
     number: int
     first: int = 0
@@ -81,7 +81,7 @@ Encoder = Callable[[M, bytearray], None]
 
 
 def decode(message: type[M], version: int, buffer: type_of_buffer, position: int = 0) -> M:
-    """Read one message that starts at `position`; raises DecodeError on anything that is not one."""
+    """Decode the message at `position`; raises DecodeError if it is invalid."""
     try:
         value: M = decoder(message, version)(buffer, position, len(buffer), [ELEMENTS_MAX])[0]
     except (struct.error, IndexError, UnicodeDecodeError) as error:
@@ -90,7 +90,7 @@ def decode(message: type[M], version: int, buffer: type_of_buffer, position: int
 
 
 def encode(message: Message, version: int) -> bytearray:
-    """Write one message."""
+    """Encode one message."""
     out = bytearray()
     encoder(type(message), version)(message, out)
     return out
@@ -160,7 +160,7 @@ def _default(info: msgspec.structs.FieldInfo) -> Any:
 
 
 def _unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Take `Annotated` and `| None` off a hint; returns the plain type and all marks."""
+    """Strip `Annotated` and `| None` from a hint; returns the plain type and all marks."""
     marks: tuple[Any, ...] = ()
     while True:
         if typing.get_origin(hint) is Annotated:
@@ -186,7 +186,7 @@ def _kind(plain: Any, marks: tuple[Any, ...]) -> tuple[str, Any]:
 
 
 def _size_min(field: _Field, version: int, flexible: bool) -> int:
-    """The fewest bytes that a value of this field takes."""
+    """The minimum encoded size of this field."""
     if field.kind in _FIXED:
         return _FIXED[field.kind][1]
     if field.kind == "struct":
@@ -205,7 +205,7 @@ def _struct_size_min(message: type[Message], version: int, flexible: bool) -> in
 
 
 class _Source:
-    """Python source under construction, with the objects it refers to."""
+    """Python source under construction, and the objects it refers to."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -252,7 +252,7 @@ def _compile_decoder(message: type[Message], version: int, flexible: bool) -> Ca
 
 
 def _has_fixed_size(field: _Field) -> bool:
-    """True of a field that can be read and written in one call together with its neighbours."""
+    """Whether a field can be packed in one call together with its neighbours."""
     return field.kind in _FIXED
 
 
@@ -293,8 +293,8 @@ def _decode_tagged(source: _Source, fields: list[_Field], version: int) -> None:
     for field in fields:
         source.add(2, f"{'if' if field is fields[0] else 'elif'} tag == {field.tag}:")
         _decode_value(source, 3, field, f"f_{field.name}", version, flexible=True)
-    # A value may not run on into its successors: many tags that claim no bytes could read the same long text again
-    # and again.
+    # A value must not extend beyond its tag: otherwise many tags of size zero could decode the same long text again and
+    # again.
     source.add(
         2,
         "else:",
@@ -305,7 +305,7 @@ def _decode_tagged(source: _Source, fields: list[_Field], version: int) -> None:
 
 
 def _copier(default: Any) -> Callable[[], Any]:
-    """A function that makes a fresh default, since lists and structures can be changed by their owner."""
+    """A function that creates a new default, since lists and structures are mutable."""
     if isinstance(default, list):
         return list
     if isinstance(default, Message):
@@ -328,7 +328,7 @@ def _decode_value(source: _Source, indent: int, field: _Field, target: str, vers
 
 
 def _decode_length(source: _Source, indent: int, kind: str, flexible: bool) -> None:
-    """Leave the length in `n`, -1 for null."""
+    """Generate code that sets `n` to the length, -1 for null."""
     if flexible:
         source.add(
             indent,
@@ -396,7 +396,7 @@ def _decode_array(source: _Source, indent: int, field: _Field, target: str, vers
 
 
 def _repeat(code: str) -> str:
-    """A format for n values; sixteen-byte strings cannot be repeated by a count."""
+    """A format for n values; struct cannot repeat 16-byte strings by a count."""
     return '{"16s" * n}' if code == "16s" else "{n}" + code
 
 
@@ -443,7 +443,7 @@ def _encode_fixed(source: _Source, run: list[_Field]) -> None:
 
 
 def _encode_tagged(source: _Source, fields: list[_Field], version: int) -> None:
-    """Write the tagged fields that differ from their default, in order of their numbers."""
+    """Generate code that writes the tagged fields that differ from their default, ordered by tag."""
     if not fields:
         source.add(1, "out.append(0)")
         return
@@ -482,7 +482,7 @@ def _encode_length(source: _Source, kind: str, length: str, flexible: bool) -> s
 
 
 def _encode_null(source: _Source, indent: int, field: _Field, value: str, flexible: bool) -> int:
-    """Write the branch for null where it is allowed; returns the indent of the other branch."""
+    """Generate the branch for null if it is allowed; returns the indent of the other branch."""
     if not field.nullable:
         return indent
     source.add(indent, f"if {value} is None:")

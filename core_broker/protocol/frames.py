@@ -1,4 +1,4 @@
-"""Frames: the length, header and correlation id around every message, and answers made of memory and file parts."""
+"""Frames: the length and the header around every request and response."""
 
 import struct
 from typing import Final
@@ -10,21 +10,21 @@ SIZE_BYTES: Final = 4
 HEADER_BYTES_MIN: Final = 8
 """Key, version and correlation id: no request is shorter."""
 
-_unpack_fixed = struct.Struct(">hhih").unpack_from
+_unpack_client_id_length = struct.Struct(">h").unpack_from
 _pack_size = struct.Struct(">i").pack_into
 _pack_plain = struct.Struct(">ii").pack
 _pack_flexible = struct.Struct(">iib").pack
-unpack_key: Final = struct.Struct(">hhi").unpack_from
-"""Key, version and correlation id of a frame of at least HEADER_BYTES_MIN bytes: `unpack_key(frame, 0)`."""
+unpack_header: Final = struct.Struct(">hhi").unpack_from
+"""Key, version and correlation id of a frame of at least HEADER_BYTES_MIN bytes: `unpack_header(frame, 0)`."""
 
 
 def parse_client_id(frame: type_of_buffer, *, flexible: bool) -> tuple[str | None, int]:
     """The client id and the position of the body (request header v1, or v2 when flexible).
 
-    The client id keeps its old length in both, so that a broker can read it before it knows the version (KIP-482).
+    The client id has the same encoding in both, so that a broker can read it before it knows the version (KIP-482).
     """
     try:
-        _, _, _, length = _unpack_fixed(frame, 0)
+        (length,) = _unpack_client_id_length(frame, HEADER_BYTES_MIN)
         position = 10 + max(length, 0)
         if length < -1 or position > len(frame):
             raise DecodeError(f"client id of {length} bytes in a frame of {len(frame)} bytes")
@@ -40,20 +40,20 @@ def parse_client_id(frame: type_of_buffer, *, flexible: bool) -> tuple[str | Non
 
 
 def start_response(correlation_id: int, *, flexible: bool) -> bytearray:
-    """The beginning of an answer; `finish_response` fills in the length."""
+    """The beginning of a response; `finish_response` fills in the length."""
     if flexible:
         return bytearray(_pack_flexible(0, correlation_id, 0))
     return bytearray(_pack_plain(0, correlation_id))
 
 
 def finish_response(out: bytearray, extra_bytes: int = 0) -> bytearray:
-    """Write the frame length; `extra_bytes` follow from elsewhere."""
+    """Write the frame length, including `extra_bytes` that are sent after this buffer."""
     _pack_size(out, 0, len(out) - SIZE_BYTES + extra_bytes)
     return out
 
 
 def encode_response(message: Message, version: int, correlation_id: int, *, flexible_header: bool) -> bytearray:
-    """A whole answer frame for one message."""
+    """A complete response frame for one message."""
     out = start_response(correlation_id, flexible=flexible_header)
     encoder(type(message), version)(message, out)
     return finish_response(out)

@@ -1,11 +1,11 @@
-"""Primitive values of the wire format: variable-length integers and the error of a bad input."""
+"""Primitive values of the wire format: variable-length integers, and the error for invalid input."""
 
 from typing import Final
 
 ZERO_UUID: Final = bytes(16)
 
 type_of_buffer = bytes | bytearray | memoryview
-"""What every reader of this package accepts."""
+"""The buffers that every reader of this package accepts."""
 
 
 class DecodeError(ValueError):
@@ -17,7 +17,7 @@ _VARINT_BYTES_MAX: Final = 5
 
 
 def uvarint(value: int) -> bytes:
-    """Encode an unsigned integer with seven bits to the byte, least significant first."""
+    """Encode an unsigned integer with seven bits per byte, least significant first."""
     if value < 128:
         return _ONE_BYTE[value]
     out = bytearray()
@@ -45,7 +45,7 @@ def read_uvarint(buffer: type_of_buffer, position: int) -> tuple[int, int]:
 
 
 def skip_tagged_fields(buffer: type_of_buffer, position: int, end: int) -> int:
-    """Step over a section of tagged fields that nobody here knows; returns the position after it."""
+    """Skip a section of unknown tagged fields; returns the position after it."""
     count, position = read_uvarint(buffer, position)
     if count > end - position:
         raise DecodeError(f"{count} tagged fields cannot fit into {end - position} bytes")

@@ -1,8 +1,8 @@
-"""Record batches, version 2: the only shape in which records travel and are stored.
+"""Record batches, version 2: the only format of records on the wire and on disk.
 
-The broker looks at the 61 bytes of the header and passes the rest on unopened. Records are read only where their
-content matters: offset lookup by time, compaction, coordinators loading their state. Offset and leader epoch stand
-before the checksum and outside of it, so a leader stamps them without computing it anew.
+The broker reads the 61 bytes of the header and passes on the rest unopened. Records are decoded only where their
+content matters: offset lookup by time, compaction, coordinators loading their state. Offset and leader epoch are not
+covered by the checksum, so a leader sets them without recomputing it.
 """
 
 import struct
@@ -21,9 +21,9 @@ HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 producer id, producer epoch, base sequence, record count"""
 HEADER_BYTES: Final = HEADER.size
 LENGTH_BYTES: Final = 12
-"""Base offset and length: the part of a batch that its length does not count."""
+"""Base offset and length: the part of a batch that its length does not include."""
 CRC_START: Final = 21
-"""The checksum covers everything from the attributes on."""
+"""The checksum covers everything from the attributes."""
 MAGIC_POSITION: Final = 16
 MAGIC: Final = 2
 
@@ -52,15 +52,15 @@ _MAX_TIMESTAMP_POSITION: Final = 35
 _CONTROL_KEY: Final = struct.Struct(">hh")
 _END_MARKER: Final = struct.Struct(">hi")
 _RECORD_BYTES_MIN: Final = 7
-"""Length, attributes, timestamp delta, offset delta, key length, value length and header count of one byte each."""
+"""Length, attributes, timestamp delta, offset delta, key length, value length and header count, one byte each."""
 
 
 class CorruptBatch(ValueError):
-    """Bytes that are not a whole, sound record batch."""
+    """Bytes that are not a complete and valid record batch."""
 
 
 class BatchHeader(msgspec.Struct, gc=False):
-    """The header of a batch, and where in the buffer it stands."""
+    """The header of a batch, and its position in the buffer."""
 
     position: int
     base_offset: int
@@ -79,12 +79,12 @@ class BatchHeader(msgspec.Struct, gc=False):
 
     @property
     def size(self) -> int:
-        """Bytes of the whole batch."""
+        """Size of the whole batch."""
         return self.length + LENGTH_BYTES
 
     @property
     def last_offset(self) -> int:
-        """Offset of the last record, also when compaction has removed it."""
+        """Offset of the last record, even if compaction has removed it."""
         return self.base_offset + self.last_offset_delta
 
     @property
@@ -96,7 +96,7 @@ class BatchHeader(msgspec.Struct, gc=False):
 
     @property
     def codec(self) -> Codec:
-        """How the records are compressed; raises CorruptBatch for a number nobody has given a meaning."""
+        """How the records are compressed; raises CorruptBatch for an unknown codec."""
         try:
             return Codec(self.attributes & CODEC_MASK)
         except ValueError as error:
@@ -114,12 +114,12 @@ class BatchHeader(msgspec.Struct, gc=False):
 
     @property
     def uses_log_append_time(self) -> bool:
-        """Whether all records carry the time of the append, which stands in `max_timestamp`."""
+        """Whether all records have the time of the append, which is in `max_timestamp`."""
         return bool(self.attributes & LOG_APPEND_TIME_BIT)
 
     @property
     def has_delete_horizon(self) -> bool:
-        """Whether `base_timestamp` is the time after which tombstones may go (KIP-534)."""
+        """Whether `base_timestamp` is the time after which tombstones may be removed (KIP-534)."""
         return bool(self.attributes & DELETE_HORIZON_BIT)
 
 
@@ -137,7 +137,7 @@ class Record(msgspec.Struct, gc=False):
 
 
 def parse_header(buffer: Buffer, position: int = 0) -> BatchHeader:
-    """The header at `position`; raises CorruptBatch when there is no room for one. Its fields are not yet checked."""
+    """The header at `position`; raises CorruptBatch if the buffer is too short. Its fields are not checked."""
     try:
         return BatchHeader(position, *HEADER.unpack_from(buffer, position))
     except struct.error as error:
@@ -145,29 +145,29 @@ def parse_header(buffer: Buffer, position: int = 0) -> BatchHeader:
 
 
 def parse_batches(buffer: Buffer) -> list[BatchHeader]:
-    """The headers of all batches in a buffer, which must be whole, of magic 2, and fill it to the last byte."""
+    """The headers of all batches in a buffer, which must be complete, of magic 2, and fill the buffer exactly."""
     headers = []
     position = 0
     end = len(buffer)
     while position < end:
         header = parse_header(buffer, position)
         if header.magic != MAGIC:
-            raise CorruptBatch(f"batch at byte {position} has magic {header.magic}, only {MAGIC} is known")
+            raise CorruptBatch(f"batch at byte {position} has magic {header.magic}; only {MAGIC} is supported")
         if header.length < HEADER_BYTES - LENGTH_BYTES or header.size > end - position:
-            raise CorruptBatch(f"batch at byte {position} claims {header.size} bytes, {end - position} are left")
+            raise CorruptBatch(f"batch at byte {position} claims {header.size} bytes, but {end - position} are left")
         headers.append(header)
         position += header.size
     return headers
 
 
 def check_crc(buffer: Buffer, header: BatchHeader) -> bool:
-    """Whether the checksum of the batch is right."""
+    """Whether the checksum of the batch is correct."""
     view = memoryview(buffer)
     return bool(crc32c(view[header.position + CRC_START : header.position + header.size]) == header.crc)
 
 
 def stamp(buffer: bytearray | memoryview, header: BatchHeader, *, base_offset: int, leader_epoch: int) -> None:
-    """Write offset and leader epoch into a batch, in place; the checksum stays right."""
+    """Set the offset and leader epoch of a batch in place; the checksum stays valid."""
     _STAMP.pack_into(buffer, header.position, base_offset, header.length, leader_epoch)
     header.base_offset = base_offset
     header.leader_epoch = leader_epoch
@@ -177,9 +177,10 @@ def stamp(buffer: bytearray | memoryview, header: BatchHeader, *, base_offset: i
 
 
 def read_records(buffer: Buffer, header: BatchHeader, *, max_bytes: int = DECOMPRESSED_BYTES_MAX) -> list[Record]:
-    """All records of a batch, strictly: anything off raises CorruptBatch.
+    """All records of a batch; any deviation from the format raises CorruptBatch.
 
-    For batches this broker has built. What a client has compressed can hold millions of records: use `iterate_records`.
+    For batches built by this broker. A batch compressed by a client can have millions of records: use
+    `iterate_records`.
     """
     return list(iterate_records(buffer, header, max_bytes=max_bytes))
 
@@ -189,8 +190,8 @@ def iterate_records(
 ) -> Iterator[Record]:
     """The records of a batch one by one.
 
-    As strict as `read_records`, but what is wrong with a record is told when it is reached. A blob that unfolds to more
-    than `max_bytes` is refused before it has taken the memory.
+    As strict as `read_records`, but an invalid record raises only when it is reached. A batch that decompresses to more
+    than `max_bytes` is rejected before it takes the memory.
     """
     data = _records_section(buffer, header, max_bytes)
     count = header.record_count
@@ -214,7 +215,7 @@ def iterate_records(
 
 
 def _records_section(buffer: Buffer, header: BatchHeader, max_bytes: int) -> bytes:
-    """What comes after the header, decompressed."""
+    """The decompressed records after the header."""
     section = memoryview(buffer)[header.position + HEADER_BYTES : header.position + header.size]
     try:
         return decompress(header.codec, section, max_bytes)
@@ -242,7 +243,7 @@ def _read_record(data: bytes, position: int) -> _RawRecord:
     else:
         headers, position = _read_headers(data, position, end)
     if position != end:
-        raise CorruptBatch(f"record ends at byte {position}, its length says {end}")
+        raise CorruptBatch(f"record ends at byte {position}, but its length says {end}")
     return timestamp_delta, offset_delta, key, value, headers, position
 
 
@@ -255,7 +256,7 @@ def _read_headers(data: bytes, position: int, end: int) -> tuple[tuple[tuple[str
         key, position = _read_bytes(data, position, end)
         value, position = _read_bytes(data, position, end)
         if key is None:
-            raise CorruptBatch("a header without a key")
+            raise CorruptBatch("a header has no key")
         headers.append((_text(key), value))
     return tuple(headers), position
 
@@ -327,11 +328,11 @@ def build_batch(
     delete_horizon_ms: int | None = None,
     append_time_ms: int | None = None,
 ) -> bytearray:
-    """One batch of these records.
+    """Build one batch from records.
 
-    Offsets are absolute and must rise from `base_offset` on; -1 means the next one. `last_offset`, where given,
-    outlives the records that had it (compaction keeps it, even for a batch left empty). `delete_horizon_ms` marks the
-    batch as KIP-534 says; `append_time_ms` makes it one of LogAppendTime.
+    Offsets are absolute and must increase from `base_offset`; -1 means the next one. `last_offset` may be beyond the
+    last record (compaction preserves it, even for an empty batch). `delete_horizon_ms` sets the delete horizon
+    (KIP-534); `append_time_ms` makes the timestamp type LogAppendTime.
     """
     base_timestamp = records[0].timestamp if records else NO_TIMESTAMP
     if delete_horizon_ms is not None:
@@ -359,7 +360,7 @@ def build_batch(
 
 
 def write_crc(batch: bytearray | memoryview) -> None:
-    """Compute the checksum of a single batch anew and write it in its place."""
+    """Recompute the checksum of a single batch, and write it into the batch."""
     _CRC.pack_into(batch, CRC_START - _CRC.size, crc32c(memoryview(batch)[CRC_START:]))
 
 
@@ -371,7 +372,7 @@ def change_codec(
     level: int | None = None,
     max_bytes: int = DECOMPRESSED_BYTES_MAX,
 ) -> bytearray:
-    """The same batch compressed in another way; the records are not looked at. Raises CorruptBatch."""
+    """The same batch with another codec; the records are not decoded. Raises CorruptBatch."""
     section = compress(codec, _records_section(buffer, header, max_bytes), level)
     batch = bytearray(memoryview(buffer)[header.position : header.position + HEADER_BYTES])
     batch += section
@@ -383,7 +384,7 @@ def change_codec(
 
 
 def stamp_append_time(batch: bytearray | memoryview, header: BatchHeader, now_ms: int) -> None:
-    """Make a single batch, in place, one of LogAppendTime; its checksum is computed anew."""
+    """Set LogAppendTime in a single batch in place, and recompute its checksum."""
     header.attributes |= LOG_APPEND_TIME_BIT
     header.max_timestamp = now_ms
     _ATTRIBUTES.pack_into(batch, CRC_START, header.attributes)
@@ -399,7 +400,7 @@ def _write_records(records: Sequence[Record], base_offset: int, base_timestamp: 
     for record in records:
         offset, previous = (offset + 1 if record.offset < 0 else record.offset), offset
         if offset <= previous:
-            raise ValueError(f"record offset {offset} does not come after {previous}")
+            raise ValueError(f"record offset {offset} is not after {previous}")
         timestamp = record.timestamp
         if timestamp > max_timestamp:
             max_timestamp = timestamp
@@ -461,9 +462,9 @@ def end_transaction_marker(
 
 
 def control_type(record: Record) -> int:
-    """Which control record this is: CONTROL_ABORT, CONTROL_COMMIT or one of the quorum's own."""
+    """The type of a control record: CONTROL_ABORT, CONTROL_COMMIT or one of the quorum's own."""
     if record.key is None or len(record.key) < _CONTROL_KEY.size:
-        raise CorruptBatch("control record without a type in its key")
+        raise CorruptBatch("the key of a control record has no type")
     kind: int = _CONTROL_KEY.unpack_from(record.key)[1]
     return kind
 
@@ -474,6 +475,6 @@ def read_end_marker(record: Record) -> tuple[bool, int] | None:
     if kind not in (CONTROL_ABORT, CONTROL_COMMIT):
         return None
     if record.value is None or len(record.value) < _END_MARKER.size:
-        raise CorruptBatch("transaction marker without a coordinator epoch")
+        raise CorruptBatch("a transaction marker has no coordinator epoch")
     coordinator_epoch: int = _END_MARKER.unpack_from(record.value)[1]
     return kind == CONTROL_COMMIT, coordinator_epoch

@@ -1,7 +1,7 @@
-"""How a record says which schema it was written with: an id before its payload, or an id or GUID in a header.
+"""Reads the schema of a record: an id before its payload, or an id or GUID in a header.
 
-A payload begins with a zero byte and the id in four bytes. In a header the same may stand, or a byte of one and the
-sixteen bytes of a GUID. For Protobuf the path to the message within its file follows, wherever the id stands.
+A payload begins with a zero byte and the id in four bytes. A header has the same, or a byte of one and the sixteen
+bytes of a GUID. For Protobuf the path to the message within its file follows the id in both cases.
 """
 
 from collections.abc import Sequence
@@ -13,30 +13,30 @@ import msgspec
 Headers = Sequence[tuple[str, bytes | None]]
 
 ID_END: Final = 5
-"""Where the id before a payload ends."""
+"""The end of the id before a payload."""
 _ID_MAGIC: Final = 0
 _GUID_END: Final = 17
 _ID_MAX: Final = 2**31 - 1
 _TAIL_BYTES_MAX: Final = 96
 _INDEXES_MAX: Final = 16
-"""Depth of a message within messages; descriptors that are nested deeper are not heard of."""
+"""Maximum nesting depth of a message; deeper descriptors do not occur in practice."""
 _INDEX_BITS_MAX: Final = 28
 
 
 class Side(StrEnum):
-    """Which part of a record is meant."""
+    """The key or the value of a record."""
 
     KEY = "key"
     VALUE = "value"
 
     @property
     def header(self) -> str:
-        """The header that may hold the schema of this side."""
+        """The header that may contain the schema of this side."""
         return f"__{self}_schema_id"
 
 
 class Framing(msgspec.Struct, frozen=True, gc=False):
-    """The schema that a record names, and the first bytes of what comes after."""
+    """The schema of a record, and the first bytes after it."""
 
     schema: int | bytes
     """An id, or the sixteen bytes of a GUID."""
@@ -44,16 +44,16 @@ class Framing(msgspec.Struct, frozen=True, gc=False):
 
 
 class BadFraming(ValueError):
-    """A record that does not name a schema; the message says what is wrong with it."""
+    """A record without a valid schema reference; the message says why."""
 
 
 def read_framing(side: Side, data: bytes, headers: Headers) -> Framing:
-    """The schema that a key or value was written with; raises BadFraming. A header goes before the payload."""
+    """The schema of a key or value; raises BadFraming. A header takes precedence over the payload."""
     named = [value for name, value in headers if name == side.header and value is not None] if headers else ()
     if not named:
         return _in_payload(side, data)
     if any(value != named[0] for value in named):
-        raise BadFraming(f"header {side.header} is there more than once, with different schemas")
+        raise BadFraming(f"header {side.header} occurs more than once, with different schemas")
     return _in_header(side, named[0])
 
 
@@ -74,27 +74,27 @@ def _in_header(side: Side, data: bytes) -> Framing:
         case b"\x01" if len(data) >= _GUID_END:
             return Framing(data[1:_GUID_END], data[_GUID_END : _GUID_END + _TAIL_BYTES_MAX])
         case _:
-            raise BadFraming(f"header {side.header} holds neither the id nor the GUID of a schema")
+            raise BadFraming(f"header {side.header} contains neither the id nor the GUID of a schema")
 
 
 def _by_id(side: Side, data: bytes) -> Framing:
     schema_id = int.from_bytes(data[1:ID_END], "big")
     if schema_id > _ID_MAX:
-        raise BadFraming(f"{side} names schema {schema_id}; no registry gives an id above {_ID_MAX}")
+        raise BadFraming(f"{side} has schema id {schema_id}, but the largest valid id is {_ID_MAX}")
     return Framing(schema_id, data[ID_END : ID_END + _TAIL_BYTES_MAX])
 
 
 def guid_text(guid: bytes) -> str:
-    """A GUID as registries write it."""
+    """A GUID in the format of registries."""
     text = guid.hex()
     return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
 
 def read_message_indexes(tail: bytes) -> tuple[int, ...]:
-    """The path to a Protobuf message within its file; raises BadFraming. A count of 0 is short for the first one."""
+    """The path to a Protobuf message within its file; raises BadFraming. A count of 0 means the first message."""
     count, position = _varint(tail, 0)
     if not 0 <= count <= _INDEXES_MAX:
-        raise BadFraming(f"a path of {count} message indexes; at most {_INDEXES_MAX} are allowed")
+        raise BadFraming(f"the path has {count} message indexes; at most {_INDEXES_MAX} are allowed")
     indexes = []
     for _ in range(count):
         index, position = _varint(tail, position)
@@ -112,4 +112,4 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return (value >> 1) ^ -(value & 1), position
         shift += 7
-    raise BadFraming("the path to the Protobuf message is broken")
+    raise BadFraming("the path to the Protobuf message is invalid")

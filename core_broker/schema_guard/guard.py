@@ -1,8 +1,8 @@
-"""The guard of topics whose records must carry registered schema ids.
+"""Guards topics whose records must have registered schema ids.
 
-A batch is opened, the schemas that its records name are gathered, and each is asked about once. What is remembered is
-decided on the spot, so a batch waits only when it brings something new. Nothing here appends; the caller is told
-what is wrong with a batch and refuses it as a whole.
+A batch is opened, the schemas of its records are collected, and each is looked up once in the registry. Cached results
+are used at once, so a batch waits only for new schemas. Nothing is appended here; the caller gets the errors of a batch
+and rejects it as a whole.
 """
 
 import asyncio
@@ -23,43 +23,43 @@ from core_broker.settings import BrokerSettings, TopicSettings
 from core_broker.settings.schema_guard import RECORD_NAME, TOPIC_NAME
 
 _QUESTIONS_PER_ROUND: Final = 32
-"""Asked at a time; and a batch of a million invented ids is refused after so many of them."""
+"""Concurrent lookups; also the number of lookups after which a batch of a million invented ids is rejected."""
 _SCHEMAS_MAX: Final = 1000
-"""Schemas that the records of one batch may name: batches that people send name one or a few."""
+"""Limit of the schemas in one batch; normal batches have one or a few."""
 _SUBJECT_LENGTH_MAX: Final = 1000
 
 Question: TypeAlias = Callable[[], asyncio.Task[None]]
 
 
 class _Claim(msgspec.Struct):
-    """Records of a batch that name the same schema."""
+    """Records of a batch with the same schema, which is to be checked."""
 
     side: Side
     strategy: str
     schema: int | bytes
     records: list[tuple[int, bytes]]
-    """Index, and the bytes after the schema's id where they matter."""
+    """Index, and the bytes after the schema id if they are needed."""
 
 
 class Inspection(msgspec.Struct):
-    """A batch that is being looked at."""
+    """The inspection of a batch."""
 
     topic: str
     claims: list[_Claim] = []
-    """Those that are not decided yet."""
+    """The claims that are not checked yet."""
     bad: dict[int, str] = {}
-    """What is wrong, by the record's index."""
+    """The errors by the index of the record."""
     failure: BrokerError | None = None
-    """Why the records could not be looked at."""
+    """Why the records could not be inspected."""
 
     @property
     def refusal(self) -> BrokerError | None:
-        """What the producer is told; None when the batch may be appended."""
+        """The error for the producer; None if the batch may be appended."""
         return RecordsRefused(ErrorCode.INVALID_RECORD, self.bad) if self.bad else self.failure
 
 
 class SchemaGuard:
-    """Knows which schema ids are registered for which topic, and asks the registry about the others."""
+    """Knows which schema ids are registered for which topic, and looks up the others in the registry."""
 
     def __init__(self, settings: BrokerSettings, *, clock: Clock, metrics: BrokerMetrics) -> None:
         self._timeout_s = settings.confluent_schema_validator_timeout_ms / 1000
@@ -74,13 +74,13 @@ class SchemaGuard:
         self._names = RememberedAnswers(registry.record_name_of, lifetimes=lifetimes, clock=clock)
 
     async def close(self) -> None:
-        """Stop asking."""
+        """Cancel running lookups."""
         for answers in (self._registered, self._ids, self._names):
             await answers.close()
         await self._registry.close()
 
     def inspect(self, topic: str, settings: TopicSettings, records: Iterable[Record]) -> Inspection:
-        """Look at all records of a batch and decide what can be decided at once; the rest are its open claims."""
+        """Inspect all records of a batch with cached results; `claims` are those that need the registry."""
         inspection = Inspection(topic)
         try:
             _gather(inspection, _guarded_sides(settings), records)
@@ -90,30 +90,30 @@ class SchemaGuard:
         self._decide(inspection)
         return inspection
 
-    async def settle(self, inspections: Iterable[Inspection]) -> None:
-        """Ask until everything is decided; a batch that cannot be decided in time is refused for now."""
-        await asyncio.gather(*(self._settle(inspection) for inspection in inspections if inspection.claims))
+    async def resolve(self, inspections: Iterable[Inspection]) -> None:
+        """Look up all open claims; a batch that cannot be checked in time is rejected with a retriable error."""
+        await asyncio.gather(*(self._resolve(inspection) for inspection in inspections if inspection.claims))
 
-    async def _settle(self, inspection: Inspection) -> None:
+    async def _resolve(self, inspection: Inspection) -> None:
         try:
             async with asyncio.timeout(self._timeout_s):
                 asked = 0
                 while questions := self._decide(inspection):
                     if inspection.bad and asked >= _QUESTIONS_PER_ROUND:
-                        return  # refused in any case: the fate of the others need not be known
-                    await _answered([ask() for ask in questions])
+                        return  # the batch is rejected in any case, so the rest need not be checked
+                    await _wait_for_all([ask() for ask in questions])
                     asked += len(questions)
         except TimeoutError:
-            inspection.failure = RegistryUnavailable("the registry takes too long")
+            inspection.failure = RegistryUnavailable("the registry did not respond in time")
         except RegistryUnavailable as error:
             inspection.failure = error
 
     def _decide(self, inspection: Inspection) -> list[Question]:
-        """Settle the claims that are known to be right or wrong; returns what must be asked next about the others."""
+        """Decide the claims with cached results; returns the lookups needed for the others."""
         questions: list[Question] = []
         undecided = []
         for claim in inspection.claims:
-            asked = self._judge(claim, inspection) if len(questions) < _QUESTIONS_PER_ROUND else questions
+            asked = self._check(claim, inspection) if len(questions) < _QUESTIONS_PER_ROUND else questions
             if asked:
                 undecided.append(claim)
             if asked is not questions:
@@ -121,36 +121,36 @@ class SchemaGuard:
         inspection.claims = undecided
         return questions[:_QUESTIONS_PER_ROUND]
 
-    def _judge(self, claim: _Claim, inspection: Inspection) -> list[Question]:
+    def _check(self, claim: _Claim, inspection: Inspection) -> list[Question]:
         schema = claim.schema
         if isinstance(schema, bytes):
             known = self._ids.recall(schema)
             if known is None:
                 return [partial(self._ids.ask, schema)]
             if known.value is None:
-                return _refuse(claim, inspection, f"no schema has the GUID {guid_text(schema)}")
+                return _reject(claim, inspection, f"no schema has the GUID {guid_text(schema)}")
             schema = known.value
         if claim.strategy == TOPIC_NAME:
-            return self._judge_subject(claim, inspection, schema, f"{inspection.topic}-{claim.side}", claim.records)
+            return self._check_subject(claim, inspection, schema, f"{inspection.topic}-{claim.side}", claim.records)
         name = self._names.recall(schema)
         if name is None:
             return [partial(self._names.ask, schema)]
         if name.value is None:
-            return _refuse(claim, inspection, f"schema {schema} is not registered")
+            return _reject(claim, inspection, f"schema {schema} is not registered")
         prefix = "" if claim.strategy == RECORD_NAME else f"{inspection.topic}-"
         by_subject: dict[str, list[tuple[int, bytes]]] = {}
         for index, tail in claim.records:
             try:
-                by_subject.setdefault(_bounded(prefix + name.value(tail)), []).append((index, tail))
+                by_subject.setdefault(_check_length(prefix + name.value(tail)), []).append((index, tail))
             except BadFraming as error:
                 inspection.bad[index] = f"{claim.side}: schema {schema}: {error}"
         return [
             question
             for subject, records in by_subject.items()
-            for question in self._judge_subject(claim, inspection, schema, subject, records)
+            for question in self._check_subject(claim, inspection, schema, subject, records)
         ]
 
-    def _judge_subject(
+    def _check_subject(
         self, claim: _Claim, inspection: Inspection, schema: int, subject: str, records: list[tuple[int, bytes]]
     ) -> list[Question]:
         known = self._registered.recall((schema, subject))
@@ -163,7 +163,7 @@ class SchemaGuard:
 
 
 def _guarded_sides(settings: TopicSettings) -> list[tuple[Side, str]]:
-    """Which sides of a record are looked at, and how their subjects are named."""
+    """The sides of a record to check, and their subject name strategies."""
     sides = []
     if settings.confluent_key_schema_validation:
         sides.append((Side.KEY, settings.confluent_key_subject_name_strategy))
@@ -172,8 +172,8 @@ def _guarded_sides(settings: TopicSettings) -> list[tuple[Side, str]]:
     return sides
 
 
-class _Gathered(msgspec.Struct):
-    """The claims of one side, by the schema that is named and by how a payload begins that names it."""
+class _SideClaims(msgspec.Struct):
+    """The claims of one side, by schema and by the prefix of the payload."""
 
     side: Side
     strategy: str
@@ -181,12 +181,12 @@ class _Gathered(msgspec.Struct):
     by_prefix: dict[bytes, _Claim] = {}
 
     def add(self, index: int, data: bytes, headers: Headers) -> None:
-        """Take a record in; raises BadFraming, or BrokerError when the whole batch is too much."""
+        """Add a record; raises BadFraming, or BrokerError if the batch has too many schemas."""
         framing = read_framing(self.side, data, headers)
         claim = self.by_schema.get(framing.schema)
         if claim is None:
             if len(self.by_schema) == _SCHEMAS_MAX:
-                raise BrokerError(ErrorCode.INVALID_RECORD, f"batch names more than {_SCHEMAS_MAX} schemas")
+                raise BrokerError(ErrorCode.INVALID_RECORD, f"the batch has more than {_SCHEMAS_MAX} schemas")
             claim = self.by_schema[framing.schema] = _Claim(self.side, self.strategy, framing.schema, [])
         claim.records.append((index, framing.tail))
         if not headers and self.strategy == TOPIC_NAME:
@@ -194,8 +194,8 @@ class _Gathered(msgspec.Struct):
 
 
 def _gather(inspection: Inspection, sides: list[tuple[Side, str]], records: Iterable[Record]) -> None:
-    """Put records together that name the same schema. Without a key or a value there is nothing to look at."""
-    gathered = [_Gathered(side, strategy) for side, strategy in sides]
+    """Group records by schema. Null keys and values are not checked."""
+    gathered = [_SideClaims(side, strategy) for side, strategy in sides]
     for index, record in enumerate(records):
         for part in gathered:
             data = record.key if part.side is Side.KEY else record.value
@@ -213,23 +213,23 @@ def _gather(inspection: Inspection, sides: list[tuple[Side, str]], records: Iter
     inspection.claims = [claim for part in gathered for claim in part.by_schema.values()]
 
 
-def _bounded(subject: str) -> str:
-    """A schema may call its records anything; what is too long for an address is not asked about."""
+def _check_length(subject: str) -> str:
+    """A schema may have any record name, but one that is too long for a URL is not looked up."""
     if len(subject) > _SUBJECT_LENGTH_MAX:
         raise BadFraming(f"the subject {subject[:80]}... has more than {_SUBJECT_LENGTH_MAX} characters")
     return subject
 
 
-def _refuse(claim: _Claim, inspection: Inspection, reason: str) -> list[Question]:
+def _reject(claim: _Claim, inspection: Inspection, reason: str) -> list[Question]:
     for index, _ in claim.records:
         inspection.bad[index] = f"{claim.side}: {reason}"
     return []
 
 
-async def _answered(tasks: list[asyncio.Task[None]]) -> None:
-    """Wait for all; raises what one of them failed with. Others may wait for them too: they are not cancelled."""
+async def _wait_for_all(tasks: list[asyncio.Task[None]]) -> None:
+    """Wait for all tasks; raises their first error. They are shared with other callers, so they are not cancelled."""
     await asyncio.wait(tasks)
     for task in tasks:
         if task.cancelled():
-            raise RegistryUnavailable("the broker stops")
+            raise RegistryUnavailable("the broker is stopping")
         task.result()

@@ -1,4 +1,4 @@
-"""What a schema calls the records that are written with it: the second half of some subjects' names."""
+"""Record names of schemas, which are part of the subject name in some strategies."""
 
 import base64
 import binascii
@@ -10,17 +10,17 @@ import msgspec
 from core_broker.schema_guard.framing import BadFraming, read_message_indexes
 
 RecordName = Callable[[bytes], str]
-"""From the bytes after a schema id to the name of the record; raises BadFraming when they lead to no message."""
+"""Maps the bytes after a schema id to the name of the record; raises BadFraming if they are invalid."""
 
 _NAMED_TYPES: Final = frozenset({"record", "error", "enum", "fixed"})
 
 
 class NamelessSchema(ValueError):
-    """A schema that gives its records no name, or that cannot be read."""
+    """A schema without a record name, or one that cannot be parsed."""
 
 
 def avro_name(schema: str) -> str:
-    """The full name of an Avro type; a type that has no name of its own goes by its kind, as in Java."""
+    """The full name of an Avro type; an unnamed type has the name of its kind, as in Java."""
     parsed = _parse(schema)
     match parsed:
         case str(name):
@@ -42,7 +42,7 @@ def json_schema_name(schema: str) -> str:
         case {"title": str(title)} if title:
             return title
         case _:
-            raise NamelessSchema("the JSON Schema has no title to name its subject after")
+            raise NamelessSchema("the JSON Schema has no title, which the subject name needs")
 
 
 def _parse(schema: str) -> Any:
@@ -53,7 +53,7 @@ def _parse(schema: str) -> Any:
 
 
 def protobuf_names(serialized: str) -> RecordName:
-    """The names of a Protobuf file's messages, from its descriptor in base64."""
+    """The message names of a Protobuf file, from its descriptor in base64."""
     from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
     from google.protobuf.message import DecodeError
 
@@ -67,7 +67,7 @@ def protobuf_names(serialized: str) -> RecordName:
         messages: Sequence[DescriptorProto] = file.message_type
         for index in read_message_indexes(tail):
             if not 0 <= index < len(messages):
-                raise BadFraming(f"the Protobuf schema has no message {index} on that level")
+                raise BadFraming(f"the Protobuf schema has no message with index {index} at this level")
             words.append(messages[index].name)
             messages = messages[index].nested_type
         return ".".join(words)

@@ -1,6 +1,6 @@
-"""The questions that a broker asks a schema registry, over HTTP.
+"""The broker's HTTP client of a schema registry.
 
-Only calls that every Confluent-compatible registry has, except for GUIDs, which came with version 8 of Confluent's.
+It uses only calls that every Confluent-compatible registry has, except for GUIDs, which Confluent added in version 8.
 """
 
 import asyncio
@@ -32,18 +32,18 @@ T = TypeVar("T")
 
 _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
 _NOT_FOUND: Final = 404
-_UNKNOWN_THERE: Final = frozenset({40401, 40402, 40403})
-"""Subject, version and schema not found. Any other 404 comes from something that is no registry."""
-_ANSWER_BYTES_MAX: Final = 16 * 1024 * 1024
+_NOT_FOUND_CODES: Final = frozenset({40401, 40402, 40403})
+"""Subject, version and schema not found. Any other 404 does not come from a registry."""
+_RESPONSE_BYTES_MAX: Final = 16 * 1024 * 1024
 _REASON_LENGTH_MAX: Final = 300
-_COMPLAIN_EVERY_S: Final = 30.0
+_WARNING_INTERVAL_S: Final = 30.0
 _KEEP_ALIVE_S: Final = 4.0
 """Less than the five seconds after which servers close idle connections."""
 _DEFAULT_CONTEXT: Final = "."
 
 
 class RegistryUnavailable(BrokerError):
-    """Nobody could say whether a schema is registered. Producers of every version send the same batch again."""
+    """It could not be checked whether a schema is registered. Producers of every version retry after this error."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(ErrorCode.NOT_ENOUGH_REPLICAS, f"schema ids cannot be checked now: {reason}")
@@ -69,11 +69,11 @@ class _Refusal(msgspec.Struct):
 
 
 class _Unusable(Exception):
-    """An answer that answers nothing."""
+    """A response that cannot be used."""
 
 
 class Registry:
-    """A schema registry behind one or more addresses. Every question raises RegistryUnavailable or is answered."""
+    """A schema registry at one or more addresses. Every lookup may raise RegistryUnavailable."""
 
     def __init__(self, settings: SchemaGuardSettings, *, clock: Clock, metrics: BrokerMetrics) -> None:
         self._settings = settings
@@ -85,7 +85,7 @@ class Registry:
         self._client: httpx2.AsyncClient | None = None
         self._down_until = 0.0
         self._reason = ""
-        self._complained_at: float | None = None
+        self._warned_at: float | None = None
 
     async def close(self) -> None:
         """Close the connections."""
@@ -93,7 +93,7 @@ class Registry:
             await self._client.aclose()
 
     async def is_registered(self, question: tuple[int, str]) -> bool | None:
-        """Whether a schema id has a version, not deleted, under a subject; None for no."""
+        """Whether a schema id has a version, not deleted, under a subject; None if not."""
         schema_id, subject = question
         versions = await self._ask(
             f"/schemas/ids/{schema_id}/versions", list[_SubjectVersion], parameters={"subject": subject}
@@ -101,13 +101,13 @@ class Registry:
         return True if any(version.subject == subject for version in versions or ()) else None
 
     async def id_of(self, guid: bytes) -> int | None:
-        """The id that a GUID stands for in the context that we ask in."""
+        """The id for a GUID in the context of the registry's URL."""
         ids = await self._ask(f"/schemas/guids/{guid_text(guid)}/ids", list[_ContextId])
         context = _context_of(self._urls[0]) if self._urls else _DEFAULT_CONTEXT
         return next((found.id for found in ids or () if _plain_context(found.context) == context), None)
 
     async def record_name_of(self, schema_id: int) -> RecordName | None:
-        """How records of a schema are named."""
+        """The record name of a schema."""
         path = f"/schemas/ids/{schema_id}"
         found = await self._ask(path, _SchemaString)
         if found is None:
@@ -122,14 +122,14 @@ class Registry:
                     file = await self._ask(path, _SchemaString, parameters={"format": "serialized"})
                     return None if file is None else protobuf_names(file.schema)
                 case kind:
-                    return _nameless(f"schemas of type {kind} are not known here")
+                    return _nameless(f"schemas of type {kind} are not supported")
         except NamelessSchema as error:
             return _nameless(str(error))
 
     async def _ask(self, path: str, answer: type[T], *, parameters: dict[str, str] | None = None) -> T | None:
-        """Ask the addresses in order; None when a registry says that there is no such thing."""
+        """Try the addresses in order; None if a registry responds that it was not found."""
         if not self._urls:
-            raise RegistryUnavailable("the broker must be given confluent.schema.registry.url")
+            raise RegistryUnavailable("the broker needs the setting confluent.schema.registry.url")
         async with self._room:
             if self._clock.monotonic() < self._down_until:
                 raise RegistryUnavailable(self._reason)
@@ -141,9 +141,9 @@ class Registry:
                 except _Unusable as error:
                     reasons.append(f"{_without_secrets(url)}: {error}")
                 else:
-                    self._is_back()
+                    self._note_success()
                     return found
-        raise self._is_down("; ".join(reasons))
+        raise self._note_failure("; ".join(reasons))
 
     async def _ask_one(self, url: str, answer: type[T], parameters: dict[str, str] | None) -> T | None:
         client = self._client or await self._open()
@@ -154,14 +154,14 @@ class Registry:
                 asyncio.timeout(self._settings.confluent_schema_validator_request_timeout_ms / 1000),
                 client.stream("GET", url, params=parameters) as response,
             ):
-                return _read(response.status_code, await _bounded(response), answer)
+                return _decode_response(response.status_code, await _read_body(response), answer)
         except TimeoutError:
-            raise _Unusable("no answer in time") from None
+            raise _Unusable("no response in time") from None
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError) as error:
             raise _Unusable(str(error)[:_REASON_LENGTH_MAX] or type(error).__name__) from error
 
     async def _open(self) -> "httpx2.AsyncClient":
-        """Load the library, in a thread because that takes a while, when the first question is asked."""
+        """Create the client at the first lookup; imports the library in a thread, because that takes a while."""
         async with self._opening:
             if self._client is None:
                 try:
@@ -175,7 +175,7 @@ class Registry:
     def _make_client(self) -> "httpx2.AsyncClient":
         import httpx2
 
-        logging.getLogger("httpx2").setLevel(logging.WARNING)  # it would write a line for each question
+        logging.getLogger("httpx2").setLevel(logging.WARNING)  # it would log every request
         settings = self._settings
         verify: ssl.SSLContext | bool = False
         if any(url.startswith("https://") for url in self._urls):
@@ -196,40 +196,40 @@ class Registry:
             trust_env=False,
         )
 
-    def _is_down(self, reason: str) -> RegistryUnavailable:
-        """Leave the registry alone for a moment, and tell the operator from time to time."""
+    def _note_failure(self, reason: str) -> RegistryUnavailable:
+        """Pause requests to the registry for a moment, and log a warning from time to time."""
         now = self._clock.monotonic()
         self._metrics.registry_failures += 1
         self._reason = reason
         self._down_until = now + self._settings.confluent_schema_validator_missing_ttl_ms / 1000
-        if self._complained_at is None or now - self._complained_at >= _COMPLAIN_EVERY_S:
-            self._complained_at = now
-            log.warning("schema registry does not answer, guarded topics cannot be written", extra={"reason": reason})
+        if self._warned_at is None or now - self._warned_at >= _WARNING_INTERVAL_S:
+            self._warned_at = now
+            log.warning("schema registry unavailable, rejecting writes to guarded topics", extra={"reason": reason})
         return RegistryUnavailable(reason)
 
-    def _is_back(self) -> None:
-        if self._complained_at is not None:
-            self._complained_at = None
-            log.info("schema registry answers again")
+    def _note_success(self) -> None:
+        if self._warned_at is not None:
+            self._warned_at = None
+            log.info("schema registry available again")
 
 
-async def _bounded(response: "httpx2.Response") -> bytes:
+async def _read_body(response: "httpx2.Response") -> bytes:
     body = bytearray()
     async for piece in response.aiter_bytes():
         body += piece
-        if len(body) > _ANSWER_BYTES_MAX:
-            raise _Unusable(f"an answer of more than {_ANSWER_BYTES_MAX} bytes")
+        if len(body) > _RESPONSE_BYTES_MAX:
+            raise _Unusable(f"the response has more than {_RESPONSE_BYTES_MAX} bytes")
     return bytes(body)
 
 
-def _read(status: int, body: bytes, answer: type[T]) -> T | None:
+def _decode_response(status: int, body: bytes, answer: type[T]) -> T | None:
     try:
-        if status == _NOT_FOUND and msgspec.json.decode(body, type=_Refusal).error_code in _UNKNOWN_THERE:
+        if status == _NOT_FOUND and msgspec.json.decode(body, type=_Refusal).error_code in _NOT_FOUND_CODES:
             return None
         if status == 200:
             return msgspec.json.decode(body, type=answer)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise _Unusable(f"HTTP {status} with a body that no registry sends") from error
+        raise _Unusable(f"HTTP {status} with an invalid body") from error
     raise _Unusable(f"HTTP {status}")
 
 
@@ -245,13 +245,13 @@ def _nameless(reason: str) -> RecordName:
 
 
 def _context_of(url: str) -> str:
-    """The context that a registry's address leads into."""
+    """The context in the URL of a registry."""
     path: list[Any] = urlsplit(url).path.split("/")
     return _plain_context(path[path.index("contexts") + 1]) if "contexts" in path[:-1] else _DEFAULT_CONTEXT
 
 
 def _plain_context(name: str) -> str:
-    """A context's name as registries write it: with a leading dot, without colons."""
+    """The name of a context as registries write it: with a leading dot, without colons."""
     return "." + name.strip(":").removeprefix(".")
 
 

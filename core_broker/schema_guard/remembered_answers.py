@@ -1,4 +1,4 @@
-"""Answers that are asked for once, remembered for a while, and shared by everybody who asks meanwhile."""
+"""A cache of lookups with a time to live; concurrent callers share one lookup."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,13 +13,13 @@ V = TypeVar("V")
 
 
 class Answer(msgspec.Struct, Generic[V], frozen=True):
-    """What was answered; None: there is no such thing."""
+    """The result of a lookup; None if it was not found."""
 
     value: V | None
 
 
 class Lifetimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How many answers are remembered, and for how long."""
+    """Size of the cache, and the time to live of its entries."""
 
     size_max: int
     found_s: float
@@ -27,7 +27,7 @@ class Lifetimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RememberedAnswers(Generic[K, V]):
-    """A bounded memory in front of a question that takes time."""
+    """A bounded cache in front of a slow lookup."""
 
     def __init__(self, ask: Callable[[K], Awaitable[V | None]], *, lifetimes: Lifetimes, clock: Clock) -> None:
         self._ask = ask
@@ -40,42 +40,40 @@ class RememberedAnswers(Generic[K, V]):
         return len(self._answers)
 
     def recall(self, key: K) -> Answer[V] | None:
-        """The answer, if it is remembered."""
+        """The cached result, if there is one."""
         found = self._answers.get(key)
         if found is None or found[1] <= self._clock.monotonic():
             return None
         return found[0]
 
     def ask(self, key: K) -> asyncio.Task[None]:
-        """Begin to ask, or join those who wait for the same answer; then `recall` has it. The task may fail."""
+        """Start a lookup, or join a running one; then `recall` has the result. The task may fail."""
         task = self._asking.get(key)
         if task is None:
-            task = self._asking[key] = asyncio.get_running_loop().create_task(self._learn(key))
-            task.add_done_callback(_look_at_failure)
+            task = self._asking[key] = asyncio.get_running_loop().create_task(self._look_up(key))
+            task.add_done_callback(_mark_retrieved)
         return task
 
     async def close(self) -> None:
-        """Give up what is being asked."""
+        """Cancel running lookups."""
         tasks = list(self._asking.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _learn(self, key: K) -> None:
+    async def _look_up(self, key: K) -> None:
         try:
-            self._remember(key, await self._ask(key))
+            value = await self._ask(key)
         finally:
             del self._asking[key]
-
-    def _remember(self, key: K, value: V | None) -> None:
         lifetime_s = self._lifetimes.missing_s if value is None else self._lifetimes.found_s
-        self._answers.pop(key, None)  # to the end: the oldest answers stand first
+        self._answers.pop(key, None)  # to move it to the end: the oldest entries come first
         while len(self._answers) >= self._lifetimes.size_max:
             del self._answers[next(iter(self._answers))]
         self._answers[key] = (Answer(value), self._clock.monotonic() + lifetime_s)
 
 
-def _look_at_failure(task: asyncio.Task[None]) -> None:
-    """Whoever waited was told; that nobody may be left to look must not be complained about."""
+def _mark_retrieved(task: asyncio.Task[None]) -> None:
+    """Retrieve the exception, so that asyncio does not log it if all callers have been cancelled."""
     if not task.cancelled():
         task.exception()

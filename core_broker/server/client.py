@@ -1,15 +1,15 @@
-"""Who is at the other end of a connection."""
+"""The client at the other end of a connection."""
 
 import msgspec
 
 
 class Client(msgspec.Struct):
-    """The peer of one connection, as far as it is known."""
+    """The peer of one connection, as far as known."""
 
     host: str
     port: int
     listener_name: str
     local_host: str
-    """The address of ours that it reached."""
+    """Our address that it connected to."""
     software: str = "unknown"
-    """Name and version that it gave with ApiVersions."""
+    """Name and version from its ApiVersions request."""

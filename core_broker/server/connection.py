@@ -1,9 +1,8 @@
-"""One client connection: reads frames, has them answered in order, writes the answers.
+"""One client connection: reads frames, has them answered in order, writes the responses.
 
-The socket is driven directly (no streams, no transport): a request that is answered at once costs one read and one
-write, whatever number of requests came together. While an answer is outstanding, nothing more is read, so a client
-that sends without reading fills its own socket and not our memory. Large parts of answers go from the page cache to the
-socket by sendfile.
+The socket is driven directly (no streams, no transport): requests that arrive together and are answered at once cost
+one read and one write. While a response is outstanding, nothing more is read, so a client that sends without reading
+fills its own socket and not our memory. Large parts of responses go from the page cache to the socket by sendfile.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ from core_broker.handlers.produce import AcksNoneFailed
 from core_broker.handlers.table import BY_KEY, Answer
 from core_broker.log.segment_chain import LogSlice
 from core_broker.metrics import RequestStats
-from core_broker.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, unpack_key
+from core_broker.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, unpack_header
 from core_broker.protocol.primitives import DecodeError
 from core_broker.server.client import Client
 from core_broker.server.dispatch import UnknownRequest, dispatch
@@ -37,14 +36,14 @@ request_log = logging.getLogger("core_broker.requests")
 _unpack_size = struct.Struct(">i").unpack_from
 _SENDFILE_BYTES_MAX: Final = 1 << 20
 _BYTES_PER_TURN_MAX: Final = 1 << 20
-"""After this much output a connection lets the others have a turn."""
+"""After this much output a connection yields to the others."""
 _ANSWERS_QUEUED_MAX: Final = 64
-"""Answers to requests that came together are sent together, up to this many."""
+"""Responses to requests that arrived together are sent together, up to this many."""
 _GONE: Final = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN, errno.ETIMEDOUT, errno.EHOSTUNREACH})
 
 
 class ConnectionOwner(Protocol):
-    """What a connection needs from the server that accepted it."""
+    """What a connection needs from its server, which imports this module."""
 
     loop: asyncio.AbstractEventLoop
     services: Services
@@ -55,7 +54,7 @@ class ConnectionOwner(Protocol):
     logs_requests: bool
     tick: int
 
-    def closed(self, connection: "Connection") -> None:
+    def forget(self, connection: "Connection") -> None:
         """Forget a connection."""
 
     def memory_is_short(self) -> None:
@@ -66,7 +65,7 @@ class ConnectionOwner(Protocol):
 
 
 class Connection:
-    """A client's connection from accept to close."""
+    """A client connection from accept to close."""
 
     __slots__ = (
         "_awaits_admission",
@@ -103,13 +102,13 @@ class Connection:
         self._closed = False
         self._awaits_admission = False
         self.reserved = 0
-        """Bytes of the large frame that is arriving, as they count towards the budget of all."""
+        """Size of the large frame being received, reserved from the budget of all connections; 0 if there is none."""
         self.received_at = 0.0
-        """When the last part of it came."""
+        """When the last part of it arrived."""
         owner.loop.add_reader(self._fd, self._on_readable)
 
     def close(self, reason: str = "") -> None:
-        """Drop the connection and whatever it still waited for."""
+        """Close the connection and cancel what it waits for."""
         if self._closed:
             return
         self._closed = True
@@ -122,16 +121,16 @@ class Connection:
         if self._pending is not None:
             self._pending.cancel()
         if self._awaits_admission:
-            self._owner.memory.forget(self._admitted)
+            self._owner.memory.forget(self._on_admitted)
         self._release_inbox()
         self._release_reservation()
-        self._owner.closed(self)
+        self._owner.forget(self)
         if reason:
             log.info("connection closed", extra={"client": self._peer(), "reason": reason})
 
     @property
     def _is_busy(self) -> bool:
-        """Whether an answer is outstanding: being worked on, or not yet taken by the client."""
+        """Whether a response is outstanding: still being computed, or not yet written to the socket."""
         return self._blocked or self._pending is not None
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -141,7 +140,7 @@ class Connection:
             self._mute_while_busy()
             return
         if self.reserved:
-            # A large request: it is read when it is our turn, again and again until the socket is empty.
+            # A large request is read in turns, until the socket is empty.
             self._mute()
             self._owner.turns.add(self._read_large)
             return
@@ -153,10 +152,10 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
-            self._lost(error)
+            self._close_on_error(error)
 
     def _read_into_shared(self) -> None:
-        """The usual case: whole requests are answered from a buffer that all connections share."""
+        """The usual case: whole requests are answered directly from a buffer that all connections share."""
         view = self._owner.receive_view
         count = self._socket.recv_into(view)
         if count == 0:
@@ -169,17 +168,17 @@ class Connection:
         self._flush()
 
     def _read_large(self) -> None:
-        """Read some of a large request, and answer it once it is whole."""
+        """Read a part of a large request, and answer it once it is complete."""
         inbox = self._inbox
         if inbox is None:
-            return  # closed since the turn was asked for
+            return  # closed since this turn was requested
         try:
             self._read_into_inbox(inbox)
         except (BlockingIOError, InterruptedError):
             self._unmute()
             return
         except OSError as error:
-            self._lost(error)
+            self._close_on_error(error)
             return
         if self._closed or self._is_busy:
             return
@@ -189,8 +188,8 @@ class Connection:
             self._unmute()
 
     def _read_into_inbox(self, inbox: memoryview) -> None:
-        """Go on with a request that did not arrive at once."""
-        # A buffer can be many times larger than its request; more than this would be several turns' worth of work.
+        """Continue to receive a request that did not arrive in one piece."""
+        # A buffer can be many times larger than its request; reading more than this could take several turns.
         end = max(self.reserved, self._filled + SMALL_BYTES)
         count = self._socket.recv_into(inbox[self._filled : end])
         if count == 0:
@@ -203,7 +202,7 @@ class Connection:
         self._flush()
 
     def _answer_inbox(self) -> None:
-        """Answer the whole requests in the inbox and keep the rest."""
+        """Answer the complete requests in the inbox and keep the rest."""
         inbox = self._inbox
         if inbox is None:
             return
@@ -221,13 +220,13 @@ class Connection:
         self._owner.memory.give(inbox)
 
     def _answer_frames(self, view: memoryview, end: int) -> int:
-        """Answer whole frames one after the other; returns where the first unanswered byte is."""
+        """Answer complete frames one after another; returns the position of the first unanswered byte."""
         start = 0
         size_max = self._owner.request_bytes_max
         while end - start >= SIZE_BYTES:
             size: int = _unpack_size(view, start)[0]
             if not HEADER_BYTES_MIN <= size <= size_max:
-                self._refuse(f"frame of {size} bytes, allowed are {HEADER_BYTES_MIN} to {size_max}")
+                self._refuse(f"the frame has {size} bytes; {HEADER_BYTES_MIN} to {size_max} are allowed")
                 return start
             stop = start + SIZE_BYTES + size
             if stop > end:
@@ -242,7 +241,7 @@ class Connection:
         return start
 
     def _keep(self, rest: memoryview) -> None:
-        """Move bytes that cannot be answered yet out of a buffer that is about to be used for something else."""
+        """Move bytes that cannot be answered yet out of a buffer that is about to be reused."""
         inbox = self._owner.memory.take(len(rest), max(self._size_needed(rest), len(rest)))
         inbox[: len(rest)] = rest
         self._inbox = inbox
@@ -251,7 +250,7 @@ class Connection:
             self._make_room()
 
     def _make_room(self) -> None:
-        """Get ready for the rest of a frame: have it admitted, and room for as much again as has arrived."""
+        """Prepare for the rest of a frame: reserve its size if it is large, and enlarge a full inbox."""
         inbox = self._inbox
         if inbox is None or self._closed:
             return
@@ -259,15 +258,17 @@ class Connection:
         if needed > SMALL_BYTES and not self.reserved and not self._reserve(needed):
             return
         if self._filled == len(inbox):
+            # Double what has arrived rather than trust the announced length: a client could announce huge frames on
+            # many connections and send nothing.
             bigger = self._owner.memory.take(min(needed, max(2 * self._filled, SMALL_BYTES)), needed)
             bigger[: self._filled] = inbox
             self._inbox = bigger
             self._owner.memory.give(inbox)
 
     def _reserve(self, needed: int) -> bool:
-        """Have a large frame admitted; while it is not, nothing more is read."""
+        """Reserve memory for a large frame; until that succeeds, nothing more is read."""
         self.received_at = self._owner.loop.time()
-        if self._owner.memory.reserve(needed, self._admitted):
+        if self._owner.memory.reserve(needed, self._on_admitted):
             self.reserved = needed
             return True
         self._awaits_admission = True
@@ -275,8 +276,8 @@ class Connection:
         self._owner.memory_is_short()
         return False
 
-    def _admitted(self) -> None:
-        """Our turn has come."""
+    def _on_admitted(self) -> None:
+        """The memory was reserved after a wait; continue reading."""
         self._awaits_admission = False
         assert self._inbox is not None
         self.reserved = self._size_needed(self._inbox[: self._filled])
@@ -285,7 +286,7 @@ class Connection:
         self._unmute()
 
     def _size_needed(self, rest: memoryview) -> int:
-        """The length of the frame at the start of `rest`, as far as it is known and allowed."""
+        """The length of the frame at the start of `rest`, as far as known, within the allowed range."""
         if len(rest) < SIZE_BYTES:
             return SIZE_BYTES
         size: int = _unpack_size(rest, 0)[0]
@@ -301,10 +302,10 @@ class Connection:
             inbox, self._inbox = self._inbox, None
             self._owner.memory.give(inbox)
 
-    # -- not reading -----------------------------------------------------------------------------------------------
+    # -- pausing to read -------------------------------------------------------------------------------------------
 
     def _mute_while_busy(self) -> None:
-        """More input while an answer is outstanding: leave it in the socket; notice a client that has gone."""
+        """Leave more input in the socket while a response is outstanding, but notice a closed connection."""
         try:
             if not self._socket.recv(1, socket.MSG_PEEK):
                 self.close()
@@ -312,7 +313,7 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
-            self._lost(error)
+            self._close_on_error(error)
             return
         self._mute()
 
@@ -329,9 +330,10 @@ class Connection:
     # -- answering -------------------------------------------------------------------------------------------------
 
     def _answer(self, frame: memoryview) -> None:
-        request = _Request(perf_counter(), len(frame), *unpack_key(frame, 0))
+        header = unpack_header(frame, 0)
+        request = _Request(perf_counter(), len(frame), *header)
         try:
-            answer = dispatch(frame, self.client, self._owner.services)
+            answer = dispatch(frame, header, self.client, self._owner.services)
         except (DecodeError, UnknownRequest) as error:
             self._refuse(str(error))
             return
@@ -344,16 +346,16 @@ class Connection:
             return
         kind = type(answer)
         if kind is bytearray or kind is list or answer is None:
-            self._finished(request)
-            self._queue(answer)  # type: ignore[arg-type]  # an awaitable is of neither type
+            self._count(request)
+            self._queue(answer)  # type: ignore[arg-type]  # an awaitable has none of these types
             return
         future = answer if isinstance(answer, asyncio.Future) else self._owner.loop.create_task(answer)  # type: ignore[arg-type]  # handlers return futures or coroutines only
         self._pending = future
         self._pending_request = request
-        future.add_done_callback(self._answered)
+        future.add_done_callback(self._on_answer)
 
-    def _answered(self, future: "asyncio.Future[Answer]") -> None:
-        """An answer that took time is there; send it and go on with what came after."""
+    def _on_answer(self, future: "asyncio.Future[Answer]") -> None:
+        """Send a response that took time, and continue with the requests after it."""
         self._pending = None
         request, self._pending_request = self._pending_request, None
         assert request is not None
@@ -361,19 +363,19 @@ class Connection:
         if self._closed:
             return
         if future.cancelled():
-            self.close("the request was given up")
+            self.close("the request was cancelled")
         elif isinstance(error, AcksNoneFailed):
             self.close("a produce request with acks=0 failed")
         elif error is not None:
             log.error("request failed", exc_info=error, extra={"client": self._peer(), "api": request.api_name})
             self.close("internal error")
         else:
-            self._finished(request)
+            self._count(request)
             self._queue(future.result())
-            self._go_on()
+            self._resume()
 
-    def _go_on(self) -> None:
-        """Answer what has been waiting in the inbox, and read again."""
+    def _resume(self) -> None:
+        """Answer the requests waiting in the inbox, and read again."""
         self._flush()
         if self._closed or self._is_busy:
             return
@@ -391,7 +393,7 @@ class Connection:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def _flush(self) -> None:
-        """Write as much as the socket takes; the rest follows when it is writable again."""
+        """Write as much as the socket accepts; the rest follows when it is writable again."""
         if not self._out or self._blocked or self._closed:
             return
         self.last_tick = self._owner.tick
@@ -400,7 +402,7 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             done = False
         except OSError as error:
-            self._lost(error)
+            self._close_on_error(error)
             return
         if not done:
             self._blocked = True
@@ -414,15 +416,15 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
-            self._lost(error)
+            self._close_on_error(error)
             return
         self._owner.loop.remove_writer(self._fd)
         self._blocked = False
         if self._pending is None:
-            self._go_on()
+            self._resume()
 
     def _write(self) -> bool:
-        """Send from the queue until it is empty (True) or it is somebody else's turn (False)."""
+        """Send from the queue until it is empty (True) or other connections must have a turn (False)."""
         out = self._out
         written = 0
         while out:
@@ -438,7 +440,7 @@ class Connection:
     def _send_file(self, part: LogSlice) -> int:
         count = os.sendfile(self._fd, part.file.fd, part.position, min(part.length, _SENDFILE_BYTES_MAX))
         if count == 0:
-            raise OSError(errno.EIO, "a log file ended before the answer that was promised from it")
+            raise OSError(errno.EIO, "a log file is shorter than the response announced from it")
         if count == part.length:
             self._out.popleft()
         else:
@@ -458,7 +460,7 @@ class Connection:
         return count
 
     def _join_small(self) -> bytearray:
-        """Put the answers to requests that came together into one write."""
+        """Join the responses to requests that arrived together into one write."""
         out = self._out
         joined = bytearray()
         while out and len(joined) < SMALL_BYTES and not isinstance(out[0], LogSlice):
@@ -468,7 +470,7 @@ class Connection:
         out.appendleft(joined)
         return joined
 
-    # -- ends ------------------------------------------------------------------------------------------------------
+    # -- closing and accounting ------------------------------------------------------------------------------------
 
     def _refuse(self, reason: str) -> None:
         self._owner.services.metrics.frames_refused += 1
@@ -477,15 +479,15 @@ class Connection:
         )
         self.close()
 
-    def _lost(self, error: OSError) -> None:
-        """The client went away, which is its right; anything else is worth a line."""
+    def _close_on_error(self, error: OSError) -> None:
+        """Close after a socket error; a client that disconnected is normal, anything else is logged."""
         self.close("" if error.errno in _GONE else str(error))
 
     def _peer(self) -> str:
         return f"{self.client.host}:{self.client.port}"
 
-    def _finished(self, request: "_Request") -> None:
-        """Count a request that has its answer, and write it down if somebody wants to know."""
+    def _count(self, request: "_Request") -> None:
+        """Count an answered request, and log it if the request log is on."""
         stats = self._owner.stats(request.key)
         seconds = perf_counter() - request.began
         stats.count += 1
@@ -508,7 +510,7 @@ class Connection:
 
 
 class _Request(msgspec.Struct, gc=False):
-    """What is remembered of a request until it is answered."""
+    """What is kept about a request until it is answered."""
 
     began: float
     size_bytes: int
@@ -518,5 +520,5 @@ class _Request(msgspec.Struct, gc=False):
 
     @property
     def api_name(self) -> str:
-        """The name of the API, or its number if there is none."""
+        """The name of the API, or its key if it is unknown."""
         return BY_KEY[self.key].name if self.key in BY_KEY else str(self.key)

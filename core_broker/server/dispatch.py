@@ -1,4 +1,4 @@
-"""From a frame to its answer: read the header, find the handler, encode what it says."""
+"""From a request frame to its response: find the handler, decode the request, encode the response."""
 
 import logging
 from collections.abc import Awaitable
@@ -9,7 +9,7 @@ from core_broker.errors import BrokerError, ErrorCode
 from core_broker.handlers.context import RequestContext, Services
 from core_broker.handlers.table import BY_KEY, Answer, Api
 from core_broker.protocol.fields import Message, decode
-from core_broker.protocol.frames import encode_response, parse_client_id, unpack_key
+from core_broker.protocol.frames import encode_response, parse_client_id
 from core_broker.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from core_broker.server.client import Client
 
@@ -17,15 +17,20 @@ log = logging.getLogger(__name__)
 
 
 class UnknownRequest(Exception):
-    """A key or version that has no answer format; the connection has to be closed."""
+    """An unsupported API key or version, for which no response can be encoded; the connection has to be closed."""
 
 
-def dispatch(frame: memoryview, client: Client, services: Services) -> Answer | Awaitable[Answer]:
-    """Answer one request, now or later. Raises DecodeError or UnknownRequest when the client cannot be answered."""
-    key, version, correlation_id = unpack_key(frame, 0)
+def dispatch(
+    frame: memoryview, header: tuple[int, int, int], client: Client, services: Services
+) -> Answer | Awaitable[Answer]:
+    """Answer one request, now or later; `header` is the frame's `unpack_header`.
+
+    Raises DecodeError or UnknownRequest when no response is possible.
+    """
+    key, version, correlation_id = header
     api = BY_KEY.get(key)
     if api is None or not api.first_version <= version <= api.last_version:
-        return _unsupported(api, key, version, correlation_id, client)
+        return _answer_unsupported(api, key, version, correlation_id, client)
     client_id, body = parse_client_id(frame, flexible=version >= api.flexible_since)
     context = RequestContext(
         services, key, version, correlation_id, client_id, client.host, client.listener_name, client.local_host
@@ -34,26 +39,23 @@ def dispatch(frame: memoryview, client: Client, services: Services) -> Answer | 
         return api.raw_handler(frame, body, context)
     request = decode(api.request, version, frame, body)
     if key == ApiVersionsRequest.API_KEY:
-        client.software = _software(request)
-    return _call(api, request, context)
-
-
-def _call(api: Api, request: Message, context: RequestContext) -> Answer | Awaitable[Answer]:
+        assert isinstance(request, ApiVersionsRequest)
+        client.software = f"{request.client_software_name} {request.client_software_version}".strip() or "unknown"
     assert api.handler is not None
     try:
         response = api.handler(request, context)
     except BrokerError as error:
-        response = _refusal(api, error)
+        response = _error_response(api, error)
     if isawaitable(response):
-        return _call_later(api, response, context)
+        return _encode_later(api, response, context)
     return _encode(api, response, context)
 
 
-async def _call_later(api: Api, response: Awaitable[Message], context: RequestContext) -> Answer:
+async def _encode_later(api: Api, response: Awaitable[Message], context: RequestContext) -> Answer:
     try:
         message = await response
     except BrokerError as error:
-        message = _refusal(api, error)
+        message = _error_response(api, error)
     return _encode(api, message, context)
 
 
@@ -66,8 +68,8 @@ def _encode(api: Api, response: Message, context: RequestContext) -> bytearray:
     )
 
 
-def _refusal(api: Api, error: BrokerError) -> Message:
-    """A response that says only what went wrong, for the APIs whose response has one place to say it."""
+def _error_response(api: Api, error: BrokerError) -> Message:
+    """A response with nothing but the error, for APIs whose response has a top-level error code."""
     fields: dict[str, Any] = {"error_code": int(error.code)}
     if "error_message" in api.response.__struct_fields__:
         fields["error_message"] = error.message
@@ -76,8 +78,8 @@ def _refusal(api: Api, error: BrokerError) -> Message:
     return api.response(**fields)
 
 
-def _unsupported(api: Api | None, key: int, version: int, correlation_id: int, client: Client) -> bytearray:
-    """ApiVersions is answered whatever its version (KIP-511); nothing else can be."""
+def _answer_unsupported(api: Api | None, key: int, version: int, correlation_id: int, client: Client) -> bytearray:
+    """Only ApiVersions has a response to an unsupported version (KIP-511)."""
     if api is not None and key == ApiVersionsRequest.API_KEY:
         response = ApiVersionsResponse(
             ErrorCode.UNSUPPORTED_VERSION, [ApiVersion(api.key, api.first_version, api.last_version)]
@@ -85,11 +87,6 @@ def _unsupported(api: Api | None, key: int, version: int, correlation_id: int, c
         return encode_response(response, 0, correlation_id, flexible_header=False)
     name = "unknown API" if api is None else f"{api.name} v{api.first_version}-{api.last_version}"
     raise UnknownRequest(f"key {key} version {version} from {client.software}: {name}")
-
-
-def _software(request: Message) -> str:
-    assert isinstance(request, ApiVersionsRequest)
-    return f"{request.client_software_name} {request.client_software_version}".strip() or "unknown"
 
 
 __all__ = ["UnknownRequest", "dispatch"]

@@ -1,4 +1,4 @@
-"""A bound address: accepts connections within the limits."""
+"""A bound listener, which accepts connections within the limits."""
 
 import asyncio
 import errno
@@ -17,20 +17,20 @@ _PAUSE_SECONDS: Final = 0.1
 _OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 Pace = Callable[[], float]
-"""How many seconds to wait before the next connection may be accepted; 0 when it may be now."""
+"""How many seconds to wait before accepting the next connection; 0 for none."""
 
 OnConnection = Callable[[socket.socket, "BoundListener"], None]
 
 
 class BoundListener:
-    """Sockets that listen for one listener of the settings; one for each address family that its host has."""
+    """The listening sockets of one listener of the settings: one for each address of its host."""
 
     def __init__(
         self, sockets: list[socket.socket], listener: Listener, on_connection: OnConnection, pace: Pace
     ) -> None:
         self._sockets = sockets
         self.listener = listener
-        """With the real port, where 0 was asked for."""
+        """The listener with the actual port, if 0 was configured."""
         self._on_connection = on_connection
         self._pace = pace
         self._loop = asyncio.get_running_loop()
@@ -39,18 +39,18 @@ class BoundListener:
     async def bind(
         cls, listener: Listener, on_connection: OnConnection, *, pace: Pace, backlog: int
     ) -> "BoundListener":
-        """Bind without accepting yet, so that the port is known before the broker is ready for anybody."""
+        """Bind without accepting yet, so that the port is known before the broker is ready for clients."""
         sockets = await _bind(listener, backlog)
         port = sockets[0].getsockname()[1]
         return cls(sockets, Listener(listener.name, listener.host, port), on_connection, pace)
 
     def start(self) -> None:
-        """Begin to accept."""
+        """Start accepting connections."""
         for sock in self._sockets:
             self._loop.add_reader(sock.fileno(), self._on_ready, sock)
 
     def close(self) -> None:
-        """Stop accepting; connections that were accepted live on."""
+        """Stop accepting; accepted connections stay open."""
         for sock in self._sockets:
             self._loop.remove_reader(sock.fileno())
             sock.close()
@@ -106,7 +106,7 @@ async def _bind(listener: Listener, backlog: int) -> list[socket.socket]:
 
 
 def _listen(kind: tuple[int, int, int], address: tuple[object, ...], port: int, backlog: int) -> socket.socket | None:
-    """A listening socket, or None when the machine does not have this kind of address."""
+    """A listening socket, or None when the machine does not support this kind of address."""
     try:
         sock = socket.socket(*kind)
     except OSError:

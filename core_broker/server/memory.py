@@ -1,8 +1,8 @@
-"""Memory for requests that are still arriving: bounded, and used again rather than asked for anew.
+"""Memory for requests that are still arriving: bounded, and reused rather than allocated anew.
 
-A request is admitted as a whole: its announced size is reserved before more of it is read, so whatever has been
-admitted can be finished. (Were memory asked for piece by piece, requests that are half there could wait for each other
-for ever.) Memory itself is only taken for bytes that have arrived.
+A request is admitted as a whole: its announced size is reserved before more of it is read, so every admitted request
+can be completed. (If memory were reserved piece by piece, half-received requests could wait for each other forever.)
+Memory is actually allocated only for bytes that have arrived.
 """
 
 from bisect import bisect_left, insort
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 SMALL_BYTES: Final = 64 * 1024
-"""A connection may always hold this much; only larger requests are counted."""
+"""A connection may always use this much; only larger requests count towards the budget."""
 
 _KEPT_BYTES_MAX: Final = 32 * 1024 * 1024
 _KEPT_MAX: Final = 64
@@ -29,11 +29,11 @@ class RequestMemory:
 
     @property
     def is_short(self) -> bool:
-        """Whether somebody waits."""
+        """Whether requests are waiting for memory."""
         return bool(self._waiting)
 
     def reserve(self, size: int, granted: Callable[[], None]) -> bool:
-        """Admit a request of `size` bytes: True at once, or False, and `granted` is called when its turn has come."""
+        """Admit a request of `size` bytes: True at once, or False, and `granted` is called once it is admitted."""
         if not self._waiting and self._fits(size):
             self.reserved += size
             return True
@@ -41,12 +41,12 @@ class RequestMemory:
         return False
 
     def release(self, size: int) -> None:
-        """A request has been read or given up; those who waited longest go on."""
+        """Return the memory of a request that was read or given up; admits those that have waited longest."""
         self.reserved -= size
         self._admit()
 
     def forget(self, granted: Callable[[], None]) -> None:
-        """The connection that waited is gone."""
+        """Remove a waiting request whose connection was closed."""
         self._waiting = deque(entry for entry in self._waiting if entry[1] != granted)
         self._admit()
 
@@ -57,18 +57,18 @@ class RequestMemory:
             granted()
 
     def _fits(self, size: int) -> bool:
-        """A request that is larger than the whole budget is served when it is alone."""
+        """A request larger than the whole budget is admitted when it is alone."""
         return self.reserved + size <= self._bytes_max or self.reserved == 0
 
     def take(self, size: int, wanted: int) -> memoryview:
-        """A buffer of at least `size` bytes, of `wanted` if one lies ready.
+        """A buffer of at least `size` bytes, and of `wanted` bytes if there is a free one.
 
-        `wanted` comes from a length that a stranger sent: nothing is allocated for that.
+        `wanted` is a length sent by an untrusted client: nothing is allocated for it.
         """
         kept = self._kept
         index = bisect_left(kept, wanted, key=len)
         if index == len(kept) and kept and len(kept[-1]) >= size:
-            index -= 1  # too small for all of it, but larger than what would be allocated for what has arrived
+            index -= 1  # too small for the whole request, but not smaller than what would be allocated now
         if index < len(kept):
             buffer = kept.pop(index)
             self._kept_bytes -= len(buffer)
@@ -76,10 +76,10 @@ class RequestMemory:
         return memoryview(bytearray(_round_up(size)))
 
     def give(self, buffer: memoryview) -> None:
-        """Take a buffer back for the next request; the smallest make room for it.
+        """Return a buffer to the pool for the next request; the smallest buffers are dropped to make room.
 
         A request that grows leaves its smaller buffers here. If those could fill the pool, every large request would
-        have to allocate, and the kernel to clear, its memory anew.
+        have to allocate new memory, which the kernel must clear.
         """
         insort(self._kept, buffer, key=len)
         self._kept_bytes += len(buffer)
@@ -88,5 +88,5 @@ class RequestMemory:
 
 
 def _round_up(size: int) -> int:
-    """A multiple of SMALL_BYTES, so that buffers fit the next request too."""
+    """Round up to a multiple of SMALL_BYTES, so that buffers fit the next request, too."""
     return -(-size // SMALL_BYTES) * SMALL_BYTES

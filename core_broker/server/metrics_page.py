@@ -1,4 +1,4 @@
-"""What `/metrics` shows: the broker's counters under the names that dashboards for Kafka already use."""
+"""The content of `/metrics`: the broker's counters under the names that dashboards for Kafka already use."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -12,7 +12,7 @@ from core_broker.service.metrics import Family
 
 
 def families(services: Services) -> Iterator[Family]:
-    """All metrics of a broker; called by the thread that serves them, so it only looks and takes copies first."""
+    """All metrics of a broker. Called by the metrics thread, so it only reads, and copies collections first."""
     yield from _topic_families(services.metrics)
     yield from _request_families(services.metrics)
     yield from _connection_families(services.metrics)
@@ -137,7 +137,7 @@ _DISK_GAUGES: tuple[tuple[str, str, Callable[[DiskSpace], int]], ...] = (
 def _disk_families(services: Services) -> Iterator[Family]:
     found = []
     for directory in services.logs.directories:
-        with suppress(OSError):  # of a disk that is gone nothing can be told
+        with suppress(OSError):  # a disk that has failed is left out
             found.append((str(directory.path.absolute()), directory.space()))
     for name, help_text, value in _DISK_GAUGES:
         yield Family(
@@ -162,31 +162,31 @@ def _coordinator_families(services: Services) -> Iterator[Family]:
 
 
 def _group_families(services: Services) -> Iterator[Family]:
-    """What Kafka's well-known exporter tells about groups, under its names."""
+    """Group metrics under the names of the well-known kafka_exporter."""
     members: list[tuple[tuple[str, ...], float]] = []
     offsets: list[tuple[tuple[str, ...], float]] = []
     lags: list[tuple[tuple[str, ...], float]] = []
     for shard in list(services.groups.loaded_shards()):
         members += [((group_id,), len(group.members)) for group_id, group in list(shard.groups.items())]
-        for place, offset in _committed(shard.offsets):
-            offsets.append((place, offset))
-            _, topic, index = place
+        for labels, offset in _committed_offsets(shard.offsets):
+            offsets.append((labels, offset))
+            _, topic, index = labels
             partition = services.partitions.find(topic, int(index))
             if partition is not None and partition.is_leader:
-                lags.append((place, max(0, partition.high_watermark - offset)))
-    place_labels = ("consumergroup", "topic", "partition")
+                lags.append((labels, max(0, partition.high_watermark - offset)))
+    label_names = ("consumergroup", "topic", "partition")
     yield Family(
         name="kafka_consumergroup_members", help="Members, by group", labels=("consumergroup",), samples=members
     )
     yield Family(
-        name="kafka_consumergroup_current_offset", help="Committed offset", labels=place_labels, samples=offsets
+        name="kafka_consumergroup_current_offset", help="Committed offset", labels=label_names, samples=offsets
     )
     yield Family(
-        name="kafka_consumergroup_lag", help="Records behind the committed offset", labels=place_labels, samples=lags
+        name="kafka_consumergroup_lag", help="Records behind the committed offset", labels=label_names, samples=lags
     )
 
 
-def _committed(store: OffsetStore) -> Iterator[tuple[tuple[str, str, str], int]]:
+def _committed_offsets(store: OffsetStore) -> Iterator[tuple[tuple[str, str, str], int]]:
     for group_id in store.known_group_ids():
         for topic, partitions in list(store.of_group(group_id).items()):
             for index, committed in list(partitions.items()):

@@ -42,25 +42,25 @@ class Server:
         self._connections: set[Connection] = set()
         self._per_host: Counter[str] = Counter()
         self.stalled_seconds = 5.0
-        """A client that sends nothing for this long in the middle of a large request gives way when memory is short."""
+        """A client that pauses for this long inside a large request is disconnected when memory is short."""
         self._watch: asyncio.TimerHandle | None = None
         self._second_ends = 0.0
         self._accepted_before = 0
         self._limits_per_host = _overrides(settings.max_connections_per_ip_overrides)
 
     def configure(self, settings: BrokerSettings) -> None:
-        """Take settings that changed while the broker runs: limits of connections and the request log."""
+        """Apply settings that changed at run time: connection limits and the request log."""
         self._settings = settings
         self.logs_requests = settings.request_log_enable
         self._limits_per_host = _overrides(settings.max_connections_per_ip_overrides)
 
     @property
     def listeners(self) -> list[Listener]:
-        """The bound listeners, with their real ports."""
+        """The bound listeners, with their actual ports."""
         return [bound.listener for bound in self._listeners]
 
     async def bind(self) -> None:
-        """Take the ports; nobody is accepted before `start`."""
+        """Bind the ports; no client is accepted before `start`."""
         for listener in self._settings.broker_listeners:
             bound = await BoundListener.bind(
                 listener, self._accept, pace=self._pace, backlog=self._settings.socket_listen_backlog_size
@@ -68,7 +68,7 @@ class Server:
             self._listeners.append(bound)
 
     def start(self, services: Services) -> None:
-        """Let clients in."""
+        """Start accepting clients."""
         self.services = services
         for listener in self._listeners:
             listener.start()
@@ -84,7 +84,7 @@ class Server:
                 connection.close("idle for longer than connections.max.idle.ms")
 
     def close(self) -> None:
-        """Stop listening and drop every connection."""
+        """Stop listening and close every connection."""
         if self._watch is not None:
             self._watch.cancel()
         for listener in self._listeners:
@@ -93,7 +93,7 @@ class Server:
             connection.close()
 
     def memory_is_short(self) -> None:
-        """See to it that nobody waits for memory because of a client that has stopped in the middle of a request."""
+        """Watch for clients that paused inside a request while other requests wait for memory."""
         if self._watch is None:
             self._watch = self.loop.call_later(self.stalled_seconds / 2, self._close_stalled)
 
@@ -103,11 +103,11 @@ class Server:
             return
         oldest = self.loop.time() - self.stalled_seconds
         for connection in [c for c in self._connections if c.reserved and c.received_at < oldest]:
-            connection.close("stopped in the middle of a request while others wait for memory")
+            connection.close("stalled inside a request while other requests wait for memory")
         self.memory_is_short()
 
-    def closed(self, connection: Connection) -> None:
-        """Forget a connection."""
+    def forget(self, connection: Connection) -> None:
+        """Forget a closed connection."""
         self._connections.discard(connection)
         host = connection.client.host
         self._per_host[host] -= 1
@@ -142,7 +142,7 @@ class Server:
         self._connections.add(Connection(sock, client, self))
 
     def _pace(self) -> float:
-        """Hold back new connections to so many in a second (max.connection.creation.rate)."""
+        """Limit the connections accepted per second (max.connection.creation.rate)."""
         now = self.loop.time()
         if now >= self._second_ends:
             self._second_ends = now + 1.0
@@ -166,5 +166,5 @@ class Server:
 
 
 def _overrides(entries: tuple[str, ...]) -> dict[str, int]:
-    """`address:count` entries as a table."""
+    """Parse `address:count` entries."""
     return {host: int(count) for host, _, count in (entry.rpartition(":") for entry in entries)}

@@ -1,4 +1,4 @@
-"""Time, as a value that is handed down: the one place that asks the machine what time it is.
+"""Clocks: the only module that reads the machine's time.
 
 Everything that depends on time takes a `Clock`, so that a test can move it by hand.
 """
@@ -8,14 +8,14 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What time it is, by the wall and since some start."""
+    """Wall-clock and monotonic time."""
 
     def now_ms(self) -> int:
-        """Milliseconds since 1970 by the wall clock: it may jump, and is what timestamps are made of."""
+        """Milliseconds since 1970 by the wall clock, which may jump: for timestamps."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds since an arbitrary start that never go back: what time-outs are made of."""
+        """Seconds since an arbitrary start, which never go back: for time-outs."""
         ...
 
 
@@ -45,7 +45,7 @@ class ManualClock:
         return self._now_ms
 
     def monotonic(self) -> float:
-        """Seconds this clock was advanced by."""
+        """Seconds by which this clock was advanced."""
         return self._monotonic_ms / 1000
 
     def advance(self, milliseconds: int) -> None:

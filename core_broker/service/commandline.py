@@ -1,6 +1,6 @@
-"""The command line that every service has: `--config FILE` and repeated `--set key=value`, plus the environment.
+"""The command line of every service: `--config FILE` and repeated `--set key=value`, plus the environment.
 
-Written by hand and not with a library, because a service must be ready before a library would have been imported.
+Parsed by hand, because importing a command-line library would delay the start of a service noticeably.
 """
 
 import logging
@@ -23,14 +23,14 @@ EXIT_USAGE = 2
 
 
 class ServiceArguments(msgspec.Struct, frozen=True, kw_only=True):
-    """What was given on the command line."""
+    """The parsed command line."""
 
     config: Path | None = None
     assignments: tuple[str, ...] = ()
 
 
 def parse_arguments(arguments: Sequence[str]) -> ServiceArguments | None:
-    """Read `--config FILE` and `--set key=value`; None when there is anything else, `--help` for instance."""
+    """Read `--config FILE` and `--set key=value`; None when there is anything else, such as `--help`."""
     config: Path | None = None
     assignments: list[str] = []
     remaining = [part for argument in arguments for part in _split(argument)]
@@ -54,7 +54,7 @@ def start(
     environment: Mapping[str, str],
     prefix: str,
 ) -> int:
-    """Read the settings, set up the logs and run the service; wrong settings are told on stderr and end it with 2."""
+    """Read the settings, set up the logs and run the service; invalid settings are printed to stderr, exit code 2."""
     try:
         values = gather(
             file=arguments.config, environment=environment, prefix=prefix, assignments=arguments.assignments
@@ -70,14 +70,14 @@ def start(
 
 
 def refusal(error: SettingsError) -> str:
-    """What an operator reads when settings are refused."""
+    """The text shown to an operator when settings are refused."""
     count = "This setting was" if len(error.problems) == 1 else f"These {len(error.problems)} settings were"
     lines = "".join(f"  {problem}\n" for problem in error.problems)
     return f"{count} refused:\n{lines}"
 
 
 def _split(argument: str) -> list[str]:
-    """`--set=a=b` as `--set`, `a=b`."""
+    """Split `--set=a=b` into `--set` and `a=b`."""
     for name in ("--config=", "--set="):
         if argument.startswith(name):
             return [name[:-1], argument.removeprefix(name)]

@@ -1,4 +1,4 @@
-"""The life of a service process: ready line, run, clean stop on SIGTERM or SIGINT."""
+"""The life cycle of a service process: start, ready line, clean stop on SIGTERM or SIGINT."""
 
 import asyncio
 import gc
@@ -13,7 +13,7 @@ from typing import Final, Self, TextIO
 log = logging.getLogger(__name__)
 
 _GC_THRESHOLDS: Final = (50_000, 20, 50)
-"""Requests leave no cycles behind, so the collector may come seldom; its pauses would be seen in the latency."""
+"""Requests create no reference cycles, so collections may be rare; their pauses would show in the latency."""
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -24,10 +24,10 @@ def run(
     loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
     waits_for_others: bool = False,
 ) -> int:
-    """Run a service until it is told to stop; the exit code is the process's.
+    """Run a service until it is stopped by a signal; returns the exit code of the process.
 
-    Entering the service starts it and gives its endpoints; leaving it stops it cleanly. A service that waits for others
-    while it starts is cancelled by a stop signal; any other one is ready in a moment, and then stopped.
+    Entering the service starts it and yields its endpoints; leaving it stops it cleanly. A stop signal cancels the
+    start of a service that waits for others; any other service finishes its start, which is quick, and then stops.
     """
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         return runner.run(serve(service, name=name, waits_for_others=waits_for_others))
@@ -36,13 +36,16 @@ def run(
 async def serve(
     service: AbstractAsyncContextManager[Mapping[str, str]], *, name: str, waits_for_others: bool = False
 ) -> int:
-    """Start the service, say that it is ready, wait for a stop signal, stop it."""
+    """Start the service, announce it, wait for a stop signal, stop it."""
     stop = StopSignal(starting=asyncio.current_task() if waits_for_others else None)
-    with stop, _collector_at_rest():
+    with stop, _gc_paused():
         try:
             async with service as endpoints:
-                stop.started()
-                _wake_collector()
+                stop.mark_started()
+                # Everything allocated so far lives as long as the service: exclude it from future collections.
+                gc.freeze()
+                gc.set_threshold(*_GC_THRESHOLDS)
+                gc.enable()
                 announce(name, endpoints)
                 await stop.wait()
                 log.info("stopping", extra={"service": name, "signal": stop.name})
@@ -54,8 +57,8 @@ async def serve(
 
 
 @contextmanager
-def _collector_at_rest() -> Iterator[None]:
-    """Nothing that is made while starting can be thrown away again; looking for it only takes time."""
+def _gc_paused() -> Iterator[None]:
+    """Nothing allocated during the start becomes garbage; looking for it only takes time."""
     gc.disable()
     try:
         yield
@@ -63,15 +66,8 @@ def _collector_at_rest() -> Iterator[None]:
         gc.enable()
 
 
-def _wake_collector() -> None:
-    """What lives now lives as long as the service: keep the garbage collector from looking at it again and again."""
-    gc.freeze()
-    gc.set_threshold(*_GC_THRESHOLDS)
-    gc.enable()
-
-
 def announce(name: str, endpoints: Mapping[str, str], *, stream: TextIO | None = None) -> None:
-    """Print the one line that tells a person, or a script, that the service is ready and where."""
+    """Print the one line that tells a person or a script that the service is ready, and its addresses."""
     target = stream or sys.stdout
     with suppress(BrokenPipeError):
         target.write(ready_line(name, endpoints) + "\n")
@@ -85,7 +81,7 @@ def ready_line(name: str, endpoints: Mapping[str, str]) -> str:
 
 
 class StopSignal:
-    """Waits for the first stop signal; the second one ends the process at once, in case stopping hangs."""
+    """Waits for the first stop signal; a second one ends the process at once, in case stopping hangs."""
 
     def __init__(self, *, starting: "asyncio.Task[object] | None" = None) -> None:
         self._received = asyncio.Event()
@@ -103,12 +99,12 @@ class StopSignal:
         for number in STOP_SIGNALS:
             loop.remove_signal_handler(number)
 
-    def started(self) -> None:
-        """From now on a signal is waited for, and cancels nothing."""
+    def mark_started(self) -> None:
+        """From now on a signal no longer cancels the start."""
         self._starting = None
 
     async def wait(self) -> None:
-        """Return when a stop signal has come."""
+        """Return when a stop signal has arrived."""
         await self._received.wait()
 
     def _handle(self, number: signal.Signals) -> None:

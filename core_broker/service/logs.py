@@ -1,4 +1,4 @@
-"""Structured logs on stderr: readable lines on a terminal, JSON lines for machines. Only this module configures them.
+"""Structured logs on stderr: readable lines on a terminal, JSON lines otherwise. Only this module configures them.
 
 Everywhere else: `log = logging.getLogger(__name__)`, a constant message, and data in `extra`.
 """
@@ -23,7 +23,7 @@ _DIM, _RESET = "\033[2m", "\033[0m"
 
 
 def configure(*, level: str = "INFO", style: str = "auto", stream: TextIO | None = None) -> None:
-    """Send all logs to stderr (or `stream`) in one style; may be called again to change it."""
+    """Send all logs to stderr (or `stream`) in one style; may be called again to change that."""
     target = stream or sys.stderr
     handler = logging.StreamHandler(target)
     handler.setFormatter(formatter_for(style, is_terminal=target.isatty()))
@@ -40,16 +40,16 @@ def formatter_for(style: str, *, is_terminal: bool) -> logging.Formatter:
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, object]:
-    """The data that came with a log call in `extra`."""
+    """The `extra` data of a log call."""
     return {key: value for key, value in vars(record).items() if key not in _STANDARD}
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per line; data is beside the message, never inside it."""
+    """One JSON object per line; data is next to the message, never inside it."""
 
     @override
     def format(self, record: logging.LogRecord) -> str:
-        """Write one record."""
+        """Format one record."""
         line: dict[str, object] = {
             "time": _timestamp(record.created, record.msecs, separator="T") + "Z",
             "level": record.levelname,
@@ -71,8 +71,8 @@ class TextFormatter(logging.Formatter):
 
     @override
     def format(self, record: logging.LogRecord) -> str:
-        """Write one record."""
-        data = " ".join(f"{key}={_shown(value)}" for key, value in fields_of(record).items())
+        """Format one record."""
+        data = " ".join(f"{key}={_format_value(value)}" for key, value in fields_of(record).items())
         moment = _timestamp(record.created, record.msecs, separator=" ")
         name = record.name.removeprefix("core_broker.")
         head = (
@@ -85,7 +85,7 @@ class TextFormatter(logging.Formatter):
         return f"{colour}{text}{_RESET}" if self._colour else text
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     text = str(value)
     return repr(text) if " " in text or not text else text
 

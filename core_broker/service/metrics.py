@@ -1,7 +1,7 @@
-"""Metrics over HTTP: `/metrics` in Prometheus text and `/health`, served by a small thread beside the event loop.
+"""Metrics over HTTP: `/metrics` in Prometheus text and `/health`, served by a thread beside the event loop.
 
-The service keeps plain counters and hands over a function that turns them into families when somebody asks, so
-counting costs nothing more than an addition, and prometheus_client is not imported before the first scrape.
+The service keeps plain counters and passes a function that turns them into families on demand, so counting costs no
+more than an addition, and prometheus_client is not imported before the first scrape.
 """
 
 import logging
@@ -22,7 +22,7 @@ PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Family(msgspec.Struct, kw_only=True):
-    """All samples of one metric. The names of counters end in `_total`."""
+    """All samples of one metric. Counter names end in `_total`."""
 
     name: str
     help: str
@@ -57,14 +57,14 @@ class MetricsServer:
 
     @property
     def url(self) -> str | None:
-        """Where the metrics are, with the port that was really taken; None when they are not served."""
+        """The address of the metrics with the port actually bound; None when they are not served."""
         if self._socket is None:
             return None
         port: int = self._socket.getsockname()[1]
         return f"http://{urlsplit(self._listener).hostname or 'localhost'}:{port}/metrics"
 
     def start(self) -> None:
-        """Listen. A port that is taken is an OSError when the listener is required, else a warning."""
+        """Start listening. A port in use raises OSError if the listener is required, and logs a warning otherwise."""
         if not self._listener:
             return
         try:
@@ -88,7 +88,7 @@ class MetricsServer:
         self._socket = self._thread = None
 
     def answer(self, path: str) -> tuple[int, str, bytes]:
-        """Status, content type and body for a path."""
+        """Status, content type and body of the response for a path."""
         match path.partition("?")[0]:
             case "/metrics":
                 return 200, PROMETHEUS_TEXT, self._render()
@@ -108,10 +108,10 @@ class MetricsServer:
                 return
             with closing(client), suppress(OSError):
                 client.settimeout(_CLIENT_TIMEOUT_SECONDS)
-                self._converse(client)
+                self._handle(client)
 
-    def _converse(self, client: socket.socket) -> None:
-        """One request, one answer; whatever goes wrong in collecting must not end the thread."""
+    def _handle(self, client: socket.socket) -> None:
+        """One request, one response; an error while collecting must not end the thread."""
         path = _read_path(client)
         if path is None:
             return
@@ -152,19 +152,19 @@ def _read_path(client: socket.socket) -> str | None:
 
 
 def renderer(collect: Collect) -> Callable[[], bytes]:
-    """A function that writes the families, and what is known of the process, as Prometheus' text."""
+    """A function that renders the families and process metrics as Prometheus text."""
     return _LazyRegistry(collect).render
 
 
 class _LazyRegistry:
-    """prometheus_client, imported when somebody asks for the first time."""
+    """A prometheus_client registry, created (and the library imported) at the first scrape."""
 
     def __init__(self, collect: Collect) -> None:
         self._collect = collect
         self._generate: Callable[[], bytes] | None = None
 
     def render(self) -> bytes:
-        """The text of this moment."""
+        """The current metrics as text."""
         if self._generate is None:
             self._generate = _generator(self._collect)
         return self._generate()
@@ -182,13 +182,13 @@ def _generator(collect: Collect) -> Callable[[], bytes]:
 
 
 class _Collector:
-    """What prometheus_client asks for the current values."""
+    """Adapts our families to prometheus_client's collector interface."""
 
     def __init__(self, collect: Collect) -> None:
         self._families = collect
 
     def describe(self) -> Iterable[Any]:
-        """Nothing is known before somebody asks."""
+        """Metrics are not known before they are collected."""
         return ()
 
     def collect(self) -> Iterable[Any]:

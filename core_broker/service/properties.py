@@ -1,4 +1,4 @@
-"""Where settings come from: a properties file, the environment, and `--set key=value`; the last one wins."""
+"""Sources of settings: a properties file, the environment, and `--set key=value`; the last one wins."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,14 +9,14 @@ from core_broker.service.settings import Problem, SettingsError
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _KEY = re.compile(r"((?:\\.|[^\s:=\\])*)\s*[:=]?\s*(.*)", re.DOTALL)
 
-# Variables that carry the prefix but are no settings: those of Kafka's own scripts and images, and the service links
-# which Kubernetes sets in every pod beside a service named "kafka".
+# Variables with the prefix that are not settings: those of Kafka's own scripts and images, and the service links that
+# Kubernetes sets in every pod next to a service named "kafka".
 _NOT_SETTINGS = re.compile(
     r"(HOME|VERSION|OPTS|DEBUG|USER|GROUP|MODE|HEAP_OPTS|GC_LOG_OPTS|JMX_.*|JVM_.*|LOG4J_.*|LOG_DIR_OPTS|TOOLS_.*"
     r"|SERVICE_HOST|SERVICE_PORT.*|PORT|PORT_\d+_.*)"
 )
-# Behind KAFKA_ also those of the REST proxy; Connect has settings of its own that begin so.
-_OF_OTHERS = {"KAFKA_": ("KAFKA_REST_",)}
+# The REST proxy's prefix begins with the broker's.
+_OTHER_PREFIXES = {"KAFKA_": ("KAFKA_REST_",)}
 
 
 def gather(
@@ -34,7 +34,7 @@ def gather(
 
 
 def read_file(path: Path) -> dict[str, str]:
-    """Read a Java properties file, as Kafka's are."""
+    """Read a Java properties file such as Kafka's."""
     try:
         return parse_properties(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -42,7 +42,7 @@ def read_file(path: Path) -> dict[str, str]:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Parse the text of a properties file: comments, continued lines and escapes included."""
+    """Parse the text of a properties file, including comments, continued lines and escapes."""
     values = {}
     for line in _logical_lines(text):
         match = _KEY.fullmatch(line)
@@ -57,7 +57,7 @@ def from_environment(environment: Mapping[str, str], prefix: str) -> dict[str, s
         _key_of(name.removeprefix(prefix)): value
         for name, value in environment.items()
         if name.startswith(prefix)
-        and not name.startswith(_OF_OTHERS.get(prefix, ()))
+        and not name.startswith(_OTHER_PREFIXES.get(prefix, ()))
         and not _NOT_SETTINGS.fullmatch(name.removeprefix(prefix))
     }
 
@@ -74,8 +74,8 @@ def from_assignments(assignments: Iterable[str]) -> dict[str, str]:
 
 
 def _key_of(variable: str) -> str:
-    written = {"_": ".", "__": "-", "___": "_"}
-    return re.sub(r"_{1,3}", lambda run: written[run[0]], variable.lower())
+    separators = {"_": ".", "__": "-", "___": "_"}
+    return re.sub(r"_{1,3}", lambda run: separators[run[0]], variable.lower())
 
 
 def _logical_lines(text: str) -> Iterator[str]:
@@ -95,8 +95,8 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _unescape(text: str) -> str:
-    def replaced(match: re.Match[str]) -> str:
+    def replace(match: re.Match[str]) -> str:
         code = match[1]
         return chr(int(code[1:], 16)) if len(code) > 1 else _ESCAPES.get(code, code)
 
-    return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", replaced, text)
+    return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", replace, text)

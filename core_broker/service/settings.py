@@ -7,7 +7,7 @@ A service writes one class:
         \"\"\"Size at which the active segment is closed and the next one begun.\"\"\"
 
 The attribute is the key with dots as underscores; the docstring under it is the help. `BrokerSettings(...)` builds
-values in code and checks nothing; `BrokerSettings.parse({...})` reads text from outside and refuses what is wrong.
+values in code without checks; `BrokerSettings.parse({...})` reads text from outside and rejects invalid values.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ from typing_extensions import override
 T = TypeVar("T")
 
 Properties = tuple[tuple[str, str], ...]
-"""Names and values that are handed on as they are."""
+"""Names and values that are passed on unchanged."""
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -58,7 +58,7 @@ class Kind(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """What a value must satisfy beyond its type, with the words that tell it to an operator."""
+    """A condition on a value beyond its type, with its description for operators."""
 
     accepts: Callable[[Any], bool]
     allowed: str
@@ -78,9 +78,9 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
     is_sensitive: bool = False
     is_internal: bool = False
     without_effect: str = ""
-    """Set: the key is accepted and does nothing; this says why."""
+    """If set, the key is accepted and does nothing; this says why."""
     prefix: str = ""
-    """Set: the value gathers every key that begins with it and is no key of its own."""
+    """If set, the value collects every key with this prefix that is not defined itself."""
 
     @property
     def allowed(self) -> str:
@@ -88,7 +88,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
         return self.check.allowed if self.check else self.kind.allowed
 
     def parse(self, text: str) -> Any:
-        """Read one value, or raise `SettingsError` that names key, value and what is allowed."""
+        """Read one value, or raise a `SettingsError` that names the key, the value and what is allowed."""
         try:
             value = self.kind.read(text.strip())
         except ValueError as error:
@@ -98,7 +98,7 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
         return value
 
     def text(self, value: Any) -> str | None:
-        """The value as it would stand in a properties file; None when it is not set."""
+        """The value as in a properties file; None when it is not set."""
         return None if value is None else self.kind.write(value)
 
     def _refusal(self, text: str, reason: str) -> SettingsError:
@@ -107,9 +107,9 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gathered(prefix: str, *, default: Properties) -> Properties:
-    """Define a family of keys whose names are another program's: what begins with the prefix is handed on as text.
+    """Define a family of keys for another program: every key with the prefix is passed on as text.
 
-    The values are never shown, because passwords may be among them.
+    The values are never shown, because they may contain passwords.
     """
     kind = Kind(name="properties", wire=2, read=lambda _: (), write=str, allowed="any text")
     return cast("Properties", Definition(kind=kind, default=default, prefix=prefix, is_sensitive=True))
@@ -129,9 +129,9 @@ def setting(
 ) -> T:
     """Define a key.
 
-    `aliases` are other names for the same key in a file; `synonyms` are keys of another settings class whose value is
-    the default here, first one set wins; `dynamic` keys may change while the service runs; `internal` keys are left
-    out of descriptions and docs; `without_effect` says why a key that is checked, stored and shown does nothing.
+    `aliases` are other names for the same key in a file; `synonyms` are keys of another settings class that provide the
+    default here, the first one set wins; `dynamic` keys may change at run time; `internal` keys are left out of
+    descriptions and docs; `without_effect` says why a key that is checked, stored and shown does nothing.
     """
     definition = Definition(
         kind=kind,
@@ -149,21 +149,24 @@ def setting(
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(setting, gathered))
 class Settings:
-    """An immutable set of settings. Defaults live on the class, what was set lives on the instance."""
+    """An immutable set of settings. The class has the defaults, an instance the values that were set."""
 
     DEFINITIONS: ClassVar[dict[str, Definition]] = {}
     """Every definition by its key."""
     IGNORED: ClassVar[Mapping[str, str]] = {}
     """Well-known keys (or prefixes ending in `*`) that are accepted without effect, and why."""
     REFUSED: ClassVar[Mapping[str, str]] = {}
-    """Well-known keys (or prefixes ending in `*`) that would promise something we do not do, and what to do instead."""
+    """Well-known keys (or prefixes ending in `*`) for things we do not support, and what to do instead."""
 
     _help: ClassVar[Mapping[str, str]] = {}
 
     @override
     def __init_subclass__(cls) -> None:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Definition)}
-        named = [replace(value, name=name, key=_key(name, value)) for name, value in own.items()]
+        named = [
+            replace(value, name=name, key=f"{value.prefix}*" if value.prefix else name.replace("_", "."))
+            for name, value in own.items()
+        ]
         inherited = [getattr(ancestor, "DEFINITIONS", {}) for ancestor in reversed(cls.__mro__[1:])]
         cls.DEFINITIONS = {key: value for definitions in inherited for key, value in definitions.items()}
         cls.DEFINITIONS.update({definition.key: definition for definition in named})
@@ -173,12 +176,12 @@ class Settings:
     def __init__(self, **values: object) -> None:
         names = {definition.name for definition in self.DEFINITIONS.values()}
         if unknown := values.keys() - names:
-            raise TypeError(f"{type(self).__name__} has no setting {', '.join(sorted(unknown))}")
+            raise TypeError(f"{type(self).__name__} has no setting named {', '.join(sorted(unknown))}")
         self.__dict__.update(values)
 
     @override
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"settings do not change: {name}; use replace()")
+        raise AttributeError(f"settings are immutable: use replace() to change {name}")
 
     @override
     def __eq__(self, other: object) -> bool:
@@ -197,11 +200,11 @@ class Settings:
 
     @property
     def set(self) -> tuple[str, ...]:
-        """The keys that were given, as opposed to left at their default."""
+        """The keys that were set explicitly."""
         return tuple(key for key, definition in self.DEFINITIONS.items() if definition.name in self.__dict__)
 
     def is_set(self, key: str) -> bool:
-        """True when the key was given, whatever its value."""
+        """Whether the key was set explicitly, even to its default."""
         return self.DEFINITIONS[key].name in self.__dict__
 
     def text_of(self, key: str) -> str | None:
@@ -214,12 +217,12 @@ class Settings:
         return type(self)(**{**self.__dict__, **changes})
 
     def problems(self) -> Iterable[Problem]:
-        """What is wrong with these values taken together; each service adds its own rules."""
+        """Conflicts between these values; each service adds its own rules."""
         return ()
 
     @classmethod
     def parse(cls, values: Mapping[str, str]) -> Self:
-        """Read settings from text; refuse everything unknown or invalid at once, each with key, value and reason."""
+        """Read settings from text; reports all unknown and invalid keys together, each with its value and a reason."""
         parsed: dict[str, object] = {}
         problems: list[Problem] = []
         for given, text in values.items():
@@ -242,7 +245,7 @@ class Settings:
 
     @classmethod
     def ignored(cls, values: Iterable[str]) -> dict[str, str]:
-        """Those of the given keys that are accepted but have no effect, and why."""
+        """The given keys that are accepted but have no effect, and why."""
         reasons = {key: cls._why_ignored(key) for key in values}
         return {key: reason for key, reason in reasons.items() if reason}
 
@@ -260,7 +263,7 @@ class Settings:
 
     @classmethod
     def _definition(cls, given: str, text: str) -> Definition | None:
-        """The definition behind a key or alias; None when the key is known to have no effect."""
+        """The definition of a key or alias; None when the key is known to have no effect."""
         if definition := _canonical(given, cls.DEFINITIONS):
             return definition
         if (instead := _match(given, cls.REFUSED)) is not None:
@@ -273,10 +276,6 @@ class Settings:
         raise SettingsError([Problem(key=given, value=text, reason=_unknown(given, cls.DEFINITIONS))])
 
 
-def _key(name: str, definition: Definition) -> str:
-    return f"{definition.prefix}*" if definition.prefix else name.replace("_", ".")
-
-
 def _gather(parsed: dict[str, object], definition: Definition, given: str, text: str) -> None:
     """Add to the properties under a prefix, without that prefix."""
     so_far = cast("Properties", parsed.get(definition.name, ()))
@@ -286,12 +285,12 @@ def _gather(parsed: dict[str, object], definition: Definition, given: str, text:
 def _set_once(parsed: dict[str, object], definition: Definition, given: str, text: str) -> None:
     value = definition.parse(text)
     if parsed.setdefault(definition.name, value) != value:
-        reason = f"{definition.key} was also given, with another value"
+        reason = f"{definition.key} was also set, to a different value"
         raise SettingsError([Problem(key=given, value=text, reason=reason)])
 
 
 def _canonical(key: str, definitions: Mapping[str, Definition]) -> Definition | None:
-    """The definition that a key or an alias stands for."""
+    """The definition of a key or of an alias."""
     if key in definitions:
         return definitions[key]
     return next((definition for definition in definitions.values() if key in definition.aliases), None)
@@ -312,7 +311,7 @@ def _unknown(key: str, known: Iterable[str]) -> str:
 
 
 def docstrings_of(settings: type) -> dict[str, str]:
-    """What is written under the attributes of a class, read from its source: costs nothing until it is asked for."""
+    """The docstrings under the attributes of a class, read from its source, and so only when needed."""
     import ast
     import inspect
     import textwrap
@@ -334,18 +333,15 @@ def docstrings_of(settings: type) -> dict[str, str]:
 
 def _integer(low: int, high: int) -> Callable[[str], int]:
     def read(text: str) -> int:
-        value = int(text)
+        try:
+            value = int(text)
+        except ValueError:
+            raise ValueError("must be a whole number") from None
         if not low <= value <= high:
             raise ValueError(f"must be between {low} and {high}")
         return value
 
-    def read_or_explain(text: str) -> int:
-        try:
-            return read(text)
-        except ValueError as error:
-            raise ValueError(str(error) if "between" in str(error) else "must be a whole number") from None
-
-    return read_or_explain
+    return read
 
 
 def _boolean(text: str) -> bool:
@@ -369,22 +365,18 @@ def _strings(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _number_text(value: float) -> str:
-    return repr(value)
-
-
 BOOLEAN = Kind(name="boolean", wire=1, read=_boolean, write=lambda v: "true" if v else "false", allowed="true or false")
 STRING = Kind(name="string", wire=2, read=str, write=str, allowed="any text")
 INT = Kind(name="int", wire=3, read=_integer(-(2**31), INT_MAX), write=str, allowed="a whole number (32 bits)")
 SHORT = Kind(name="short", wire=4, read=_integer(-(2**15), 2**15 - 1), write=str, allowed="a whole number (16 bits)")
 LONG = Kind(name="long", wire=5, read=_integer(-(2**63), LONG_MAX), write=str, allowed="a whole number (64 bits)")
-DOUBLE = Kind(name="double", wire=6, read=_double, write=_number_text, allowed="a number")
+DOUBLE = Kind(name="double", wire=6, read=_double, write=repr, allowed="a number")
 LIST = Kind(name="list", wire=7, read=_strings, write=",".join, allowed="values separated by commas")
 PASSWORD = Kind(name="password", wire=9, read=str, write=str, allowed="any text")
 
 
 def optional(kind: Kind[T]) -> Kind[T | None]:
-    """The same kind, where None means "not set": its default comes from elsewhere."""
+    """The same kind, where None means "not set", so the default comes from elsewhere."""
     return cast("Kind[T | None]", replace(kind, name=kind.name))
 
 
@@ -402,12 +394,12 @@ def between(minimum: float, maximum: float) -> Check:
 
 
 def one_of(*choices: str) -> Check:
-    """Accept one of a few words."""
+    """Accept one of the given words."""
     return Check(accepts=lambda value: value in choices, allowed=f"one of {', '.join(choices)}")
 
 
 def some_of(*choices: str) -> Check:
-    """Accept a list made of a few words, with at least one of them."""
+    """Accept a non-empty list of the given words."""
     allowed = f"one or more of {', '.join(choices)}"
     return Check(accepts=lambda values: bool(values) and set(values) <= set(choices), allowed=allowed)
 
@@ -417,11 +409,11 @@ def not_empty() -> Check:
     return Check(accepts=bool, allowed="not empty")
 
 
-# --- what every service has ---
+# --- settings of every service ---
 
 
 class ServiceSettings(Settings):
-    """What an operator may change about any service."""
+    """Settings that every service has."""
 
     logging_level: str = setting(STRING, default="INFO", check=one_of("DEBUG", "INFO", "WARNING", "ERROR"))
     """Least severity that is logged."""

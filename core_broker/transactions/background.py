@@ -1,4 +1,4 @@
-"""Work that goes on after a request was answered, owned by the coordinator's `run`."""
+"""Work that continues after a request was answered, owned by the coordinator's `run`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -8,7 +8,7 @@ Job = Callable[[], Coroutine[None, None, None]]
 
 
 class BackgroundJobs:
-    """Jobs that end with their owner; those asked for before it runs wait until it does."""
+    """Jobs that end with their owner; those started before it runs wait until it does."""
 
     def __init__(self) -> None:
         self._group: asyncio.TaskGroup | None = None
@@ -16,7 +16,7 @@ class BackgroundJobs:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, job: Job) -> None:
-        """Run a job now, or as soon as jobs run at all."""
+        """Run a job now, or as soon as `running` is entered."""
         if self._group is None:
             self._waiting.append(job)
             return
@@ -26,7 +26,7 @@ class BackgroundJobs:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Run jobs for as long as the block lasts; what is unfinished then is cancelled."""
+        """Run jobs for as long as the block lasts; unfinished ones are cancelled at its end."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             waiting, self._waiting = self._waiting, []
@@ -39,8 +39,8 @@ class BackgroundJobs:
                 for task in self._tasks:
                     task.cancel()
 
-    async def finished(self, timeout_seconds: float) -> bool:
-        """Wait until no job is left; False when that takes too long or nothing runs."""
+    async def wait_until_done(self, timeout_seconds: float) -> bool:
+        """Wait until no job is left; False on time-out, or if jobs wait because nothing runs them."""
         try:
             async with asyncio.timeout(timeout_seconds):
                 while self._tasks:

@@ -1,8 +1,8 @@
-"""The transaction coordinator: carries out what `transaction` decides, for the transactional ids it looks after.
+"""The transaction coordinator: executes the state machine of `transaction` for its transactional ids.
 
-The order is what makes transactions safe: the decision (Prepare) is committed to `__transaction_state` before the first
-marker is written, and Complete only after the last one. Whoever becomes the leader of the partition after a crash finds
-the decision there and finishes the work.
+The order makes transactions safe: the decision (Prepare) is committed to `__transaction_state` before the first marker
+is written, and Complete only after the last one. After a crash the next leader of the partition reads the decision and
+finishes the work.
 """
 
 import asyncio
@@ -32,11 +32,11 @@ from core_broker.transactions.transaction import (
 log = logging.getLogger(__name__)
 
 COMPLETION_WAIT_MS: Final = 100
-"""How long a request waits for the markers of a transaction. Kafka does not wait but makes the client ask again, whose
-pause is much longer than what is missing; after this time we do too."""
+"""How long a request waits for the markers of the previous transaction. Kafka does not wait but makes the client retry,
+whose back-off is much longer than the markers usually take; after this time we do the same."""
 
 TIMEOUT_CHECK_MS_MAX: Final = 1000
-"""Open transactions are few and looking at them is cheap, so time-outs are noticed sooner than Kafka's 10 s."""
+"""Open transactions are few and cheap to check, so time-outs are noticed sooner than with Kafka's 10 s."""
 
 
 class TransactionCoordinator:
@@ -67,38 +67,36 @@ class TransactionCoordinator:
         self._open: dict[str, Entry] = {}
         self._jobs = BackgroundJobs()
 
-    # -- life ----------------------------------------------------------------------------------------------------------
+    # -- run, load and resign ------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Load partitions, write markers and watch time-outs until cancelled.
+        """Load partitions, write markers and check time-outs until cancelled.
 
-        Started once all partitions are there: a marker for a partition not found counts as one for a deleted topic.
+        Start it after all partitions are open: a marker for a missing partition counts as one of a deleted topic.
         """
+        configured_ms = self._settings.transaction_abort_timed_out_transaction_cleanup_interval_ms
+        check_interval_ms = min(configured_ms, TIMEOUT_CHECK_MS_MAX)
         async with self._jobs.running():
             next_expiry = self._clock.monotonic()
             while True:
-                await self._sleep(self._check_interval_ms / 1000)
+                await self._sleep(check_interval_ms / 1000)
                 await self.abort_timed_out()
                 if self._clock.monotonic() >= next_expiry:
                     next_expiry += self._settings.transaction_remove_expired_transaction_cleanup_interval_ms / 1000
                     await self.forget_expired()
 
-    @property
-    def _check_interval_ms(self) -> int:
-        return min(self._settings.transaction_abort_timed_out_transaction_cleanup_interval_ms, TIMEOUT_CHECK_MS_MAX)
-
-    async def settle(self, *, timeout_ms: int) -> bool:
-        """Wait until everything is loaded and every marker written; False when that takes too long."""
-        return await self._jobs.finished(timeout_ms / 1000)
+    async def wait_until_idle(self, *, timeout_ms: int) -> bool:
+        """Wait until everything is loaded and every marker is written; False on time-out."""
+        return await self._jobs.wait_until_done(timeout_ms / 1000)
 
     def become_leader(self, partition_index: int, leader_epoch: int) -> None:
-        """Take over a partition of `__transaction_state`; an empty one is ready at once, others load while we run."""
+        """Take over a partition of `__transaction_state`; an empty one is ready at once, others are loaded by `run`."""
         owned = self._state.own(partition_index, leader_epoch)
         if owned is not None and owned.is_loading:
             self._jobs.start(lambda: self._load(owned))
 
     def resign(self, partition_index: int) -> None:
-        """Drop a partition: its transactional ids have another coordinator now."""
+        """Drop a partition whose transactional ids have another coordinator now."""
         self._state.release(partition_index)
         self._open = {key: entry for key, entry in self._open.items() if entry.owner.is_owned}
 
@@ -129,7 +127,7 @@ class TransactionCoordinator:
             producer = await self._initialize(entry, timeout_ms, expected)
             if producer is not None:
                 return producer
-            # An open transaction was in the way and is being aborted. Its new epoch is nobody's: the one after is.
+            # An open transaction is being aborted first. No producer gets its new epoch, only the next one.
         raise BrokerError(ErrorCode.CONCURRENT_TRANSACTIONS, f"the transaction of {transactional_id} is being aborted")
 
     async def _find_or_create(self, transactional_id: str, timeout_ms: int) -> Entry:
@@ -138,13 +136,13 @@ class TransactionCoordinator:
             producer_id = await self._producer_ids.next()
             now_ms = self._clock.now_ms()
             entry = self._state.create(
-                machine.created(transactional_id, producer_id, timeout_ms=timeout_ms, now_ms=now_ms)
+                machine.create(transactional_id, producer_id, timeout_ms=timeout_ms, now_ms=now_ms)
             )
         await self._wait_completed(entry)
         return entry
 
     async def _initialize(self, entry: Entry, timeout_ms: int, expected: Producer | None) -> Producer | None:
-        """The producer's new id and epoch, or None when an open transaction must be aborted first."""
+        """The producer's new id and epoch, or None if an open transaction must be aborted first."""
         new_producer_id = await self._new_producer_id_if_exhausted(entry)
         changed = machine.initialize(
             entry.current,
@@ -162,7 +160,7 @@ class TransactionCoordinator:
         return changed.producer
 
     async def _store_first(self, entry: Entry, changed: Transaction) -> None:
-        """Store an Empty state; a new transactional id that could not be stored is as if it had never been."""
+        """Store an Empty state; a new transactional id that cannot be stored is dropped."""
         try:
             await self._state.store(entry, changed)
         except BaseException:
@@ -171,7 +169,7 @@ class TransactionCoordinator:
             raise
 
     async def _new_producer_id_if_exhausted(self, entry: Entry) -> int:
-        """Fetched before the decision, because nothing may happen between a decision and its append."""
+        """Called before the decision, because the coordinator must not await between a decision and its append."""
         return await self._producer_ids.next() if entry.current.is_epoch_exhausted else NO_PRODUCER_ID
 
     def _check_timeout(self, timeout_ms: int) -> None:
@@ -192,7 +190,7 @@ class TransactionCoordinator:
         *,
         client_version: int,
     ) -> None:
-        """Make partitions part of the transaction, beginning it if need be; raises BrokerError."""
+        """Add partitions to the transaction, which is begun if necessary; raises BrokerError."""
         entry = self._find(transactional_id)
         await self._wait_completed(entry)
         await self._add(entry, producer, partitions, client_version)
@@ -227,7 +225,7 @@ class TransactionCoordinator:
     def is_partition_in_transaction(
         self, transactional_id: str, producer_id: int, producer_epoch: int, topic: str, partition: int
     ) -> bool:
-        """Whether records may be written to a partition at once; if not, `verify_or_add_partition` tells why."""
+        """Whether records may be written to a partition at once; if not, call `verify_or_add_partition`."""
         entry = self._state.by_id.get(transactional_id)
         if entry is None or entry.pending not in _STAYS_OPEN:
             return False
@@ -252,7 +250,7 @@ class TransactionCoordinator:
     ) -> ErrorCode:
         """Whether a producer may write to a partition within its transaction (KIP-890).
 
-        With `add` (Produce v12+, TxnOffsetCommit v5+) the partition is added, otherwise it must have been before.
+        With `add` (Produce v12+, TxnOffsetCommit v5+) the partition is added, otherwise it must have been added before.
         `knows_abortable` (Produce v11+, TxnOffsetCommit v4+): the client understands TRANSACTION_ABORTABLE.
         """
         if self.is_partition_in_transaction(transactional_id, producer_id, producer_epoch, topic, partition):
@@ -260,15 +258,15 @@ class TransactionCoordinator:
         producer = Producer(producer_id, producer_epoch)
         try:
             if add:
-                # Without waiting for the last transaction: its marker would void the guard that the caller holds on
-                # the partition, and the producer would hear of an invalid transaction instead of being asked to retry.
+                # Without waiting for the previous transaction: its marker would invalidate the caller's guard on the
+                # partition, and the producer would get an invalid transaction instead of a retriable error.
                 await self._add(self._find(transactional_id), producer, ((topic, partition),), TRANSACTION_V2)
                 return ErrorCode.NONE
             code = self.verify_partitions(transactional_id, producer, ((topic, partition),))[topic, partition]
         except BrokerError as error:
             code = error.code
         if code is ErrorCode.PRODUCER_FENCED:
-            return ErrorCode.INVALID_PRODUCER_EPOCH  # What producers of all ages understand in a Produce response.
+            return ErrorCode.INVALID_PRODUCER_EPOCH  # producers of all versions understand it in a Produce response
         if code is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
             return ErrorCode.INVALID_TXN_STATE
         return code
@@ -276,10 +274,10 @@ class TransactionCoordinator:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     async def end(self, transactional_id: str, producer: Producer, *, commit: bool, client_version: int) -> Producer:
-        """Decide the transaction; returns once the decision is committed, with the producer that may go on.
+        """Decide the transaction; returns the producer id and epoch to continue with once the decision is committed.
 
-        The decision stands from then on, however long the markers take; but usually they are quick, and then readers
-        see the records as soon as the producer knows. Raises BrokerError.
+        The decision is final from then on, however long the markers take; but usually they are quick, and then readers
+        see the records as soon as the producer gets its response. Raises BrokerError.
         """
         entry = self._find(transactional_id)
         await self._wait_completed(entry)
@@ -299,7 +297,7 @@ class TransactionCoordinator:
         return changed.next_producer
 
     async def _prepare(self, entry: Entry, prepared: Transaction) -> None:
-        """Commit a decision, then have it carried out."""
+        """Commit a decision, then start writing its markers."""
         await self._state.store(entry, prepared)
         self._open.pop(prepared.transactional_id, None)
         self._finish_later(entry)
@@ -309,7 +307,7 @@ class TransactionCoordinator:
         self._jobs.start(lambda: self._finish(entry))
 
     async def _finish(self, entry: Entry) -> None:
-        """Carry out a decision, and wake those who wait for it."""
+        """Write the markers of a decision, and wake the requests that wait for it."""
         try:
             await self._write_markers_and_complete(entry)
         finally:
@@ -318,7 +316,7 @@ class TransactionCoordinator:
                 entry.completed = None
 
     async def _write_markers_and_complete(self, entry: Entry) -> None:
-        """Write all markers, then Complete; stops only when another coordinator has taken over."""
+        """Write all markers, then Complete; stops only if another coordinator has taken over."""
         prepared, owner = entry.current, entry.owner
         is_written = await self._markers.write(
             prepared, coordinator_epoch=owner.leader_epoch, is_still_coordinator=lambda: owner.is_owned
@@ -332,13 +330,13 @@ class TransactionCoordinator:
             try:
                 await self._state.store(entry, machine.complete(prepared, now_ms=self._clock.now_ms()))
             except BrokerError as error:
-                _report_failure("transaction completed but not yet stored, trying again", prepared, error)
+                _report_failure("completed transaction not stored yet, retrying", prepared, error)
                 await self._sleep(BACKOFF_LAST_SECONDS)
             else:
                 break
 
     async def _wait_completed(self, entry: Entry) -> None:
-        """Give the markers of the transaction before a moment."""
+        """Wait a moment for the markers of the previous transaction."""
         completed = entry.completed
         if completed is None or not self._completion_wait_ms:
             return
@@ -365,7 +363,7 @@ class TransactionCoordinator:
             _report_failure("timed-out transaction not aborted yet", late, error)
             return
         log.info(
-            "transaction timed out and is aborted",
+            "transaction timed out and will be aborted",
             extra={
                 "transactional_id": late.transactional_id,
                 "producer_id": late.producer_id,
@@ -374,7 +372,7 @@ class TransactionCoordinator:
         )
 
     async def forget_expired(self) -> None:
-        """Forget transactional ids that nobody has used for `transactional.id.expiration.ms`."""
+        """Remove transactional ids that have not been used for `transactional.id.expiration.ms`."""
         now_ms = self._clock.now_ms()
         expiration_ms = self._settings.transactional_id_expiration_ms
         expired = [
@@ -384,25 +382,27 @@ class TransactionCoordinator:
         ]
         for entry in expired:
             if entry.is_changing or not machine.has_expired(entry.current, now_ms, expiration_ms):
-                continue  # It came to life while another one was being forgotten.
+                continue  # it was used while another one was being removed
             try:
                 await self._state.forget(entry, now_ms=now_ms)
             except BrokerError as error:
-                _report_failure("expired transactional id not forgotten yet", entry.current, error)
-            await asyncio.sleep(0)  # An append that is committed at once does not let others run.
+                _report_failure("expired transactional id not removed yet", entry.current, error)
+            await asyncio.sleep(0)  # an append that is committed at once does not yield
 
-    # -- looking in ----------------------------------------------------------------------------------------------------
+    # -- queries -------------------------------------------------------------------------------------------------------
 
     def describe(self, transactional_id: str) -> Transaction:
         """The state of one transactional id; raises BrokerError."""
         _check_transactional_id(transactional_id)
         entry = self._state.find(transactional_id)
         if entry is None or entry.pending is TransactionState.DEAD or entry.current.producer_epoch < 0:
-            raise BrokerError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"no transactional id {transactional_id}")
+            raise BrokerError(
+                ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"transactional id {transactional_id} does not exist"
+            )
         return entry.current
 
     def transactions(self) -> Iterator[Transaction]:
-        """The state of every transactional id here; raises BrokerError while some are still being loaded."""
+        """The state of every transactional id; raises BrokerError while some are still being loaded."""
         if self._state.is_any_loading:
             raise BrokerError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "transactions are being loaded")
         return (entry.current for entry in self._state.entries() if entry.current.producer_epoch >= 0)
@@ -413,7 +413,7 @@ class TransactionCoordinator:
         return len(self._open)
 
     def partition_of(self, transactional_id: str) -> int:
-        """The partition of `__transaction_state` that looks after a transactional id."""
+        """The partition of `__transaction_state` that stores a transactional id."""
         return self._state.partition_of(transactional_id)
 
     def _find(self, transactional_id: str) -> Entry:
@@ -427,7 +427,7 @@ class TransactionCoordinator:
 
 
 _STAYS_OPEN: Final = frozenset({None, TransactionState.ONGOING})
-"""What may be pending while records are still accepted into a transaction."""
+"""The pending states in which a transaction still accepts records."""
 _INIT_TRIES: Final = 2
 
 

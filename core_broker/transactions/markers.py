@@ -1,4 +1,4 @@
-"""Writing the markers of a prepared transaction: to every partition, again and again until each has it."""
+"""Writes the markers of a prepared transaction to all its partitions, with retries until each has it."""
 
 import asyncio
 import logging
@@ -14,38 +14,38 @@ log = logging.getLogger(__name__)
 
 
 class MarkerRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a marker says; the same for all partitions of a transaction."""
+    """The content of a marker, the same for all partitions of a transaction."""
 
     producer_id: int
     producer_epoch: int
     commit: bool
     coordinator_epoch: int
     transaction_version: int
-    """From version 2 on the epoch has been bumped since the records were written, and partitions insist on it."""
+    """From version 2 the epoch was bumped since the records were written, and partitions check that."""
 
 
 WriteMarker = Callable[[str, int, MarkerRequest], Awaitable[ErrorCode]]
-"""Write the marker to one partition, wherever its leader is, and answer once it is committed."""
+"""Writes the marker to one partition, on any broker; returns once it is committed."""
 
 Sleep = Callable[[float], Awaitable[object]]
 
 BACKOFF_FIRST_SECONDS: Final = 0.02
 BACKOFF_LAST_SECONDS: Final = 1.0
 
-_NOTHING_TO_DO: Final = frozenset(
+_DONE: Final = frozenset(
     {
         ErrorCode.NONE,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,  # The topic was deleted meanwhile, and the records with it.
-        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,  # Records so old that they cannot be transactional.
-        # Nobody gets an epoch above the marker's before the transaction is complete: so the marker is already there,
-        # written before a crash or under an earlier coordinator.
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,  # the topic was deleted meanwhile, and the records with it
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,  # records so old that they cannot be transactional
+        # No producer gets an epoch above the marker's before the transaction is complete: so the marker was written
+        # already, before a crash or by an earlier coordinator.
         ErrorCode.INVALID_PRODUCER_EPOCH,
     }
 )
 
 
 class MarkerWriter:
-    """Writes markers until they are written."""
+    """Writes markers, and retries until all are written."""
 
     def __init__(self, write_marker: WriteMarker, *, sleep: Sleep) -> None:
         self._write_marker = write_marker
@@ -54,7 +54,7 @@ class MarkerWriter:
     async def write(
         self, transaction: Transaction, *, coordinator_epoch: int, is_still_coordinator: Callable[[], bool]
     ) -> bool:
-        """Write the markers of a prepared transaction; False when another coordinator has taken over."""
+        """Write the markers of a prepared transaction; False if another coordinator has taken over."""
         marker = marker_of(transaction, coordinator_epoch)
         missing = sorted(transaction.partitions)
         backoff = BACKOFF_FIRST_SECONDS
@@ -62,7 +62,7 @@ class MarkerWriter:
             errors = await self._write_round(missing, marker)
             if not is_still_coordinator() or ErrorCode.TRANSACTION_COORDINATOR_FENCED in errors:
                 return False
-            failed = [(*at, error) for at, error in zip(missing, errors, strict=True) if error not in _NOTHING_TO_DO]
+            failed = [(*at, error) for at, error in zip(missing, errors, strict=True) if error not in _DONE]
             missing = [(topic, partition) for topic, partition, _ in failed]
             if missing:
                 _report(transaction, failed)
@@ -71,7 +71,7 @@ class MarkerWriter:
         return is_still_coordinator()
 
     async def _write_round(self, partitions: Iterable[TopicPartition], marker: MarkerRequest) -> list[ErrorCode]:
-        """All at once: a partition without a leader must not keep the others waiting."""
+        """Write concurrently: a partition without a leader must not delay the others."""
         writes = [self._write_one(topic, partition, marker) for topic, partition in partitions]
         if len(writes) == 1:
             return [await writes[0]]
@@ -83,7 +83,7 @@ class MarkerWriter:
         except BrokerError as error:
             return error.code
         except Exception:
-            # Whatever went wrong, the transaction has been decided, and giving up would leave it open for ever.
+            # The transaction is decided: giving up after an unexpected error would leave it open forever.
             log.exception("transaction marker failed", extra={"topic": topic, "partition": partition})
             return ErrorCode.UNKNOWN_SERVER_ERROR
 
@@ -102,7 +102,7 @@ def marker_of(transaction: Transaction, coordinator_epoch: int) -> MarkerRequest
 def _report(transaction: Transaction, failed: list[tuple[str, int, ErrorCode]]) -> None:
     topic, partition, error = failed[0]
     log.warning(
-        "transaction markers are not yet written, trying again",
+        "transaction markers could not be written, retrying",
         extra={
             "transactional_id": transaction.transactional_id,
             "partitions_missing": len(failed),

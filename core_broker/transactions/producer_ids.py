@@ -1,18 +1,18 @@
-"""Producer ids: unique in the cluster, handed out one by one from blocks that the controller allocates."""
+"""Producer ids: unique in the cluster, assigned one by one from blocks allocated by the controller."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 AllocateBlock = Callable[[int], Awaitable[range]]
-"""`Controller.allocate_producer_ids`: the block is recorded in the metadata log before anyone sees an id of it."""
+"""`Controller.allocate_producer_ids`: the block is committed to the metadata log before any of its ids is used."""
 
 BLOCK_IDS: Final = 1000
-"""As in Kafka; what is left of a block when the broker stops is never used."""
+"""As in Kafka; the rest of a block is not used after the broker stops."""
 
 
 class ProducerIds:
-    """The ids this broker may still hand out."""
+    """The ids that this broker may still assign."""
 
     def __init__(self, allocate_block: AllocateBlock) -> None:
         self._allocate_block = allocate_block
@@ -20,11 +20,11 @@ class ProducerIds:
         self._allocating = asyncio.Lock()
 
     async def next(self) -> int:
-        """An id nobody else has; waits only when a block has run out. Raises BrokerError when no block can be had."""
+        """A unique id; waits only if a new block is needed. Raises BrokerError if none can be allocated."""
         producer_id = next(self._block, None)
         while producer_id is None:
             async with self._allocating:
-                producer_id = next(self._block, None)  # Another request may have fetched a block meanwhile.
+                producer_id = next(self._block, None)  # another request may have allocated a block meanwhile
                 if producer_id is None:
                     self._block = iter(await self._allocate_block(BLOCK_IDS))
                     producer_id = next(self._block, None)

@@ -1,7 +1,7 @@
-"""The partitions of `__transaction_state` this broker leads, and the transactional ids that live in them.
+"""The partitions of `__transaction_state` that this broker leads, and their transactional ids.
 
 The state of an id changes in three steps: it is marked as changing, the record is appended, and once that is committed
-the new state is taken over. Nothing else may change it meanwhile.
+the new state takes effect. Nothing else may change it meanwhile.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _BATCHES_BETWEEN_YIELDS: Final = 100
 
 
 class ReadableLog(Protocol):
-    """What loading needs of a partition's log."""
+    """What loading needs from the log of a partition."""
 
     @property
     def start_offset(self) -> int:
@@ -54,7 +54,7 @@ class StatePartition(Protocol):
 
 
 class StatePartitions(Protocol):
-    """Where partitions are found."""
+    """Provides the partitions of `__transaction_state`."""
 
     def get(self, topic: str, index: int) -> StatePartition:
         """The partition, if this broker leads it; raises BrokerError."""
@@ -76,7 +76,7 @@ class OwnedPartition:
 
 
 class Entry:
-    """A transactional id in memory: its state, and the state it is about to take."""
+    """A transactional id in memory: its current state and its pending state."""
 
     __slots__ = ("completed", "current", "owner", "pending")
 
@@ -85,11 +85,11 @@ class Entry:
         self.owner = owner
         self.pending: TransactionState | None = None
         self.completed: asyncio.Event | None = None
-        """Set when the markers of a prepared transaction are written; None when none is prepared."""
+        """Set when the markers of a prepared transaction are written; None if none is prepared."""
 
     @property
     def is_changing(self) -> bool:
-        """Whether a change has been decided and is not yet committed."""
+        """Whether a change was decided and is not committed yet."""
         return self.pending is not None
 
 
@@ -108,12 +108,12 @@ class StateLog:
         self._transaction_version = transaction_version
         self._owned: dict[int, OwnedPartition] = {}
         self.by_id: dict[str, Entry] = {}
-        """Every loaded transactional id; the short way, without finding its partition first."""
+        """Every loaded transactional id, without looking up its partition first."""
 
     # -- leadership ----------------------------------------------------------------------------------------------------
 
     def own(self, index: int, leader_epoch: int) -> OwnedPartition | None:
-        """Begin to own a partition, which must then be loaded; None when it is already owned in this epoch."""
+        """Take over a partition, which must then be loaded; None if it is already owned in this epoch."""
         known = self._owned.get(index)
         if known is not None and known.leader_epoch >= leader_epoch:
             return None
@@ -124,16 +124,16 @@ class StateLog:
         return owned
 
     async def load(self, owned: OwnedPartition) -> None:
-        """Read what an owned partition holds; requests for it are refused until then."""
+        """Load an owned partition; requests for it are rejected until then."""
         transactions = await _read_all(owned)
         if not owned.is_owned:
             return
         for transactional_id, transaction in transactions.items():
-            self._put(owned, transactional_id, Entry(transaction, owned))
+            self._add(owned, transactional_id, Entry(transaction, owned))
         owned.is_loading = False
 
     def release(self, index: int) -> None:
-        """Forget a partition: another broker leads it now."""
+        """Drop a partition that another broker leads now."""
         owned = self._owned.pop(index, None)
         if owned is None:
             return
@@ -141,30 +141,30 @@ class StateLog:
         for transactional_id in owned.entries:
             self.by_id.pop(transactional_id, None)
 
-    def _put(self, owned: OwnedPartition, transactional_id: str, entry: Entry) -> None:
+    def _add(self, owned: OwnedPartition, transactional_id: str, entry: Entry) -> None:
         owned.entries[transactional_id] = entry
         self.by_id[transactional_id] = entry
 
     # -- finding -------------------------------------------------------------------------------------------------------
 
     def partition_of(self, transactional_id: str) -> int:
-        """The partition that looks after a transactional id."""
+        """The partition that stores a transactional id."""
         return partition_for(transactional_id, self._partition_count())
 
     def find(self, transactional_id: str) -> Entry | None:
-        """The entry of a transactional id, None if it is new; raises BrokerError if another broker has to be asked."""
+        """The entry of a transactional id, None if it is new; raises BrokerError if another broker coordinates it."""
         entry = self.by_id.get(transactional_id)
         if entry is None:
             self._owner_of(transactional_id)
         return entry
 
     def create(self, transaction: Transaction) -> Entry:
-        """Take in a new transactional id, or find it if it came in meanwhile; it is not stored yet."""
+        """Add a new transactional id, or return it if it was added meanwhile; it is not stored yet."""
         entry = self.find(transaction.transactional_id)
         if entry is None:
             owned = self._owner_of(transaction.transactional_id)
             entry = Entry(transaction, owned)
-            self._put(owned, transaction.transactional_id, entry)
+            self._add(owned, transaction.transactional_id, entry)
         return entry
 
     def entries(self) -> Iterator[Entry]:
@@ -182,7 +182,7 @@ class StateLog:
         if owned is None:
             raise BrokerError(
                 ErrorCode.NOT_COORDINATOR,
-                f"this broker does not lead {TRANSACTIONS_TOPIC}-{index}, which looks after {transactional_id}",
+                f"this broker does not lead {TRANSACTIONS_TOPIC}-{index}, which stores {transactional_id}",
             )
         if owned.is_loading:
             raise BrokerError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{TRANSACTIONS_TOPIC}-{index} is being loaded")
@@ -191,19 +191,19 @@ class StateLog:
     # -- changing ------------------------------------------------------------------------------------------------------
 
     async def store(self, entry: Entry, changed: Transaction) -> None:
-        """Make `changed` the state of an entry, once it is committed; raises BrokerError with the state as it was."""
+        """Set the state of an entry once it is committed; raises BrokerError and keeps the old state if that fails."""
         record = record_of(changed, transaction_version=self._transaction_version())
         await self._append(entry, changed.state, record)
         entry.current = changed
 
     async def forget(self, entry: Entry, *, now_ms: int) -> None:
-        """Remove a transactional id for good."""
+        """Remove a transactional id from the log and from memory."""
         transactional_id = entry.current.transactional_id
         await self._append(entry, TransactionState.DEAD, tombstone_of(transactional_id, timestamp_ms=now_ms))
         self.discard(entry)
 
     def discard(self, entry: Entry) -> None:
-        """Drop an entry from memory; it has never been stored, or no longer is."""
+        """Drop an entry from memory that was never stored, or no longer is."""
         transactional_id = entry.current.transactional_id
         entry.owner.entries.pop(transactional_id, None)
         if self.by_id.get(transactional_id) is entry:
@@ -220,15 +220,15 @@ class StateLog:
         finally:
             entry.pending = None
         if not owner.is_owned:
-            # It is in the log, but so may be what the next coordinator wrote: only that one can tell.
+            # The record is in the log, but the next coordinator may have written another one already.
             raise BrokerError(ErrorCode.NOT_COORDINATOR, f"{TRANSACTIONS_TOPIC}-{owner.index} has a new leader")
 
     def _check_present(self, entry: Entry) -> None:
-        """Refuse to store an entry that was dropped while the request that holds it was waiting."""
+        """Reject a change of an entry that was dropped while its request was waiting."""
         if not entry.owner.is_owned:
             raise BrokerError(ErrorCode.NOT_COORDINATOR, f"{TRANSACTIONS_TOPIC}-{entry.owner.index} has a new leader")
         if self.by_id.get(entry.current.transactional_id) is not entry:
-            raise BrokerError(ErrorCode.CONCURRENT_TRANSACTIONS, "the transactional id has just been forgotten")
+            raise BrokerError(ErrorCode.CONCURRENT_TRANSACTIONS, "the transactional id has just expired")
 
 
 async def _read_all(owned: OwnedPartition) -> dict[str, Transaction]:
@@ -281,7 +281,7 @@ _TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIS
 
 
 def _as_coordinator_error(code: ErrorCode) -> ErrorCode:
-    """What a client of the coordinator is told when the state could not be stored; clients act on these."""
+    """The coordinator's error for a client if the state could not be stored."""
     if code in _NOT_AVAILABLE:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if code in _NOT_OURS:

@@ -1,4 +1,4 @@
-"""One transactional id: its states, and what each event makes of them. No I/O.
+"""One transactional id: its states and the events that change them. No I/O.
 
 ```
              add partitions                 end                      markers written
@@ -9,14 +9,14 @@
       └──────────────────────────┴──────────────────────── add partitions ───────────────────────────┘
 ```
 
-An event is a function of the state and the time: it returns the state to persist (the same object when there is nothing
-to do) or raises BrokerError. What is to be done follows from the state returned: a Prepare state is persisted first,
-then the markers are written, then `complete` is persisted. Between a decision and its commit the coordinator calls with
-`is_changing=True`, and every event that would change the state is answered CONCURRENT_TRANSACTIONS.
+An event is a function of the state and the time: it returns the state to persist (the same object if there is nothing
+to do) or raises BrokerError. The work follows from the state returned: a Prepare state is persisted first, then the
+markers are written, then `complete` is persisted. Between a decision and its commit the coordinator calls with
+`is_changing=True`, and every event that would change the state raises CONCURRENT_TRANSACTIONS.
 
-Two protocols live side by side. In the older one a producer keeps its epoch until InitProducerId. With transaction
-version 2 (KIP-890) each end of a transaction bumps the epoch, so that a request delayed from an earlier transaction can
-never touch a later one. Clients of the older protocol (EndTxn below v5) keep that risk.
+There are two protocols. In the older one a producer keeps its epoch until InitProducerId. With transaction version 2
+(KIP-890) each end of a transaction bumps the epoch, so that a request delayed from an earlier transaction can never
+affect a later one. Clients of the older protocol (EndTxn below version 5) have that risk.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ from core_broker.errors import BrokerError, ErrorCode
 NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 EPOCH_MAX: Final = 32767
-"""Never given to a client, so that the coordinator can always fence the producer that holds the one before it."""
+"""Never given to a client, so that the coordinator can always fence the producer with the previous one."""
 
 TRANSACTION_V0: Final = 0
 """A client of the older protocol."""
@@ -41,7 +41,7 @@ TopicPartition = tuple[str, int]
 
 
 class TransactionState(IntEnum):
-    """The states, with the numbers under which Kafka stores them."""
+    """The states, with Kafka's numbers."""
 
     EMPTY = 0
     ONGOING = 1
@@ -50,13 +50,13 @@ class TransactionState(IntEnum):
     COMPLETE_COMMIT = 4
     COMPLETE_ABORT = 5
     DEAD = 6
-    """About to be forgotten; only ever pending, never persisted."""
+    """About to be removed; only ever pending, never persisted."""
     PREPARE_EPOCH_FENCE = 7
-    """Kafka's name for the moment before a fencing abort; we go to PREPARE_ABORT in one step and never store it."""
+    """Kafka's state before a fencing abort; we go to PREPARE_ABORT in one step and never store it."""
 
     @property
     def label(self) -> str:
-        """The name as Kafka's tools know it, such as `PrepareCommit`."""
+        """Kafka's name of the state, such as `PrepareCommit`."""
         return "".join(word.capitalize() for word in self.name.split("_"))
 
 
@@ -73,17 +73,17 @@ class Producer(NamedTuple):
 
 
 class Transaction(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is known of one transactional id; a change makes a new one."""
+    """The state of one transactional id; a change creates a new value."""
 
     transactional_id: str
     producer_id: int
     producer_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
-    """The producer id before the last change; tells a retry after the epochs of an id have run out."""
+    """The producer id before the last change; identifies a retry after the epochs of an id were exhausted."""
     next_producer_id: int = NO_PRODUCER_ID
-    """The id that takes over when this prepared transaction completes, because the epochs have run out."""
+    """The id to use when this prepared transaction completes, because the epochs are exhausted."""
     last_producer_epoch: int = NO_PRODUCER_EPOCH
-    """The epoch that the present holder had before; whoever asks with it is retrying. Not stored, see `restored`."""
+    """The previous epoch of the current producer; a request with it is a retry. Not stored, see `restore`."""
     timeout_ms: int
     state: TransactionState = TransactionState.EMPTY
     partitions: frozenset[TopicPartition] = frozenset()
@@ -93,12 +93,12 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def producer(self) -> Producer:
-        """Who may act now."""
+        """The current producer id and epoch."""
         return Producer(self.producer_id, self.producer_epoch)
 
     @property
     def next_producer(self) -> Producer:
-        """Who may act once a prepared transaction is complete: what a V2 client is told at the end (EndTxn v5)."""
+        """The producer id and epoch after a prepared transaction completes: the response of EndTxn 5 to V2 clients."""
         if self.next_producer_id != NO_PRODUCER_ID:
             return Producer(self.next_producer_id, 0)
         return self.producer
@@ -117,8 +117,8 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 # -- init producer id -------------------------------------------------------------------------------------------------
 
 
-def created(transactional_id: str, producer_id: int, *, timeout_ms: int, now_ms: int) -> Transaction:
-    """A transactional id seen for the first time; not worth storing before `initialize` gives it an epoch."""
+def create(transactional_id: str, producer_id: int, *, timeout_ms: int, now_ms: int) -> Transaction:
+    """A new transactional id; it need not be stored before `initialize` gives it an epoch."""
     return Transaction(
         transactional_id=transactional_id, producer_id=producer_id, timeout_ms=timeout_ms, updated_ms=now_ms
     )
@@ -134,10 +134,10 @@ def initialize(
     server_version: int,
     is_changing: bool = False,
 ) -> Transaction:
-    """InitProducerId: an Empty state with a fresh epoch, or a PrepareAbort that must complete before asking again.
+    """InitProducerId: an Empty state with a new epoch, or a PrepareAbort that must complete before the next attempt.
 
-    `expected` is what a producer that goes on after an error believes to hold (KIP-360). `new_producer_id` is taken
-    into use only if the epochs have run out (`is_epoch_exhausted`).
+    `expected` is the id and epoch of a producer that recovers from an error (KIP-360). `new_producer_id` is used only
+    if the epochs are exhausted (`is_epoch_exhausted`).
     """
     if is_changing:
         raise _concurrent(current)
@@ -153,7 +153,8 @@ def initialize(
     return msgspec.structs.replace(
         current,
         state=TransactionState.EMPTY,
-        previous_producer_id=_previous_id_after_init(current, epoch),
+        # A retry keeps the exhausted id, for a further retry.
+        previous_producer_id=current.previous_producer_id if epoch == current.producer_epoch else current.producer_id,
         producer_epoch=epoch,
         last_producer_epoch=last_epoch,
         timeout_ms=timeout_ms,
@@ -164,18 +165,18 @@ def initialize(
 
 
 def _may_hold(current: Transaction, expected: Producer) -> bool:
-    """Whether the id that a producer believes to hold is, or just was, the one of this transactional id (KIP-360)."""
+    """Whether the producer's id is, or was just before, the one of this transactional id (KIP-360)."""
     if current.producer_epoch == NO_PRODUCER_EPOCH or expected.producer_id == current.producer_id:
         return True
-    # The answer that carried the new id was lost, and the producer asks again with the exhausted one.
+    # The response with the new id was lost, and the producer retries with the exhausted one.
     return expected.producer_id == current.previous_producer_id and expected.epoch >= EPOCH_MAX - 1
 
 
 def _fence_for(current: Transaction, expected: Producer | None, server_version: int, now_ms: int) -> Transaction:
-    """Abort the open transaction of another producer, or of this one when it lost track of it.
+    """Abort the open transaction of another producer, or of this one if it lost track of it.
 
-    Kafka does not look at the epoch here, so a fenced producer could abort its successor's transaction; we refuse it.
-    The producer that holds the current epoch is remembered, so that its next try is not taken for a zombie's.
+    Kafka does not check the epoch here, so a fenced producer could abort its successor's transaction; we reject it.
+    The epoch of the current producer is kept, so that its next attempt is not mistaken for that of a zombie.
     """
     if expected is not None and expected != current.producer:
         raise _fenced(current, expected)
@@ -186,20 +187,15 @@ def _fence_for(current: Transaction, expected: Producer | None, server_version: 
 
 
 def _next_epoch(current: Transaction, expected: Producer | None) -> tuple[int, int]:
-    """The epoch to hand out, and the epoch that its holder had before."""
+    """The epoch to assign, and the previous epoch of its producer."""
     epoch = current.producer_epoch
     if expected is None:
         return epoch + 1, NO_PRODUCER_EPOCH
     if epoch == NO_PRODUCER_EPOCH or expected.epoch == epoch:
         return epoch + 1, epoch
     if expected.epoch == current.last_producer_epoch:
-        return epoch, expected.epoch  # The answer to the first try was lost: the same epoch once more.
+        return epoch, expected.epoch  # the response to the first attempt was lost: the same epoch again
     raise _fenced(current, expected)
-
-
-def _previous_id_after_init(current: Transaction, epoch: int) -> int:
-    """A retry leaves the trace of the exhausted id in place, for a further retry."""
-    return current.previous_producer_id if epoch == current.producer_epoch else current.producer_id
 
 
 def _with_new_producer_id(
@@ -231,7 +227,7 @@ def add_partitions(
     now_ms: int,
     is_changing: bool = False,
 ) -> Transaction:
-    """The transaction extended by `partitions`, begun if need be; unchanged when it has them all."""
+    """Add partitions to the transaction, which is begun if necessary; returns it unchanged if it has them all."""
     _check_producer(current, producer)
     if is_changing or current.state in PREPARED:
         raise _concurrent(current)
@@ -251,7 +247,7 @@ def add_partitions(
 
 
 def check_can_verify(current: Transaction, producer: Producer, *, is_ending: bool = False) -> None:
-    """Refuse to say anything about partitions to a fenced producer, or while the transaction is being ended."""
+    """Reject the verification for a fenced producer, or while the transaction is being ended."""
     _check_producer(current, producer)
     if is_ending or current.state in PREPARED:
         raise _concurrent(current)
@@ -278,9 +274,9 @@ def end(
     now_ms: int,
     is_changing: bool = False,
 ) -> Transaction:
-    """EndTxn: the prepared transaction; or the state as it is, when this is a retry of an end that succeeded.
+    """EndTxn: the prepared transaction, or the unchanged state if this is a retry of an end that succeeded.
 
-    `new_producer_id` is taken into use only by a V2 client whose epochs have run out (`is_epoch_exhausted`).
+    `new_producer_id` is used only for a V2 client whose epochs are exhausted (`is_epoch_exhausted`).
     """
     if client_version >= TRANSACTION_V2:
         return _end_v2(current, producer, commit, new_producer_id, now_ms, is_changing)
@@ -292,17 +288,17 @@ def _end_v0(current: Transaction, producer: Producer, commit: bool, now_ms: int,
     if is_changing:
         raise _concurrent(current)
     if current.state is TransactionState.ONGOING:
-        return _prepared(current, commit, now_ms, client_version=TRANSACTION_V0)
-    return _answer_again(current, commit)
+        return _prepare_end(current, commit, now_ms, client_version=TRANSACTION_V0)
+    return _repeat_response(current, commit)
 
 
 def _end_v2(
     current: Transaction, producer: Producer, commit: bool, new_producer_id: int, now_ms: int, is_changing: bool
 ) -> Transaction:
-    """As KIP-890 has it: the epoch before means a retry, the current epoch means the next transaction.
+    """As in KIP-890, the previous epoch means a retry, the current epoch means the next transaction.
 
-    Aborting a transaction in which nothing was written is allowed and bumps the epoch too (KAFKA-18464): the client
-    cannot know whether its first, unanswered Produce had begun it.
+    Aborting a transaction without records is allowed and bumps the epoch, too (KAFKA-18464): the client cannot know
+    whether its first, unanswered Produce had begun it.
     """
     is_retry = _is_retried_end(current, producer)
     if not is_retry:
@@ -310,9 +306,9 @@ def _end_v2(
     if is_changing:
         raise _concurrent(current)
     if is_retry:
-        return _answer_again(current, commit)
+        return _repeat_response(current, commit)
     if current.state in PREPARED:
-        # The next transaction ends, empty, before the last one is complete: it must wait, not be fenced.
+        # The next, empty transaction ends before the previous one is complete: it must wait, and is not fenced.
         raise _concurrent(current)
     if current.state is not TransactionState.ONGOING and commit:
         raise _invalid_state(current, commit)
@@ -323,13 +319,13 @@ def _end_v2(
         next_producer_id=new_producer_id if current.is_epoch_exhausted else NO_PRODUCER_ID,
         start_ms=current.start_ms if current.state is TransactionState.ONGOING else now_ms,
     )
-    return _prepared(bumped, commit, now_ms, client_version=TRANSACTION_V2)
+    return _prepare_end(bumped, commit, now_ms, client_version=TRANSACTION_V2)
 
 
 def _is_retried_end(current: Transaction, producer: Producer) -> bool:
-    """Whether a V2 producer asks again for an end that bumped its epoch.
+    """Whether a V2 producer retries an end that bumped its epoch.
 
-    Only an end asked for by a client leaves `last_producer_epoch` one behind; fencing bumps by two.
+    Only an end requested by a client leaves `last_producer_epoch` one behind; fencing bumps by two.
     """
     if current.client_version < TRANSACTION_V2 or producer.epoch != current.last_producer_epoch:
         return False
@@ -342,8 +338,8 @@ def _is_retried_end(current: Transaction, producer: Producer) -> bool:
     )
 
 
-def _answer_again(current: Transaction, commit: bool) -> Transaction:
-    """The state as it is if it is what the request asks for; otherwise the error that tells why not."""
+def _repeat_response(current: Transaction, commit: bool) -> Transaction:
+    """The unchanged state if it is the requested one; otherwise raises an error."""
     state = current.state
     if state is (TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT):
         return current
@@ -353,10 +349,10 @@ def _answer_again(current: Transaction, commit: bool) -> Transaction:
 
 
 def fence(current: Transaction, *, server_version: int, now_ms: int) -> Transaction:
-    """Abort an ongoing transaction so that its producer can never act again: on time-out, or for a new producer.
+    """Abort an ongoing transaction and fence its producer: after a time-out, or for a new producer.
 
-    With transaction version 2 the epoch goes up by two, as in Kafka: one to fence and one for the end, and so no
-    producer can take the fencing for the answer to its own end.
+    With transaction version 2 the epoch is bumped by two, as in Kafka: one to fence and one for the end, so that no
+    producer can mistake the fencing for the response to its own end.
     """
     bump = 2 if server_version >= TRANSACTION_V2 else 1
     fenced = msgspec.structs.replace(
@@ -366,10 +362,10 @@ def fence(current: Transaction, *, server_version: int, now_ms: int) -> Transact
         next_producer_id=NO_PRODUCER_ID,
     )
     version = TRANSACTION_V2 if server_version >= TRANSACTION_V2 else TRANSACTION_V0
-    return _prepared(fenced, False, now_ms, client_version=version)
+    return _prepare_end(fenced, False, now_ms, client_version=version)
 
 
-def _prepared(current: Transaction, commit: bool, now_ms: int, *, client_version: int) -> Transaction:
+def _prepare_end(current: Transaction, commit: bool, now_ms: int, *, client_version: int) -> Transaction:
     return msgspec.structs.replace(
         current,
         state=TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT,
@@ -380,9 +376,9 @@ def _prepared(current: Transaction, commit: bool, now_ms: int, *, client_version
 
 
 def complete(current: Transaction, *, now_ms: int) -> Transaction:
-    """Every marker of a prepared transaction is written."""
+    """Complete a prepared transaction, after all markers were written."""
     if current.state not in PREPARED:
-        raise ValueError(f"{current.transactional_id} is {current.state.label}, only a prepared one can complete")
+        raise ValueError(f"{current.transactional_id} is {current.state.label}, not prepared")
     committed = current.state is TransactionState.PREPARE_COMMIT
     producer_id, epoch = current.next_producer
     return msgspec.structs.replace(
@@ -406,15 +402,15 @@ def has_timed_out(current: Transaction, now_ms: int) -> bool:
 
 
 def has_expired(current: Transaction, now_ms: int, expiration_ms: int) -> bool:
-    """Whether nobody has used the transactional id for so long that it may be forgotten."""
+    """Whether the transactional id has not been used for so long that it may be removed."""
     return current.state in IDLE and current.updated_ms + expiration_ms <= now_ms
 
 
-def restored(stored: Transaction) -> Transaction:
-    """A transaction as read from the log, with the last epoch worked out, which Kafka's format does not carry.
+def restore(stored: Transaction) -> Transaction:
+    """Add the last epoch, which Kafka's format does not contain, to a transaction read from the log.
 
-    So a V2 client whose EndTxn spans a change of coordinator still gets its answer. Where nothing can be told the last
-    epoch stays unknown, and a retry is fenced rather than believed.
+    So a V2 client can retry an EndTxn after a change of coordinator. If the last epoch cannot be derived, it stays
+    unknown, and a retry is fenced rather than accepted.
     """
     if stored.client_version < TRANSACTION_V2 or stored.state not in PREPARED | COMPLETED:
         return stored
@@ -422,13 +418,13 @@ def restored(stored: Transaction) -> Transaction:
     if stored.state in COMPLETED and epoch == 0:
         last_epoch = EPOCH_MAX - 1 if stored.previous_producer_id != stored.producer_id else NO_PRODUCER_EPOCH
     elif epoch == EPOCH_MAX and stored.next_producer_id == NO_PRODUCER_ID:
-        last_epoch = NO_PRODUCER_EPOCH  # Only fencing gets here: an end asked for by a client brings a new id along.
+        last_epoch = NO_PRODUCER_EPOCH  # only after fencing: an end requested by a client would set a new id
     else:
         last_epoch = epoch - 1
     return msgspec.structs.replace(stored, last_producer_epoch=last_epoch)
 
 
-# -- refusals ---------------------------------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------------------------------
 
 
 def _concurrent(current: Transaction) -> BrokerError:
@@ -441,8 +437,8 @@ def _concurrent(current: Transaction) -> BrokerError:
 def _fenced(current: Transaction, producer: Producer) -> BrokerError:
     return BrokerError(
         ErrorCode.PRODUCER_FENCED,
-        f"producer {producer.producer_id} with epoch {producer.epoch} does not hold transactional id "
-        f"{current.transactional_id}, whose epoch is {current.producer_epoch}",
+        f"producer {producer.producer_id} with epoch {producer.epoch} was fenced: the epoch of transactional id "
+        f"{current.transactional_id} is {current.producer_epoch}",
     )
 
 
@@ -457,6 +453,6 @@ def _wrong_producer_id(current: Transaction, producer: Producer) -> BrokerError:
 def _invalid_state(current: Transaction, commit: bool) -> BrokerError:
     return BrokerError(
         ErrorCode.INVALID_TXN_STATE,
-        f"transactional id {current.transactional_id} is {current.state.label}: "
-        f"there is nothing to {'commit' if commit else 'abort'}",
+        f"transactional id {current.transactional_id} is in state {current.state.label}: "
+        f"there is no transaction to {'commit' if commit else 'abort'}",
     )

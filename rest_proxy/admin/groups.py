@@ -24,7 +24,7 @@ _NAME_MAX = 200
 
 def list_all(admin: Admin) -> list[Group]:
     """Every group, by name; those that this proxy may not see are left out."""
-    return admin.described_groups([summary.group_id for summary in admin.groups()])
+    return admin.describe_groups([summary.group_id for summary in admin.groups()])
 
 
 def get(admin: Admin, group_id: str) -> Group:

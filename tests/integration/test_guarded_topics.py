@@ -384,7 +384,7 @@ def test_kafka_python_sends_again_until_the_registry_is_back(guarded: Guarded, r
 
 
 def _outages(broker: BrokerProcess) -> int:
-    return broker.log_text().count("schema registry does not answer")
+    return broker.log_text().count("schema registry unavailable")
 
 
 def test_a_transaction_with_a_bad_record_is_aborted_and_a_later_one_commits(guarded: Guarded) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 
 from core_broker.errors import ErrorCode
 from core_broker.protocol.fields import Message, decode
-from core_broker.protocol.frames import encode_response, parse_client_id, unpack_key
+from core_broker.protocol.frames import encode_response, parse_client_id, unpack_header
 from core_broker.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from core_broker.protocol.messages.create_acls import (
     AclCreation,
@@ -188,7 +188,7 @@ class _Connection(socketserver.StreamRequestHandler):
         server: Any = self.server
         while len(size := self.rfile.read(4)) == 4:
             frame = self.rfile.read(struct.unpack(">i", size)[0])
-            key, version, correlation_id = unpack_key(frame, 0)
+            key, version, correlation_id = unpack_header(frame, 0)
             kind = next(api for api in _APIS if key == api.API_KEY)
             version = min(version, kind.VERSIONS[1])
             is_flexible = version >= kind.FLEXIBLE_SINCE

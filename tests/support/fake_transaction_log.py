@@ -155,7 +155,7 @@ class TransactionWorld:
         task = asyncio.get_running_loop().create_task(coordinator.run())
         await asyncio.sleep(0)
         if self.topics.gate is None:
-            assert await coordinator.settle(timeout_ms=SETTLE_MS)
+            assert await coordinator.wait_until_idle(timeout_ms=SETTLE_MS)
         try:
             yield coordinator
         finally:
@@ -174,7 +174,7 @@ class TransactionWorld:
 
 async def settled(coordinator: TransactionCoordinator) -> None:
     """Let the coordinator finish what it has begun."""
-    assert await coordinator.settle(timeout_ms=SETTLE_MS)
+    assert await coordinator.wait_until_idle(timeout_ms=SETTLE_MS)
 
 
 async def let_others_run() -> None:

@@ -21,6 +21,7 @@ from core_broker.log.segment_chain import LogSlice
 from core_broker.log.store import LogStore
 from core_broker.metrics import BrokerMetrics
 from core_broker.protocol.fields import Message, decode
+from core_broker.protocol.frames import unpack_header
 from core_broker.protocol.records import Record, build_batch
 from core_broker.schema_guard.guard import SchemaGuard
 from core_broker.server.client import Client
@@ -110,7 +111,7 @@ class HandlerWorld:
         """Send a request through dispatch, as bytes; the answer as it would go out."""
         client = Client("192.0.2.9", 50000, listener, local_host)
         frame = memoryview(bytearray(request_body(request, version, correlation_id=77)))
-        answer = dispatch(frame, client, self.services)
+        answer = dispatch(frame, unpack_header(frame, 0), client, self.services)
         return await answer if isawaitable(answer) else answer
 
     async def create(self, name: str, partitions: int = 1, **configs: str) -> bytes:

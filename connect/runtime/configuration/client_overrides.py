@@ -86,7 +86,7 @@ def family_problems(family: Family, settings: ConnectSettings, config: Mapping[s
 def translated(properties: Properties | Iterable[tuple[str, str]]) -> dict[str, str]:
     """Properties of Java's clients in the names and values of librdkafka; ConfigError when they cannot work."""
     try:
-        return java_properties.translated(properties)
+        return java_properties.to_librdkafka(properties)
     except java_properties.PropertyRefused as refused:
         raise _KeyRefused(refused.key, refused.reason) from None
 

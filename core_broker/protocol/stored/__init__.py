@@ -1,1 +1,1 @@
-"""Records that live inside internal topics and files, in Kafka's own layouts."""
+"""Records of internal topics and files, in Kafka's own formats."""

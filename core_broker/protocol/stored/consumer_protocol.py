@@ -1,4 +1,4 @@
-"""What members of a classic consumer group tell each other through the coordinator."""
+"""The consumer protocol that members of a classic group exchange through the coordinator."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The vote file of a member of the metadata quorum."""
+"""The quorum-state file of a voter of the metadata quorum."""
 
 from typing import Annotated
 

@@ -4,7 +4,7 @@ from typing_extensions import override
 
 from core_broker.client.consumer import Place
 from core_broker.client.errors import ClientError
-from core_broker.client.group_consumer import Moved, NowhereToBegin
+from core_broker.client.group_consumer import AssignmentLost, NoCommittedOffset
 from rest_proxy.errors import ProxyError, from_cluster
 
 
@@ -61,9 +61,9 @@ def format_mismatch(own: str) -> ProxyError:
 def from_consumer(error: ClientError, *, address: str) -> ProxyError:
     """Map an error of the Kafka client."""
     match error:
-        case Moved():
+        case AssignmentLost():
             return illegal_state(f"the group is rebalancing, or has just done so; poll and try again ({error})")
-        case NowhereToBegin():
+        case NoCommittedOffset():
             return illegal_state(f"{error}, and auto.offset.reset is none; POST the offset to begin at to …/positions")
         case _:
             return from_cluster(error, address=address)

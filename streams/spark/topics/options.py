@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from core_broker.client.java_properties import PropertyRefused, translated
+from core_broker.client.java_properties import PropertyRefused, to_librdkafka
 from streams.errors import WrongOption
 from streams.spark.topics.cluster import READ_COMMITTED, READ_UNCOMMITTED, Cluster
 from streams.spark.topics.offsets import EARLIEST, LATEST, parsed, parsed_assignment
@@ -135,7 +135,7 @@ def cluster_of(options: Mapping[str, str]) -> Cluster:
     own = (BOOTSTRAP, ISOLATION, GROUP)
     names = {key: value for key, value in options.items() if key.startswith("kafka.") and key not in own}
     try:
-        properties = translated((key.removeprefix("kafka."), value) for key, value in names.items())
+        properties = to_librdkafka((key.removeprefix("kafka."), value) for key, value in names.items())
     except PropertyRefused as error:
         raise WrongOption(f"kafka.{error.key}", options.get(f"kafka.{error.key}"), error.reason) from error
     return Cluster(servers, properties, isolation)

@@ -12,9 +12,9 @@ from core_broker.client.access import (
     PatternType,
     Permission,
     ResourceType,
-    acl_of,
-    binding_of,
-    filter_of,
+    from_library_binding,
+    to_library_binding,
+    to_library_filter,
 )
 from core_broker.client.admin import Admin
 from core_broker.client.errors import NotAllowed, Rejected, Unreachable
@@ -71,12 +71,12 @@ def numbers(binding: AclBinding) -> tuple[int, int, int, int]:
 
 
 def test_every_rule_comes_back_from_the_library_as_it_went_in() -> None:
-    assert [acl_of(binding_of(rule)) for rule in RULES] == RULES
+    assert [from_library_binding(to_library_binding(rule)) for rule in RULES] == RULES
 
 
 def test_rules_have_the_numbers_of_the_protocol() -> None:
     for rule in RULES:
-        assert numbers(binding_of(rule)) == (
+        assert numbers(to_library_binding(rule)) == (
             WIRE_RESOURCE_TYPES[rule.resource_type],
             WIRE_PATTERN_TYPES[rule.pattern_type],
             WIRE_OPERATIONS[rule.operation],
@@ -94,7 +94,7 @@ def test_filters_have_the_numbers_of_the_protocol(resource_type: str, pattern_ty
             operation=Operation(operation),
             permission=Permission(permission),
         )
-        assert numbers(filter_of(wanted)) == (
+        assert numbers(to_library_filter(wanted)) == (
             WIRE_RESOURCE_TYPES[resource_type],
             WIRE_PATTERN_TYPES[pattern_type],
             WIRE_OPERATIONS[operation],
@@ -103,9 +103,9 @@ def test_filters_have_the_numbers_of_the_protocol(resource_type: str, pattern_ty
 
 
 def test_names_of_a_filter_are_kept_and_absent_ones_match_all() -> None:
-    named = filter_of(AclFilter(resource_name="orders", principal="User:bob", host="1.2.3.4"))
+    named = to_library_filter(AclFilter(resource_name="orders", principal="User:bob", host="1.2.3.4"))
     assert (named.name, named.principal, named.host) == ("orders", "User:bob", "1.2.3.4")
-    unnamed = filter_of(AclFilter())
+    unnamed = to_library_filter(AclFilter())
     assert isinstance(unnamed, AclBindingFilter)
     names: list[str | None] = [unnamed.name, unnamed.principal, unnamed.host]
     assert names == [None, None, None]
@@ -113,20 +113,20 @@ def test_names_of_a_filter_are_kept_and_absent_ones_match_all() -> None:
 
 def test_delegation_tokens_are_refused() -> None:
     with pytest.raises(Rejected, match="delegation tokens"):
-        filter_of(AclFilter(resource_type=ResourceType.DELEGATION_TOKEN))
+        to_library_filter(AclFilter(resource_type=ResourceType.DELEGATION_TOKEN))
 
 
 @pytest.mark.parametrize("wanted", [AclFilter(resource_name="a\0b"), AclFilter(principal="a\0b"), AclFilter(host="\0")])
 def test_names_are_not_cut_at_nul(wanted: AclFilter) -> None:
     with pytest.raises(Rejected, match="NUL"):
-        filter_of(wanted)
+        to_library_filter(wanted)
 
 
 @pytest.mark.parametrize("name", ["a" * 32_768, "é" * 16_384])
 def test_names_that_the_protocol_cannot_carry_are_refused(name: str) -> None:
-    filter_of(AclFilter(resource_name=name[:-1]))
-    with pytest.raises(Rejected, match="at most 32767 bytes"):
-        filter_of(AclFilter(resource_name=name))
+    to_library_filter(AclFilter(resource_name=name[:-1]))
+    with pytest.raises(Rejected, match="longer than 32767 bytes"):
+        to_library_filter(AclFilter(resource_name=name))
 
 
 @pytest.mark.processes

@@ -81,7 +81,7 @@ def test_a_record_that_is_refused_is_told_with_its_topic_and_the_reason(
     assert isinstance(caught.value.reason, Rejected)
 
 
-def test_a_partition_that_does_not_exist_is_told(cluster: ClientSettings, topic: str, producer: ColumnProducer) -> None:
+def test_a_missing_partition_raises_not_sent(cluster: ClientSettings, topic: str, producer: ColumnProducer) -> None:
     with pytest.raises(NotSent, match=f"could not be written to topic {topic}: .*partition"):
         producer.send(topic, [b"1"], partitions=[99])
         producer.flush()

@@ -33,7 +33,7 @@ answering = saying(ANSWER, 1)
 
 
 def ask(connection: Connection) -> SaslHandshakeResponse:
-    return connection.ask(QUESTION, 1, SaslHandshakeResponse)
+    return connection.send(QUESTION, 1, SaslHandshakeResponse)
 
 
 def asked(script: list[Answer], properties: Mapping[str, str]) -> list[tuple[int, int, bytes]]:
@@ -59,7 +59,7 @@ def test_user_shows_a_password() -> None:
 
 def test_wrong_password_is_not_allowed() -> None:
     refusal = saying(SaslAuthenticateResponse(error_code=58, error_message="no"), 0)
-    with pytest.raises(NotAllowed, match="refuses this user"):
+    with pytest.raises(NotAllowed, match="refused to authenticate this user"):
         asked([WELCOME, refusal], PLAIN)
 
 
@@ -68,7 +68,7 @@ def test_mechanism_that_the_broker_does_not_know_is_not_allowed() -> None:
         asked([saying(SaslHandshakeResponse(error_code=33), 1)], PLAIN)
 
 
-def test_mechanism_that_we_do_not_know_is_told() -> None:
+def test_unsupported_mechanism_is_rejected() -> None:
     with pytest.raises(Rejected, match="GSSAPI"):
         asked([], PLAIN | {"sasl.mechanism": "GSSAPI"})
 

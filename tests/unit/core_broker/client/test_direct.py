@@ -42,7 +42,7 @@ def test_refusal_of_the_broker_is_told_in_its_words() -> None:
 
 
 def test_answer_that_cannot_be_read_is_no_crash() -> None:
-    with pytest.raises(Rejected, match="cannot be read"):
+    with pytest.raises(Rejected, match="cannot be decoded"):
         asked_of(lambda _: b"\0\0\0\0\0\0\0\1\x7f")
 
 

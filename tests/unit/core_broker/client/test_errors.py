@@ -2,7 +2,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from core_broker.client import errors
-from core_broker.client.errors import ClientError, from_kafka, from_queueing, mapped
+from core_broker.client.errors import ClientError, from_kafka, from_queueing, map_errors
 from core_broker.errors import ErrorCode
 
 
@@ -58,9 +58,9 @@ def test_every_code_of_the_protocol_becomes_one_of_ours() -> None:
 
 
 def test_exceptions_of_the_library_do_not_pass_the_edge() -> None:
-    with pytest.raises(errors.NotFound), mapped():
+    with pytest.raises(errors.NotFound), map_errors():
         raise KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
-    with pytest.raises(errors.Rejected, match="odd"), mapped():
+    with pytest.raises(errors.Rejected, match="odd"), map_errors():
         raise ValueError("odd")
-    with pytest.raises(errors.Rejected, match="text only"), mapped():
+    with pytest.raises(errors.Rejected, match="text only"), map_errors():
         raise KafkaException("text only")

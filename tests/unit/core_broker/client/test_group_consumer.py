@@ -4,7 +4,7 @@ import pytest
 
 from core_broker.client.consumer import Place
 from core_broker.client.errors import NotFound, Rejected
-from core_broker.client.group_consumer import BEGINNING, END, Commit, GroupConsumer, Moved, NowhereToBegin
+from core_broker.client.group_consumer import BEGINNING, END, AssignmentLost, Commit, GroupConsumer, NoCommittedOffset
 from core_broker.client.producer import Producer
 from core_broker.client.records import IncomingRecord, OutgoingRecord
 from core_broker.client.settings import ClientSettings
@@ -148,7 +148,7 @@ def test_commit_for_a_group_of_others_is_refused(
     member.join()
     stranger = Member(cluster, name)
     stranger.consumer.assign({(written, 0): 0})
-    with pytest.raises(Moved):
+    with pytest.raises(AssignmentLost):
         stranger.consumer.commit({(written, 0): Commit(1)})
     stranger.consumer.close()
 
@@ -158,7 +158,7 @@ def test_consumer_that_may_not_choose_says_that_it_has_nowhere_to_begin(
 ) -> None:
     member = Member(cluster, name, reset="error")
     member.consumer.assign({(written, 0): None})
-    with pytest.raises(NowhereToBegin):
+    with pytest.raises(NoCommittedOffset):
         member.read(1)
     member.consumer.close()
 

@@ -191,7 +191,7 @@ def test_gaps_that_compaction_left_are_passed_over(broker: BrokerProcess, name: 
 
 
 @pytest.mark.parametrize("start", [0, 50])
-def test_offsets_that_are_not_there_are_told(
+def test_missing_offsets_raise_out_of_range(
     broker: BrokerProcess, cluster: ClientSettings, topic: str, reader: RangeReader, start: int
 ) -> None:
     send(cluster, topic, numbered(10))
@@ -202,14 +202,14 @@ def test_offsets_that_are_not_there_are_told(
     assert offsets(reader, topic, 5, 10) == [5, 6, 7, 8, 9]
 
 
-def test_a_topic_that_does_not_exist_is_told(cluster: ClientSettings, name: str, reader: RangeReader) -> None:
+def test_a_missing_topic_raises_not_found(cluster: ClientSettings, name: str, reader: RangeReader) -> None:
     with pytest.raises(NotFound, match=f"partition 0 of topic {name} does not exist"):
         offsets(reader, name, 0, 1)
 
 
-def test_what_does_not_come_in_time_is_told(cluster: ClientSettings, topic: str, reader: RangeReader) -> None:
+def test_a_time_out_raises_unreachable(cluster: ClientSettings, topic: str, reader: RangeReader) -> None:
     send(cluster, topic, numbered(5))
-    with pytest.raises(Unreachable, match=r"nothing of partition 0 .* within 4000 ms where offsets 5 to 8 should be"):
+    with pytest.raises(Unreachable, match=r"no record of partition 0 .* within 4000 ms; expected offsets 5 to 8"):
         list(reader.read((topic, 0), 0, 9, rows_max=10, bytes_max=1000, timeout_ms=4_000))
     send(cluster, topic, numbered(4, 5))
     assert offsets(reader, topic, 5, 9) == [5, 6, 7, 8]

@@ -60,10 +60,10 @@ def test_a_cluster_that_is_busy_is_waited_for_and_one_that_stays_silent_is_not(t
                 reachability.check()
         finally:
             os.kill(broker.pid, signal.SIGCONT)
-        eventually(lambda: _answers(reachability))
+        eventually(lambda: _responds(reachability))
 
 
-def _answers(reachability: Reachability) -> bool:
+def _responds(reachability: Reachability) -> bool:
     try:
         reachability.check()
     except Unreachable:
@@ -75,13 +75,13 @@ def test_those_who_ask_at_once_share_one_question(closed_port: int) -> None:
     settings = ClientSettings(bootstrap_servers=f"127.0.0.1:{closed_port}", properties=QUIET)
     reachability = Reachability(settings, patience_seconds=0.2)
     asked: list[int] = []
-    answers = reachability._answers
+    answers = reachability._responds
 
     def counting() -> bool:
         asked.append(threading.get_ident())
         return answers()
 
-    reachability._answers = counting  # type: ignore[method-assign]  # counts the questions, and asks them
+    reachability._responds = counting  # type: ignore[method-assign]  # counts the questions, and asks them
     with ThreadPoolExecutor(8) as threads:
         failures = [future.exception() for future in [threads.submit(reachability.check) for _ in range(8)]]
     assert all(isinstance(failure, Unreachable) for failure in failures)

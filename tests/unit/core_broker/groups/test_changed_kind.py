@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.groups.changed_kind import downgraded, has_only_guests, upgraded
+from core_broker.groups.changed_kind import downgrade_group, has_only_guests, upgrade_group
 from core_broker.groups.classic_group import ClassicGroup, GroupLimits
 from core_broker.groups.classic_member import State
 from core_broker.groups.consumer_group import ConsumerGroup, ConsumerGroupLimits
@@ -46,14 +46,14 @@ def modern(group: ConsumerGroup, member_id: str = "modern") -> Client:
 
 
 def back(group: ConsumerGroup, *leaving: str, rebalances: bool = True) -> ClassicGroup:
-    return downgraded(group, leaving, empty_group(), FOUR, rebalances=rebalances, now_ms=5).group
+    return downgrade_group(group, leaving, empty_group(), FOUR, rebalances=rebalances, now_ms=5).group
 
 
 # --- upgrade ----------------------------------------------------------------------------------------------------------
 
 
 def test_upgraded_group_keeps_members_assignment_and_generation() -> None:
-    group = upgraded(classic_group(one=assigned(0, 1), two=assigned(2, 3)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assigned(0, 1), two=assigned(2, 3)), LIMITS, FOUR, 0.0)
     assert (group.epoch, group.target_epoch, group.state_name) == (7, 7, "Stable")
     assert {m.member_id: m.assigned for m in group.members.values()} == {
         "one": {T: frozenset({0, 1})},
@@ -62,7 +62,7 @@ def test_upgraded_group_keeps_members_assignment_and_generation() -> None:
 
 
 def test_partition_that_clients_assigned_twice_gets_one_owner() -> None:
-    group = upgraded(classic_group(one=assigned(0, 1), two=assigned(1, 2)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assigned(0, 1), two=assigned(1, 2)), LIMITS, FOUR, 0.0)
     assert group.members["two"].assigned == {T: frozenset({2})}
 
 
@@ -74,14 +74,14 @@ def test_group_that_is_not_made_of_consumers_cannot_be_upgraded() -> None:
     reasons = ["does not use the consumer embedded protocol", "is malformed", "custom assignor"]
     for group, reason in zip((connect, broken, custom), reasons, strict=True):
         with pytest.raises(BrokerError, match=reason) as refusal:
-            upgraded(group, LIMITS, FOUR, 0.0)
+            upgrade_group(group, LIMITS, FOUR, 0.0)
         assert refusal.value.code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_group_of_too_many_members_cannot_be_upgraded() -> None:
     group = classic_group(one=assigned(0), two=assigned(1))
     with pytest.raises(BrokerError, match="exceeds the consumer group maximum size") as refusal:
-        upgraded(group, ConsumerGroupLimits(max_size=1), FOUR, 0.0)
+        upgrade_group(group, ConsumerGroupLimits(max_size=1), FOUR, 0.0)
     assert refusal.value.code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
@@ -89,7 +89,7 @@ def test_group_of_too_many_members_cannot_be_upgraded() -> None:
 
 
 def test_only_a_group_that_keeps_guests_and_nobody_else_has_only_guests() -> None:
-    group = upgraded(classic_group(one=assigned(0)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assigned(0)), LIMITS, FOUR, 0.0)
     assert has_only_guests(group)
     assert not has_only_guests(group, ["one"])
     modern(group)
@@ -100,7 +100,7 @@ def test_only_a_group_that_keeps_guests_and_nobody_else_has_only_guests() -> Non
 
 def test_there_and_back_is_the_same_group_about_to_rebalance() -> None:
     group = classic_group(one=assigned(0, 1), two=assigned(2, 3))
-    same = back(upgraded(group, LIMITS, FOUR, 0.0))
+    same = back(upgrade_group(group, LIMITS, FOUR, 0.0))
     assert same.members == group.members
     assert (same.generation, same.protocol_type, same.protocol_name) == (7, "consumer", "range")
     assert (same.state, same.leader_id) == (State.PREPARING_REBALANCE, None)
@@ -109,7 +109,7 @@ def test_there_and_back_is_the_same_group_about_to_rebalance() -> None:
 
 
 def test_partition_that_is_to_be_given_up_is_still_held() -> None:
-    group = upgraded(classic_group(one=assigned(0, 1, 2, 3)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assigned(0, 1, 2, 3)), LIMITS, FOUR, 0.0)
     modern(group)
     halves = {"assigned": {T: frozenset({0, 1})}, "pending_revocation": {T: frozenset({2, 3})}}
     group.put_member(msgspec.structs.replace(group.members["one"], **halves))
@@ -117,16 +117,16 @@ def test_partition_that_is_to_be_given_up_is_still_held() -> None:
 
 
 def test_group_that_need_not_rebalance_is_stable_and_has_a_leader() -> None:
-    same = back(upgraded(classic_group(one=assigned(0)), LIMITS, FOUR, 0.0), rebalances=False)
+    same = back(upgrade_group(classic_group(one=assigned(0)), LIMITS, FOUR, 0.0), rebalances=False)
     assert (same.state, same.leader_id) == (State.STABLE, "one")
 
 
 def test_records_end_everything_that_was_stored_of_the_consumer_group() -> None:
-    group = upgraded(classic_group(one=assigned(0)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assigned(0)), LIMITS, FOUR, 0.0)
     modern(group, "gone")
     group.leave("gone", None, -1)
     modern(group)
-    change = downgraded(group, ["modern"], empty_group(), FOUR, rebalances=True, now_ms=5)
+    change = downgrade_group(group, ["modern"], empty_group(), FOUR, rebalances=True, now_ms=5)
     decoded = [decode_record(*record) for record in change.records]
     deleted = {getattr(found[0], "member_id", None) for found in decoded if found is not None and found[1] is None}
     assert deleted == {"one", "modern", "gone", None}

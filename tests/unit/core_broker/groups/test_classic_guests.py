@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.groups.changed_kind import upgraded
+from core_broker.groups.changed_kind import upgrade_group
 from core_broker.groups.classic_group import ClassicGroup, GroupLimits
 from core_broker.groups.classic_guests import GuestJoin, guest_heartbeat, guest_sync, leaving_members
 from core_broker.groups.consumer_group import ConsumerGroup, ConsumerGroupLimits
@@ -70,7 +70,7 @@ class Guest:
         request.protocol_type, request.protocols = "consumer", protocols
         join = GuestJoin(self.group, request, api_version=5, client_id="c", client_host="/h")
         if join.needs_known_id:
-            response = join.ask_for_known_id()
+            response = join.require_member_id()
         else:
             response = join.answer(self.group.heartbeat(join.beat(FOUR), FOUR, 0.0).member_epoch)
         self.member_id, self.generation = response.member_id, response.generation_id
@@ -90,7 +90,7 @@ class Guest:
 
 
 def test_eager_guest_shares_with_a_newcomer_of_the_new_protocol() -> None:
-    group = upgraded(classic_group(one=assignment(0, 1, 2, 3)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assignment(0, 1, 2, 3)), LIMITS, FOUR, 0.0)
     guest, modern = Guest(group, "one"), Client("two")
     assert modern.join(group, FOUR).assignment == {}
     assert guest.beat() is ErrorCode.REBALANCE_IN_PROGRESS
@@ -104,7 +104,7 @@ def test_eager_guest_shares_with_a_newcomer_of_the_new_protocol() -> None:
 
 
 def test_cooperative_guest_revokes_before_the_newcomer_gets_anything() -> None:
-    group = upgraded(classic_group(one=assignment(0, 1, 2, 3)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assignment(0, 1, 2, 3)), LIMITS, FOUR, 0.0)
     guest, modern = Guest(group, "one"), Client("two")
     modern.join(group, FOUR)
     guest.join(0, 1, 2, 3)
@@ -134,7 +134,7 @@ def test_guest_is_called_when_what_it_waits_for_is_free() -> None:
 
 
 def test_new_guest_is_first_told_its_id() -> None:
-    group = upgraded(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
     guest = Guest(group, "")
     assert guest.join() == ErrorCode.MEMBER_ID_REQUIRED
     assert guest.member_id.startswith("c-")
@@ -144,14 +144,14 @@ def test_new_guest_is_first_told_its_id() -> None:
 
 
 def test_guest_without_a_common_assignor_is_refused() -> None:
-    group = upgraded(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
     with pytest.raises(BrokerError) as refusal:
         Guest(group, "other").join(protocols=[JoinGroupRequestProtocol("sticky", subscription())])
     assert refusal.value.code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 def test_unreadable_subscription_is_refused() -> None:
-    group = upgraded(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
     with pytest.raises(BrokerError) as refusal:
         Guest(group, "other").join(protocols=[JoinGroupRequestProtocol("range", b"\x00")])
     assert refusal.value.code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
@@ -159,7 +159,7 @@ def test_unreadable_subscription_is_refused() -> None:
 
 @pytest.mark.parametrize("generation", [6, 8])
 def test_guest_of_another_generation_is_refused(generation: int) -> None:
-    group = upgraded(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
     guest = Guest(group, "one", generation)
     for action in (guest.beat, guest.sync):
         with pytest.raises(BrokerError) as refusal:
@@ -171,7 +171,7 @@ def test_guest_of_another_generation_is_refused(generation: int) -> None:
 
 
 def test_sync_before_the_join_of_a_new_rebalance_is_refused() -> None:
-    group = upgraded(classic_group(one=assignment(0, 1, 2, 3)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assignment(0, 1, 2, 3)), LIMITS, FOUR, 0.0)
     Client("two").join(group, FOUR)
     with pytest.raises(BrokerError) as refusal:
         Guest(group, "one").sync()
@@ -187,14 +187,14 @@ def test_member_of_the_new_protocol_may_not_use_the_classic_requests() -> None:
 
 
 def test_guest_has_the_session_time_out_it_asked_for() -> None:
-    group = upgraded(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
     Guest(group, "one").beat(now=5.0)
     assert group.expire_members(14.9) == []
     assert group.expire_members(15.0) == ["one"]
 
 
 def test_guest_that_does_not_come_for_news_is_removed_after_its_rebalance_time_out() -> None:
-    group = upgraded(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assignment(0)), LIMITS, FOUR, 0.0)
     guest = Guest(group, "one")
     Client("two").join(group, FOUR, now=50.0)
     for now in range(0, 61, 5):
@@ -204,7 +204,7 @@ def test_guest_that_does_not_come_for_news_is_removed_after_its_rebalance_time_o
 
 
 def test_guest_leaves_once() -> None:
-    group = upgraded(classic_group(one=assignment(0), two=assignment(1)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assignment(0), two=assignment(1)), LIMITS, FOUR, 0.0)
     errors, leaving = leaving_members(group, [("one", None), ("one", None), ("stranger", None)])
     assert errors == [ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.UNKNOWN_MEMBER_ID]
     assert leaving == ["one"]
@@ -229,7 +229,7 @@ def test_static_guest_can_be_removed_by_its_instance_id() -> None:
 
 
 def test_guests_are_stored_and_loaded() -> None:
-    group = upgraded(classic_group(one=assignment(0, 1)), LIMITS, FOUR, 0.0)
+    group = upgrade_group(classic_group(one=assignment(0, 1)), LIMITS, FOUR, 0.0)
     copy = ConsumerGroup("g", LIMITS)
     for record in records_of(group, group.changes, 0):
         decoded = decode_record(*record)

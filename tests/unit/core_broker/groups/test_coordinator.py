@@ -280,7 +280,7 @@ async def test_unreadable_record_does_not_keep_the_others_from_loading(
     await world.commit(5)
     await world.restart()
     assert world.committed() == 5
-    assert "cannot be read" in caplog.text
+    assert "unreadable record" in caplog.text
     assert "unknown kind" in caplog.text
 
 

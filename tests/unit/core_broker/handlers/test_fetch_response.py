@@ -76,8 +76,8 @@ def test_large_data_is_not_copied(big_slice: LogSlice) -> None:
 
 
 def test_only_partitions_with_news_are_news() -> None:
-    entry = FetchEntry("orders", bytes(16), 0, told_high_watermark=10, told_start_offset=0)
-    assert not ReadResult(entry, ErrorCode.NONE, 10, 10, 0).is_news
-    assert ReadResult(entry, ErrorCode.NONE, 11, 11, 0).is_news
-    assert ReadResult(entry, ErrorCode.NONE, 10, 10, 1).is_news
-    assert ReadResult(entry, ErrorCode.UNKNOWN_TOPIC_ID, 10, 10, 0).is_news
+    entry = FetchEntry("orders", bytes(16), 0, sent_high_watermark=10, sent_start_offset=0)
+    assert not ReadResult(entry, ErrorCode.NONE, 10, 10, 0).has_changed
+    assert ReadResult(entry, ErrorCode.NONE, 11, 11, 0).has_changed
+    assert ReadResult(entry, ErrorCode.NONE, 10, 10, 1).has_changed
+    assert ReadResult(entry, ErrorCode.UNKNOWN_TOPIC_ID, 10, 10, 0).has_changed

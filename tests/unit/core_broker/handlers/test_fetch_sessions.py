@@ -98,6 +98,6 @@ def test_a_partition_that_got_data_goes_behind_the_others(clock: ManualClock) ->
     sessions = FetchSessions(clock, slots_max=1)
     session, entries, _ = sessions.resolve(request(0, 1), VERSION)
     assert session is not None
-    session.served(entries[0])
+    session.move_to_end(entries[0])
     _, entries, _ = sessions.resolve(request(session_id=session.session_id, epoch=1), VERSION)
     assert [entry.partition for entry in entries] == [1, 0]

@@ -157,7 +157,7 @@ async def test_the_records_without_a_key_are_named_from_version_8_on(world: Hand
     else:
         reason = "a record of a compacted topic must have a key"
         assert errors == [(1, reason), (3, reason)]
-        assert result.error_message == f"record 1: {reason}; record 3: {reason}; nothing of the batch was kept"
+        assert result.error_message == f"record 1: {reason}; record 3: {reason}; no record of the batch was written"
     assert world.partition("orders").log.end_offset == 0
 
 

@@ -12,7 +12,7 @@ from core_broker.handlers.produce_wire import (
     ProduceCall,
     TopicResult,
     read_request,
-    refused,
+    reject_all,
     write_response,
 )
 from core_broker.protocol.fields import decode, encode
@@ -126,6 +126,6 @@ def test_an_array_longer_than_the_frame_takes_no_memory(version: int) -> None:
 
 def test_a_refusal_names_every_partition() -> None:
     call = read_request(memoryview(encode(request_of(9), 9)), 0, 9)
-    (first, second) = refused(call, ErrorCode.INVALID_REQUIRED_ACKS)
+    (first, second) = reject_all(call, ErrorCode.INVALID_REQUIRED_ACKS)
     assert [(p.index, p.error) for p in first.partitions] == [(0, 21), (7, 21), (8, 21)]
     assert second.partitions == []

@@ -65,7 +65,7 @@ async def test_first_record_of_the_next_transaction_can_be_retried_while_markers
     producer = await end(handlers, producer)
     assert (await produce(handlers, producer)).retriable
     handlers.markers_may_be_written.set()
-    assert await handlers.coordinator.settle(timeout_ms=5000)
+    assert await handlers.coordinator.wait_until_idle(timeout_ms=5000)
     assert await produce(handlers, producer) is ErrorCode.NONE
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core_broker.log.batch_filter import CleaningRound, TransactionsPassed, Verdict, filter_batch
+from core_broker.log.batch_filter import CleaningRound, TransactionTracker, Verdict, filter_batch
 from core_broker.log.key_offsets import KeyOffsets
 from core_broker.log.producer_state import ActiveProducer
 from core_broker.log.transaction_index import AbortedTransaction
@@ -57,9 +57,9 @@ def round_of(keys: KeyOffsets, *, now_ms: int = NOW_MS, last_offset: int = -1, *
 
 
 def filtered(
-    batch: bytearray, cleaning: CleaningRound, transactions: TransactionsPassed | None = None
+    batch: bytearray, cleaning: CleaningRound, transactions: TransactionTracker | None = None
 ) -> tuple[Verdict, bytearray | None]:
-    return filter_batch(parse_header(batch), memoryview(batch), cleaning, transactions or TransactionsPassed())
+    return filter_batch(parse_header(batch), memoryview(batch), cleaning, transactions or TransactionTracker())
 
 
 def marker(offset: int, *, commit: bool, producer_id: int = 7) -> bytearray:
@@ -180,12 +180,12 @@ def test_records_of_an_aborted_transaction_go_and_its_index_entry_stays_until_th
         records(0, (b"a", b"1")), producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True
     )
     cleaning = round_of(keys_up_to(9, a=0))
-    transactions = TransactionsPassed()
+    transactions = TransactionTracker()
     transactions.add_aborted([aborted])
     assert filtered(data, cleaning, transactions) == (Verdict.DROP, None)
     assert filtered(marker(1, commit=False), cleaning, transactions) == (Verdict.KEEP, None)
     assert transactions.take_still_aborted() == [aborted]
-    second_pass = TransactionsPassed()
+    second_pass = TransactionTracker()
     second_pass.add_aborted([aborted])
     assert filtered(marker(1, commit=False), cleaning, second_pass)[0] is Verdict.REWRITE
     assert second_pass.take_still_aborted() == []
@@ -207,7 +207,7 @@ def test_marker_stays_while_its_transaction_has_records() -> None:
     data = build_batch(
         records(0, (b"a", b"1")), producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True
     )
-    transactions = TransactionsPassed()
+    transactions = TransactionTracker()
     cleaning = round_of(keys_up_to(9, a=0))
     assert filtered(data, cleaning, transactions) == (Verdict.KEEP, None)
     assert filtered(marker(1, commit=True), cleaning, transactions) == (Verdict.KEEP, None)
@@ -226,9 +226,9 @@ def test_control_record_that_ends_no_transaction_stays() -> None:
 
 
 def test_transaction_after_one_whose_marker_is_unreadable_is_not_taken_for_aborted() -> None:
-    transactions = TransactionsPassed()
+    transactions = TransactionTracker()
     transactions.add_aborted([AbortedTransaction(7, 0, 5, 6)])
     first = parse_header(build_batch(records(0, (b"a", b"1")), producer_id=7, base_sequence=0, is_transactional=True))
     later = build_batch(records(6, (b"a", b"1")), base_offset=6, producer_id=7, base_sequence=1, is_transactional=True)
-    assert transactions.passes_data(first)
-    assert not transactions.passes_data(parse_header(later))
+    assert transactions.is_aborted_data(first)
+    assert not transactions.is_aborted_data(parse_header(later))

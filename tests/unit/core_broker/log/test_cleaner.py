@@ -33,7 +33,7 @@ def test_pacer_keeps_to_the_bytes_per_second() -> None:
     stop = RecordingEvent(clock)
     pacer = Pacer(clock, stop, bytes_per_second=1_000_000)
     for _ in range(10):
-        pacer.worked(1, 500_000)
+        pacer.note_work(1, 500_000)
     assert sum(stop.waits) == pytest.approx(5.0)
 
 
@@ -42,7 +42,7 @@ def test_pacer_lets_the_event_loop_in_after_some_records() -> None:
     stop = RecordingEvent(clock)
     pacer = Pacer(clock, stop)
     for _ in range(100):
-        pacer.worked(50, 1000)
+        pacer.note_work(50, 1000)
     assert 10 <= len(stop.waits) <= 30
     assert max(stop.waits) < 0.01
 
@@ -53,7 +53,7 @@ def test_pacer_stops_the_work_when_asked() -> None:
     pacer = Pacer(clock, stop)
     stop.set()
     with pytest.raises(CleaningStoppedError):
-        pacer.worked(1_000_000, 0)
+        pacer.note_work(1_000_000, 0)
 
 
 def source(directory: Path, base_offset: int, end_offset: int, data: bytes = b"") -> SourceSegment:

@@ -69,7 +69,7 @@ def test_a_damaged_swap_is_dropped_and_the_originals_stay(tmp_path: Path, caplog
     files = survey(tmp_path)
     assert sorted(files) == [name(0, ".log"), name(10, ".log")]
     assert files[name(0, ".log")] == len(batches(0))
-    assert "damaged result of a compaction dropped" in caplog.messages
+    assert "damaged result of a compaction deleted" in caplog.messages
 
 
 def test_a_swap_is_void_while_one_before_it_is_still_being_cleaned(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_partition_directories_are_listed_without_files_and_marked_ones(tmp_path
     doomed = tmp_path / marked_name("orders-2", "-delete")
     doomed.mkdir()
     assert directory.partition_directories() == {TopicPartitionName("orders", 0): tmp_path / "orders-0"}
-    assert directory.doomed_directories() == [doomed]
+    assert directory.deleted_directories() == [doomed]
     directory.close()
 
 

@@ -56,15 +56,15 @@ def test_the_first_to_open_is_the_first_to_let_go() -> None:
     files = OpenFiles(2)
     holders = [Holder() for _ in range(4)]
     for holder in holders:
-        files.opened(holder)
+        files.note_opened(holder)
     assert [holder.released for holder in holders] == [True, True, False, False]
     assert len(files) == 2
 
 
 def test_those_who_open_files_are_not_kept_alive() -> None:
     files = OpenFiles(1)
-    files.opened(Holder())
+    files.note_opened(Holder())
     gc.collect()
     last = Holder()
-    files.opened(last)
+    files.note_opened(last)
     assert not last.released

@@ -221,7 +221,7 @@ def test_a_full_disk_refuses_appends_until_the_log_is_opened_again(
     with pytest.raises(BrokerError) as caught:
         fill(log, 1)
     assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
-    assert caplog.messages == ["log cannot be written, appends are refused"]
+    assert caplog.messages == ["log cannot be written, rejecting appends"]
     again = open_log(tmp_path, clock)
     fill(again, 1)
     assert again.end_offset == 3

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core_broker.log.record_scan import RecordPlace, records_section, scan_records
+from core_broker.log.record_scan import RecordBounds, records_section, scan_records
 from core_broker.protocol.compression import Codec
 from core_broker.protocol.records import CorruptBatch, Record, build_batch, parse_header, read_records
 
@@ -19,9 +19,9 @@ record = st.builds(
 )
 
 
-def scan(batch: bytearray) -> list[RecordPlace]:
+def scan(batch: bytearray) -> list[RecordBounds]:
     header = parse_header(batch)
-    return [RecordPlace(*place) for place in scan_records(records_section(memoryview(batch), header), header)]
+    return [RecordBounds(*place) for place in scan_records(records_section(memoryview(batch), header), header)]
 
 
 @given(records=st.lists(record, min_size=1, max_size=10), codec=st.sampled_from(Codec))

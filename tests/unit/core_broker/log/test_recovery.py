@@ -199,7 +199,7 @@ def test_a_torn_tail_is_cut_and_told(copy: Path, clean: bool, caplog: pytest.Log
     tail.write_bytes(tail.read_bytes()[:-3])
     log = open_log(copy, clean=clean, recovery_point=RECORDS)
     assert log.end_offset == RECORDS - 1
-    assert "log cut at its first unsound batch" in caplog.messages
+    assert "log truncated at the first invalid batch" in caplog.messages
     assert log.append(batch(0), leader_epoch=1).first_offset == RECORDS - 1
 
 
@@ -217,7 +217,7 @@ def test_segments_after_a_damaged_one_are_dropped(copy: Path, caplog: pytest.Log
     assert base <= log.end_offset < base + 10
     assert log.segments[-1].base_offset == base
     assert [header.base_offset for header, _ in log.read_batches(0, 100)] == list(range(log.end_offset))
-    assert "segment after the cut deleted" in caplog.messages
+    assert "segment after the damage deleted" in caplog.messages
     assert log.append(batch(0), leader_epoch=2).first_offset == log.end_offset - 1
 
 
@@ -239,7 +239,7 @@ def test_batches_whose_offsets_go_back_are_cut(tmp_path: Path) -> None:
 def test_a_log_that_ends_before_its_start_is_begun_again_there(copy: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = open_log(copy, clean=True, start_offset=1000)
     assert (log.start_offset, log.end_offset) == (1000, 1000)
-    assert "log ends before its start offset, emptied" in caplog.messages
+    assert "log ends before its start offset and was emptied" in caplog.messages
     assert log.append(batch(0), leader_epoch=1).first_offset == 1000
 
 

@@ -162,7 +162,7 @@ def test_partition_in_two_directories_is_refused(tmp_path: Path, stores: Stores,
     stores.close(store)
     for path in (tmp_path / "one" / "orders-0", tmp_path / "two" / "orders-0"):
         path.mkdir(exist_ok=True)
-    with pytest.raises(BrokerError, match="move one of them away"):
+    with pytest.raises(BrokerError, match="remove one of them"):
         LogStore([tmp_path / "one", tmp_path / "two"], BrokerSettings(), clock).load()
 
 
@@ -183,7 +183,7 @@ def test_log_that_cannot_be_opened_leaves_the_others_alone(stores: Stores, caplo
     with pytest.raises(BrokerError) as caught:
         again.create("orders", 0, TOPIC_ID, SETTINGS)
     assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
-    assert "log cannot be opened, partition is offline" in caplog.messages
+    assert "log cannot be opened; the partition is offline" in caplog.messages
 
 
 # -- topics ------------------------------------------------------------------------------------------------------------
@@ -527,7 +527,7 @@ async def test_failing_work_is_told_and_tried_again(stores: Stores, caplog: pyte
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await running
-    assert "background work failed, it will be tried again" in caplog.messages
+    assert "background work failed and will be retried" in caplog.messages
 
 
 async def test_close_after_run_leaves_everything_in_order(stores: Stores) -> None:

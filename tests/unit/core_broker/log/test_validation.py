@@ -230,7 +230,7 @@ def test_a_header_that_alone_claims_a_late_timestamp_refuses_the_batch_as_a_whol
 
 def test_the_message_shows_the_first_three_bad_records_and_counts_the_others() -> None:
     buffer = build_batch([Record(timestamp=NOW) for _ in range(5)])
-    with pytest.raises(RecordsRefused, match=r"record 0: .*; record 1: .*; record 2: .*key \(and 2 more\); nothing"):
+    with pytest.raises(RecordsRefused, match=r"record 0: .*; record 1: .*; record 2: .*key \(and 2 more\); no record"):
         rules(cleanup_policy=frozenset({"compact"})).admit(memoryview(buffer), Origin.CLIENT)
 
 

@@ -193,7 +193,7 @@ def test_sequences_wrap_to_zero() -> None:
 
 
 def test_offsets_that_do_not_rise_are_refused_when_building() -> None:
-    with pytest.raises(ValueError, match="does not come after"):
+    with pytest.raises(ValueError, match="is not after"):
         build_batch([Record(5), Record(5)])
 
 

@@ -49,7 +49,7 @@ def test_the_schema_is_found_in_the_header_or_else_before_the_payload(
         (b'{"n": 1}', (), "value begins with byte 123"),
         (BY_GUID, (), "value begins with byte 1"),
         (b"\x00\x00\x00\x07", (), "value has 4 bytes"),
-        (b"\x00\xff\xff\xff\xff", (), "no registry gives an id above 2147483647"),
+        (b"\x00\xff\xff\xff\xff", (), "the largest valid id is 2147483647"),
         (BY_ID, ((VALUE_HEADER, b""),), "neither the id nor the GUID"),
         (BY_ID, ((VALUE_HEADER, BY_GUID[:-1]),), "neither the id nor the GUID"),
         (BY_ID, ((VALUE_HEADER, BY_ID[:-1]),), "neither the id nor the GUID"),

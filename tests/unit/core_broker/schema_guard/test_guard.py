@@ -41,7 +41,7 @@ async def guard(settings: BrokerSettings, clock: ManualClock) -> AsyncIterator[S
 
 async def inspected(guard: SchemaGuard, settings: TopicSettings, records: Iterable[Record]) -> Inspection:
     inspection = guard.inspect("orders", settings, records)
-    await guard.settle([inspection])
+    await guard.resolve([inspection])
     return inspection
 
 
@@ -82,7 +82,7 @@ async def test_batches_that_wait_for_the_same_answer_ask_once(guard: SchemaGuard
     good = registry.register("orders-value").id
     registry.go.clear()
     batches = [guard.inspect("orders", VALUES, values(framed(good))) for _ in range(20)]
-    waiting = asyncio.ensure_future(guard.settle(batches))
+    waiting = asyncio.ensure_future(guard.resolve(batches))
     assert await asyncio.to_thread(registry.asked_now.acquire, timeout=10)
     registry.go.set()
     await waiting
@@ -148,7 +148,7 @@ async def test_headers_name_schemas_by_guid_or_id(guard: SchemaGuard, registry: 
     batch = [record(by_guid), record(framed(good.id, b"")), record(b"\x01" + bytes(16)), record(b"x")]
     assert await refused(guard, VALUES, batch) == {
         2: "value: no schema has the GUID 00000000-0000-0000-0000-000000000000",
-        3: "header __value_schema_id holds neither the id nor the GUID of a schema",
+        3: "header __value_schema_id contains neither the id nor the GUID of a schema",
     }
 
 
@@ -188,7 +188,7 @@ async def test_a_protobuf_record_is_named_by_the_message_it_points_at(
     ]
     assert await refused(guard, settings, batch) == {
         1: f"value: schema {good.id} is not registered under subject shop.Customer",
-        2: f"value: schema {good.id}: the Protobuf schema has no message 4 on that level",
+        2: f"value: schema {good.id}: the Protobuf schema has no message with index 4 at this level",
     }
     assert any("format=serialized" in path for path in registry.asked)
 
@@ -250,5 +250,5 @@ async def test_a_batch_that_names_thousands_of_schemas_is_refused_without_asking
     refusal = (await inspected(guard, VALUES, batch)).refusal
     assert refusal is not None
     assert refusal.code is ErrorCode.INVALID_RECORD
-    assert refusal.message == "batch names more than 1000 schemas"
+    assert refusal.message == "the batch has more than 1000 schemas"
     assert registry.asked == []

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from core_broker.protocol.primitives import DecodeError
 from core_broker.protocol.records import Record
 from core_broker.transactions.records import read_record, record_of, tombstone_of
-from core_broker.transactions.transaction import Transaction, TransactionState, restored
+from core_broker.transactions.transaction import Transaction, TransactionState, restore
 
 ONGOING = Transaction(
     transactional_id="tx",
@@ -40,7 +40,7 @@ transactions = st.builds(
 @given(transactions.filter(lambda found: found.state is not TransactionState.EMPTY or not found.partitions))
 def test_transaction_reads_back_as_written(transaction: Transaction) -> None:
     record = record_of(transaction, transaction_version=2)
-    assert read_record(record) == (transaction.transactional_id, restored(transaction))
+    assert read_record(record) == (transaction.transactional_id, restore(transaction))
 
 
 def test_ongoing_transaction_is_stored_byte_for_byte_as_kafka_does() -> None:

@@ -14,13 +14,13 @@ from core_broker.transactions.transaction import (
     add_partitions,
     check_can_verify,
     complete,
-    created,
+    create,
     end,
     fence,
     has_expired,
     has_timed_out,
     initialize,
-    restored,
+    restore,
 )
 
 NOW = 5_000
@@ -78,7 +78,7 @@ def refusal(event: Callable[[], object]) -> ErrorCode:
 
 class TestInitProducerId:
     def test_new_transactional_id_starts_with_epoch_zero(self) -> None:
-        new = created("tx", 7, timeout_ms=1000, now_ms=NOW)
+        new = create("tx", 7, timeout_ms=1000, now_ms=NOW)
         assert init(new).producer == Producer(7, 0)
 
     @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ class TestInitProducerIdAfterAnError:
         assert refusal(lambda: init(transaction(), Producer(8, 3))) is ErrorCode.PRODUCER_FENCED
 
     def test_producer_of_a_forgotten_transactional_id_may_go_on(self) -> None:
-        new = created("tx", 20, timeout_ms=1000, now_ms=NOW)
+        new = create("tx", 20, timeout_ms=1000, now_ms=NOW)
         assert init(new, Producer(7, 3)).producer == Producer(20, 0)
 
     def test_retry_after_the_epochs_ran_out_gets_the_new_id_again(self) -> None:
@@ -367,14 +367,14 @@ class TestRestored:
         holder = Producer(7, epoch)
         prepared = end_v2(transaction(TransactionState.ONGOING, producer_epoch=epoch), holder)
         for state in (prepared, complete(prepared, now_ms=NOW)):
-            assert restored(self.forget_last_epoch(state)) == state
+            assert restore(self.forget_last_epoch(state)) == state
 
     @pytest.mark.parametrize("epoch", [3, EPOCH_MAX - 2, EPOCH_MAX - 1])
     def test_fenced_producer_stays_fenced(self, epoch: int) -> None:
         fenced = fence(
             transaction(TransactionState.ONGOING, producer_epoch=epoch), server_version=TRANSACTION_V2, now_ms=NOW
         )
-        after = restored(self.forget_last_epoch(complete(fenced, now_ms=NOW)))
+        after = restore(self.forget_last_epoch(complete(fenced, now_ms=NOW)))
         assert refusal(lambda: end_v2(after, Producer(7, epoch), commit=False)) is ErrorCode.PRODUCER_FENCED
 
     def test_completing_what_is_not_prepared_is_a_mistake_of_ours(self) -> None:

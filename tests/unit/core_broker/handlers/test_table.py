@@ -1,0 +1,32 @@
+"""The table of APIs agrees with the cards of the handlers and with the versions of the messages."""
+
+import re
+import sys
+
+import pytest
+
+from core_broker.handlers.table import APIS, Api
+
+_CARD = re.compile(r"(?P<name>\w+), key (?P<key>\d+), versions? (?P<first>\d+)(?:-(?P<last>\d+))?[.:]")
+
+_MESSAGES_DIFFER = {
+    "Produce": (3, 13),  # 0-2 are advertised for old librdkafka, and rejected
+    "InitProducerId": (0, 6),  # 6 is for two-phase commit (KIP-939), which is not supported
+}
+
+
+@pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
+def test_the_card_of_a_handler_states_name_key_and_versions_of_the_table(api: Api) -> None:
+    handler = api.handler or api.raw_handler
+    assert handler is not None
+    card = _CARD.match(sys.modules[handler.__module__].__doc__ or "")
+    assert card is not None, "the docstring of the handler's module does not begin with `Name, key N, versions A-B`"
+    stated = (card["name"], int(card["key"]), int(card["first"]), int(card["last"] or card["first"]))
+    assert stated == (api.name, api.key, api.first_version, api.last_version)
+
+
+@pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
+def test_the_versions_of_the_table_are_those_of_the_messages(api: Api) -> None:
+    assert _MESSAGES_DIFFER.get(api.name, (api.first_version, api.last_version)) == api.request.VERSIONS
+    assert api.request.VERSIONS == api.response.VERSIONS
+    assert api.request.API_KEY == api.response.API_KEY == api.key
