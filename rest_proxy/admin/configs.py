@@ -114,7 +114,7 @@ def change_broker(
 
 
 def of_cluster(cluster: KafkaCluster) -> list[Config]:
-    """The configs that were set for all brokers, by name."""
+    """The configs that are set for all brokers, by name."""
     with cluster.admin() as admin:
         return admin.cluster_configs()
 

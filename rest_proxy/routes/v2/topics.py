@@ -33,13 +33,7 @@ _ANYTHING: dict[str, Example] = {"anything": {"summary": "Any strings by name.",
 def router(cluster: KafkaCluster) -> APIRouter:
     """The routes, answering for one cluster."""
     routes = APIRouter(tags=["v2 topics"], route_class=BoundedRoute, default_response_class=V2Response)
-    _add_cluster(routes, cluster)
-    _add_topics(routes, cluster)
-    _add_partitions(routes, cluster)
-    return routes
 
-
-def _add_cluster(routes: APIRouter, cluster: KafkaCluster) -> None:
     @routes.get("/", response_model=dict[str, str], operation_id="getRootV2")
     def get_root() -> Response:
         """Check that the proxy is up."""
@@ -57,8 +51,6 @@ def _add_cluster(routes: APIRouter, cluster: KafkaCluster) -> None:
         """The ids of the brokers."""
         return json_response(BrokerList(brokers=[broker.id for broker in brokers.list_all(cluster)]))
 
-
-def _add_topics(routes: APIRouter, cluster: KafkaCluster) -> None:
     @routes.get("/topics", response_model=list[str], responses=errors(406), operation_id="listTopicsV2")
     def list_topics() -> Response:
         """The names of the topics, except internal ones."""
@@ -71,8 +63,6 @@ def _add_topics(routes: APIRouter, cluster: KafkaCluster) -> None:
         with _v2_error_codes():
             return json_response(topic_details(topics.get(cluster, topic), configs.of_topic(cluster, topic)))
 
-
-def _add_partitions(routes: APIRouter, cluster: KafkaCluster) -> None:
     @routes.get(
         "/topics/{topic}/partitions",
         response_model=list[PartitionDetails],
@@ -108,6 +98,8 @@ def _add_partitions(routes: APIRouter, cluster: KafkaCluster) -> None:
         with _v2_error_codes():
             beginning, end = partitions.offsets(cluster, topic, partition)
         return json_response(PartitionOffsets(beginning_offset=beginning, end_offset=end))
+
+    return routes
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from rest_proxy.models.v3.acls import (
     Name,
 )
 from rest_proxy.models.v3.resources import Links
-from rest_proxy.routes.v3.responses import GetLinks, json_response, links_dependency, missing_body, no_content
+from rest_proxy.routes.v3.responses import json_response, links_dependency, missing_body, no_content
 
 _ACLS = "/v3/clusters/{cluster_id}/acls"
 _ERRORS = errors(404)
@@ -114,13 +114,7 @@ def router(cluster: KafkaCluster, advertised: Sequence[str] = ()) -> APIRouter:
     """ACLs over HTTP."""
     routes = APIRouter(tags=["v3 acls"], route_class=BoundedRoute)
     get_links = links_dependency(cluster, advertised)
-    _add_reads(routes, cluster, get_links)
-    _add_creations(routes, cluster, get_links)
-    _add_deletions(routes, cluster, get_links)
-    return routes
 
-
-def _add_reads(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
     @routes.get(_ACLS, operation_id="getKafkaAcls", response_model=AclDataList, responses=_ERRORS)
     def search_acls(
         wanted: Annotated[AclFilter, Depends(_search)], links: Annotated[Links, Depends(get_links)]
@@ -131,8 +125,6 @@ def _add_reads(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) ->
             found = admin.access.acls(wanted)
         return json_response(AclDataList(metadata=acls.metadata(wanted, links), data=acls.acl_data(found, links)))
 
-
-def _add_creations(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
     @routes.post(
         _ACLS,
         operation_id="createKafkaAcls",
@@ -171,8 +163,6 @@ def _add_creations(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks
             admin.access.create(rules)
         return no_content()
 
-
-def _add_deletions(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
     @routes.delete(_ACLS, operation_id="deleteKafkaAcls", response_model=DeletedAcls, responses=_ERRORS)
     def delete_acls(
         wanted: Annotated[AclFilter, Depends(_deletion)], links: Annotated[Links, Depends(get_links)]
@@ -182,3 +172,5 @@ def _add_deletions(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks
         with cluster.admin() as admin:
             removed = admin.access.delete(wanted)
         return json_response(DeletedAcls(data=acls.acl_data(removed, links)))
+
+    return routes

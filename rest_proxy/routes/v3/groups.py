@@ -74,7 +74,7 @@ def _add_groups(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -
         responses=_ERRORS,
     )
     def get_consumer_group(consumer_group_id: GroupId, links: Annotated[Links, Depends(get_links)]) -> Response:
-        """A consumer group: its state, its kind, and where its members and its lag are json_response."""
+        """A consumer group: its state, its type, and links to its members and its lag."""
         return json_response(groups.group_data(_get_group(cluster, consumer_group_id), links))
 
 

@@ -14,7 +14,6 @@ from rest_proxy.models.v3.resources import Links
 from rest_proxy.models.v3.topics import CreateTopicBody, TopicData, TopicDataList, UpdatePartitionsBody
 from rest_proxy.routes.parameters import TopicName
 from rest_proxy.routes.v3.responses import (
-    GetLinks,
     collection_response,
     json_response,
     links_dependency,
@@ -30,12 +29,7 @@ def router(cluster: KafkaCluster, advertised: Sequence[str] = ()) -> APIRouter:
     """The routes, answering for one cluster."""
     routes = APIRouter(prefix="/v3/clusters/{cluster_id}/topics", tags=["v3 topics"], route_class=BoundedRoute)
     get_links = links_dependency(cluster, advertised)
-    _add_reading(routes, cluster, get_links)
-    _add_writing(routes, cluster, get_links)
-    return routes
 
-
-def _add_reading(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
     @routes.get("", response_model=TopicDataList, responses=errors(404), operation_id="listKafkaTopics")
     def list_topics(links: Annotated[Links, Depends(get_links)]) -> Response:
         """The topics of the cluster, except internal ones."""
@@ -53,8 +47,6 @@ def _add_reading(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) 
         found = topics.get(cluster, topic_name, authorized_operations=include_authorized_operations)
         return json_response(TopicData.of(found, links))
 
-
-def _add_writing(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) -> None:
     @routes.post(
         "",
         status_code=201,
@@ -106,3 +98,5 @@ def _add_writing(routes: APIRouter, cluster: KafkaCluster, get_links: GetLinks) 
         """Delete a topic with all of its records."""
         topics.delete(cluster, topic_name)
         return no_content()
+
+    return routes
