@@ -8,7 +8,6 @@ RANGES: Final = {"int": 1 << 31, "long": 1 << 63}
 
 _LEAST_TIME: Final = 1 << 35
 """Numbers of six bytes: times in milliseconds, which most records have."""
-_MAX_SHIFT: Final = 63
 
 
 def varint(number: int) -> bytes:
@@ -49,12 +48,12 @@ def read_number(data: bytes, position: int) -> tuple[int, int]:
     number = byte & 0x7F
     shift = 7
     while byte >= 0x80:
-        if shift > _MAX_SHIFT:
+        if shift > 63:
             raise InvalidData("a number has more than 64 bits")
         position += 1
         byte = data[position]
         number |= (byte & 0x7F) << shift
         shift += 7
-    if number >> 64:
+    if shift > 63 and number >> 64:
         raise InvalidData("a number has more than 64 bits")
     return (number >> 1) ^ -(number & 1), position + 1

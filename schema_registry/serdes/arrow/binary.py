@@ -61,16 +61,14 @@ class Cursor:
         """Which records are not what they should be."""
 
     def varints(self, rows: Rows, at: Rows) -> tuple[npt.NDArray[np.uint64], Rows]:
-        """Numbers in seven bits per byte, which begin at positions in some records, and where they end."""
-        at = at.copy()
-        last = len(self.data) - 1
-        byte = self.data[np.minimum(at, last)]
+        """Numbers in seven bits per byte, which begin in some records or right behind them, and where they end."""
+        byte = self.data[at]
         raw = (byte & 0x7F).astype(np.uint64)
-        at += 1
+        at = at + 1
         more = np.flatnonzero(byte & 0x80)
         shift = 7
         while len(more):
-            byte = self.data[np.minimum(at[more], last)]
+            byte = self.data[at[more]]  # The zeros behind the data end every number.
             if shift > _SHIFT_MAX or (shift == _SHIFT_MAX and (byte > 1).any()):
                 is_long = np.ones(len(more), np.bool_) if shift > _SHIFT_MAX else byte > 1
                 self.is_odd[rows[more[is_long]]] = True
