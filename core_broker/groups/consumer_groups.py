@@ -225,10 +225,14 @@ class ConsumerGroups:
             return ConsumerGroup(request.group_id, self._limits(request.group_id))
         return self._find(shard, request.group_id)
 
+    def _own_settings(self, group_id: str) -> GroupSettings | None:
+        """The settings of a group that has configs of its own, as they are now."""
+        overrides = self._group_overrides(group_id)
+        return GroupSettings.resolve(overrides, self._owner.settings) if overrides else None
+
     def _limits(self, group_id: str) -> ConsumerGroupLimits:
         settings = self._owner.settings
-        overrides = self._group_overrides(group_id)
-        own = GroupSettings.resolve(overrides, settings) if overrides else None
+        own = self._own_settings(group_id)
         return ConsumerGroupLimits(
             session_timeout_ms=own.consumer_session_timeout_ms if own else settings.group_consumer_session_timeout_ms,
             heartbeat_interval_ms=(

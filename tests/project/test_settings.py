@@ -82,7 +82,7 @@ _HOLDERS: Final = {
         ),
         "core_broker/log/partition_log.py PartitionLog.configure",
     ),
-    "own": "core_broker/groups/consumer_groups.py ConsumerGroups._limits",
+    "self._own_settings()": "core_broker/groups/consumer_groups.py ConsumerGroups._own_settings",
 }
 """Expressions that give the settings in force, and the function that makes it so."""
 _SHORT_LIVED: Final = {
