@@ -6,7 +6,7 @@ map<string, …> and struct, and every column and field may be null. Time of day
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, Literal
 
 import pyarrow as pa
@@ -68,6 +68,7 @@ def stored_type(given: pa.DataType) -> pa.DataType:
     return _stored_plain(given)
 
 
+@lru_cache(maxsize=1000)
 def table_type(decoded: pa.DataType) -> pa.DataType:
     """The type in which a table keeps what was decoded by a schema: times of day are text, decimals have 38 digits."""
     if pa.types.is_time(decoded):
