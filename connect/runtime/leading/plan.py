@@ -250,8 +250,8 @@ class Observed:
     """Whether the connector object wants to be asked again."""
 
     tasks: Mapping[int, TaskRun] = field(default_factory=dict)
-    known_tasks: frozenset[int] = frozenset()
-    """Those that this leader ever started: an earlier leader's run of them is over."""
+    generations: Mapping[int, int] = field(default_factory=dict)
+    """Of all tasks that this leader ever started: an earlier leader's run of them is over."""
 
     restart_connector: bool = False
     restart_tasks: frozenset[int] = frozenset()
@@ -343,9 +343,8 @@ def _run(desired: DesiredConnector, observed: Observed, rules: Rules, now: float
     if failure.restart_at is not None and failure.restart_at <= now:
         return [StartConnector(desired)]
     state = State.FAILED if failure.restart_at is None else State.RESTARTING
-    # Tasks go on without their connector, as they were; those of an earlier leader are started as it planned them.
-    is_first = not observed.tasks
-    tasks = _change_tasks(desired, observed, rules, now, only_restarts=not is_first)
+    # Tasks go on without their connector, with the configuration that they were started with.
+    tasks = _change_tasks(desired, observed, rules, now, keeps_config=True)
     return [*_report(observed, rules, state, failure.trace), *tasks]
 
 
@@ -360,14 +359,11 @@ def _report(observed: Observed, rules: Rules, state: State, trace: str | None = 
 
 
 def _change_tasks(
-    desired: DesiredConnector, observed: Observed, rules: Rules, now: float, *, only_restarts: bool = False
+    desired: DesiredConnector, observed: Observed, rules: Rules, now: float, *, keeps_config: bool = False
 ) -> list[Action]:
-    """Bring the tasks to what the config topic says; `only_restarts`: the same tasks go on, or start again."""
+    """Bring the tasks to what the config topic says; `keeps_config`: whatever else the connector's own says."""
     is_exactly_once = observed.traits is not None and observed.traits.is_exactly_once
-    ending: set[int] = set()
-    beginning: set[int] = set()
-    if not only_restarts:
-        ending, beginning = difference(observed.tasks, desired, all_at_once=is_exactly_once)
+    ending, beginning = _difference(observed.tasks, desired, keeps_config=keeps_config, all_at_once=is_exactly_once)
     goes_on = {number for number in beginning if _goes_on(number, desired, observed, rules)}
     needs_fence = is_exactly_once and goes_on != beginning
 
@@ -397,8 +393,8 @@ def _change_tasks(
     return [*reports, *steps, *targets]
 
 
-def difference(
-    running: Mapping[int, TaskRun], desired: DesiredConnector, *, all_at_once: bool
+def _difference(
+    running: Mapping[int, TaskRun], desired: DesiredConnector, *, keeps_config: bool, all_at_once: bool
 ) -> tuple[set[int], set[int]]:
     """Which tasks must end, and which must begin.
 
@@ -407,9 +403,10 @@ def difference(
     count = len(desired.tasks)
     unchanged = set()
     for number, run in running.items():
-        task = run.task
-        was = task.connector_config, task.task_config, task.task_count
-        if number < count and not run.is_ending and was == (desired.config, desired.tasks[number], count):
+        if number >= count or run.is_ending or run.task.task_count != count:
+            continue
+        has_config = keeps_config or run.task.connector_config == desired.config
+        if has_config and run.task.task_config == desired.tasks[number]:
             unchanged.add(number)
     wanted = set(range(count))
     if all_at_once and not unchanged == wanted == set(running):
@@ -418,9 +415,13 @@ def difference(
 
 
 def _goes_on(number: int, desired: DesiredConnector, observed: Observed, rules: Rules) -> bool:
-    """Whether the task may run already, as an earlier leader started it."""
+    """Whether the task runs already, as an earlier leader started it.
+
+    Generations grow with every restart, too: a task that was restarted more often than the config topic was written
+    since may go on with the configuration before the last one.
+    """
     status = observed.task_statuses.get(number)
-    if not rules.tasks_outlive_leader or number in observed.known_tasks or status is None:
+    if not rules.tasks_outlive_leader or number in observed.generations or status is None:
         return False
     return status.state in (State.RUNNING, State.PAUSED) and status.generation > desired.decided_at
 
@@ -428,8 +429,8 @@ def _goes_on(number: int, desired: DesiredConnector, observed: Observed, rules: 
 def _start_task(
     number: int, desired: DesiredConnector, observed: Observed, rules: Rules, *, goes_on: bool
 ) -> list[Action]:
-    status, former = observed.task_statuses.get(number), observed.tasks.get(number)
-    generation = max(status.generation if status else 0, former.task.generation if former else 0)
+    status = observed.task_statuses.get(number)
+    generation = max(status.generation if status else 0, observed.generations.get(number, 0))
     actions: list[Action] = []
     if not goes_on:
         # The generation before is for the report here: the task's own reports, should they come first, count more.
@@ -490,7 +491,7 @@ def begin(observed: Observed, step: Step, now: float) -> Observed:
             return replace(
                 observed,
                 tasks={**observed.tasks, number: run},
-                known_tasks=observed.known_tasks | {number},
+                generations={**observed.generations, number: task.generation},
                 restart_tasks=observed.restart_tasks - {number},
             )
         case _:

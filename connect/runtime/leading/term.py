@@ -46,6 +46,7 @@ _BEGIN_RETRY_SECONDS: Final = 1.0
 _AT_ONCE: Final = 16
 """How many connectors have a step carried out at the same time; steps that take long do not count."""
 _CROWDED_SECONDS: Final = 0.1
+_BROKEN_SECONDS: Final = 30.0
 _VERBS: Final[dict[type[Call], str]] = {
     ReadConfig: "be read",
     StartConnector: "start",
@@ -246,7 +247,11 @@ class LeaderTerm:
                 due = {name for name, moment in self._looks.items() if moment <= now}
                 names, self._dirty = self._dirty | due, set()
                 for name in names:
-                    self._plan(name)
+                    try:
+                        self._plan(name)
+                    except Exception:  # one connector must not keep the others from being looked at
+                        log.exception("connector could not be planned", extra={"connector": name})
+                        self._looks[name] = now + _BROKEN_SECONDS
                 timeout = min(self._looks.values()) - time.monotonic() if self._looks else None
                 self._changed.wait_for(lambda: self._dirty or self._is_over, timeout and max(0.0, timeout))
 

@@ -85,7 +85,7 @@ def _observed(**changes: Any) -> Observed:
         running_offset=5,
         task_configs=TASKS,
         tasks={0: _run(0), 1: _run(1)},
-        known_tasks=frozenset({0, 1}),
+        generations={0: 12, 1: 12},
         status=RUNNING,
         task_statuses={number: Status(state=State.RUNNING, generation=12) for number in (0, 1)},
         position=10,
@@ -163,7 +163,7 @@ def test_a_failed_connector_shows_why_and_its_tasks_go_on() -> None:
 
 def test_tasks_that_an_earlier_leader_planned_start_although_their_connector_fails() -> None:
     failure = ConnectorFailure(config_offset=5, trace="it broke", restart_at=None)
-    observed = _observed(running_offset=None, failure=failure, tasks={}, known_tasks=frozenset())
+    observed = _observed(running_offset=None, failure=failure, tasks={}, generations={})
     starts = [action for action in _plan(_desired(), observed) if isinstance(action, StartTask)]
     assert [start.task.id.task for start in starts] == [0, 1]
 
@@ -343,7 +343,7 @@ def test_a_task_that_waits_for_its_restart_goes_on_showing_why() -> None:
 
 
 def test_tasks_that_outlive_their_leader_go_on_under_the_next_one() -> None:
-    observed = _observed(tasks={}, known_tasks=frozenset())
+    observed = _observed(tasks={}, generations={})
     assert _plan(_desired(), observed, LASTING) == [StartTask(_task(0)), StartTask(_task(1))]
 
 
@@ -357,7 +357,7 @@ def test_tasks_that_outlive_their_leader_go_on_under_the_next_one() -> None:
 )
 def test_other_tasks_begin_anew_under_the_next_leader(status: Status | None) -> None:
     statuses = {} if status is None else {0: status}
-    observed = _observed(tasks={}, known_tasks=frozenset(), task_statuses=statuses)
+    observed = _observed(tasks={}, generations={}, task_statuses=statuses)
     (_, start, *_) = _plan(_desired(), observed, LASTING)
     assert isinstance(start, StartTask)
     assert start.task.generation > (status.generation if status else 0)

@@ -41,8 +41,10 @@ from connect.runtime.models import State, Target, TaskPlan
 from connect.stores.configs import Config, DesiredConnector
 from connect.stores.statuses import Status
 
-_RESTARTS = RestartPolicy(limit=2, backoff=Backoff(1.0, 4.0), reset_seconds=100.0)
+_RESTARTS = RestartPolicy(limit=1, backoff=Backoff(1.0, 4.0), reset_seconds=100.0)
 _NUMBERS = st.integers(0, 2)
+_DECISION = 100
+"""How far the config topic grows with each decision: further than generations do by restarts between two of them."""
 _TARGETS = {Target.STARTED: State.RUNNING, Target.PAUSED: State.PAUSED}
 
 
@@ -55,6 +57,8 @@ class World:
     status: Status | None = None
     task_statuses: dict[int, Status] = field(default_factory=dict)
     running: dict[int, TaskPlan] = field(default_factory=dict)
+    generations: dict[int, int] = field(default_factory=dict)
+    """Of the last run of each task."""
     object_offset: int | None = None
     tables: int = 1
     """How many tasks the connector plans."""
@@ -63,7 +67,7 @@ class World:
 
     def write(self, **changes: object) -> None:
         assert self.desired is not None
-        self.position += 1
+        self.position += _DECISION
         self.desired = replace(self.desired, **changes)  # type: ignore[arg-type]  # the names of its fields
 
     def report(self, number: int, status: Status) -> None:
@@ -78,23 +82,27 @@ class World:
 class PlanMachine(RuleBasedStateMachine):
     """One connector, its leader, and all that may happen to them."""
 
-    @initialize(lasting=st.booleans(), exactly_once=st.booleans())
-    def begin(self, lasting: bool, exactly_once: bool) -> None:
+    @initialize(lasting=st.booleans(), exactly_once=st.booleans(), tables=_NUMBERS)
+    def begin(self, lasting: bool, exactly_once: bool, tables: int) -> None:
         self.terms = Rules(worker_id="w:1", tasks_outlive_leader=lasting, call_seconds=10.0, stop_seconds=5.0)
         self.traits = Traits(is_exactly_once=exactly_once, restarts=_RESTARTS)
         self.world = World()
         self.observed = Observed()
         self.job: list[Action] = []
         self.now = 1000.0
+        self._create(tables, Target.STARTED)
 
     # --- users ---
 
     @rule(tables=_NUMBERS, aim=st.sampled_from(list(Target)))
     @precondition(lambda self: self.world.desired is None)
     def create(self, tables: int, aim: Target) -> None:
+        self._create(tables, aim)
+
+    def _create(self, tables: int, aim: Target) -> None:
         world = self.world
         world.tables = tables
-        world.position += 1
+        world.position += _DECISION
         world.desired = DesiredConnector(
             name="c",
             config={"version": str(world.position)},
@@ -110,7 +118,7 @@ class PlanMachine(RuleBasedStateMachine):
     @rule(tables=_NUMBERS, is_same=st.booleans())
     @precondition(lambda self: self.world.desired is not None)
     def configure(self, tables: int, is_same: bool) -> None:
-        world, offset = self.world, self.world.position + 1
+        world, offset = self.world, self.world.position + _DECISION
         assert world.desired is not None
         config = world.desired.config if is_same else {"version": str(offset)}
         world.tables = tables
@@ -123,12 +131,15 @@ class PlanMachine(RuleBasedStateMachine):
         self.world.write(target=aim, **({"tasks": ()} if aim is Target.STOPPED else {}))
         self.wake()
 
-    @rule()
+    @rule(rounds=st.integers(0, 8), tables=_NUMBERS, is_created_again=st.sampled_from([True, True, True, False]))
     @precondition(lambda self: self.world.desired is not None)
-    def delete(self) -> None:
-        self.world.position += 1
+    def delete(self, rounds: int, tables: int, is_created_again: bool) -> None:
+        self.world.position += _DECISION
         self.world.desired = None
         self.wake()
+        self.work(rounds=rounds)
+        if is_created_again:
+            self._create(tables, Target.STARTED)
 
     @rule(connector=st.booleans(), tasks=st.sets(_NUMBERS))
     def restart(self, connector: bool, tasks: set[int]) -> None:
@@ -176,6 +187,7 @@ class PlanMachine(RuleBasedStateMachine):
         """The worker is gone, and another one leads: it knows the topics, and nothing else."""
         self.observed, self.job = Observed(), []
         self.world.object_offset = None
+        self.world.generations.clear()
         if not self.terms.tasks_outlive_leader:
             self.world.running.clear()
 
@@ -213,16 +225,33 @@ class PlanMachine(RuleBasedStateMachine):
         if not self.job:
             self.observed = planning.finish(self.observed)
 
-    @rule()
+    @rule(rounds=st.integers(2, 12))
+    def work(self, rounds: int) -> None:
+        """For a while everything goes well."""
+        for _ in range(rounds):
+            if self.job:
+                self.carry_out_next()
+            else:
+                self.look()
+
+    @rule(was_done=st.booleans())
     @precondition(lambda self: any(isinstance(action, Step) for action in self.job))
-    def step_fails(self) -> None:
-        """The cluster, or Redis, does not answer."""
+    def step_fails(self, was_done: bool) -> None:
+        """The cluster, or Redis, does not answer: the step may have been carried out or not."""
         while isinstance(action := self.job.pop(0), Report):
             self._report(action)
             self.observed = planning.note(self.observed, action)
         assert not isinstance(action, GiveUpCall)
         self.job = []
-        self.observed = planning.retry(planning.begin(self.observed, action, self.now), self.now)
+        self.observed = planning.begin(self.observed, action, self.now)
+        if isinstance(action, StartTask):  # which is reported as the task's failure
+            self.world.generations[action.task.id.task] = action.task.generation
+            self.world.report_own(action.task, State.FAILED, "it could not start")
+            self.observed = planning.finish(self.observed)
+            return
+        if was_done and isinstance(action, StopTasks | WriteTasks | FenceTasks):
+            self._perform(action)
+        self.observed = planning.retry(self.observed, self.now)
 
     @rule()
     @precondition(lambda self: any(isinstance(action, planning.Call) for action in self.job[:1]))
@@ -271,7 +300,7 @@ class PlanMachine(RuleBasedStateMachine):
                 return tuple({"table": str(number)} for number in range(world.tables))
             case WriteTasks(configs):
                 if world.desired is not None:
-                    world.write(tasks=configs, is_planned=True, decided_at=world.position + 1)
+                    world.write(tasks=configs, is_planned=True, decided_at=world.position + _DECISION)
             case StopTasks(numbers):
                 for number in numbers:
                     if (task := world.running.pop(number, None)) is not None:
@@ -296,6 +325,9 @@ class PlanMachine(RuleBasedStateMachine):
             # Only an earlier leader's run may be alive: it goes on, or the executor replaces it.
             assert self.terms.tasks_outlive_leader, f"task {number} runs twice"
             assert task.generation >= running.generation
+        else:
+            assert task.generation > self.world.generations.get(number, 0), f"a run of task {number} begins twice"
+        self.world.generations[number] = task.generation
         self.world.running[number] = task
         self.world.report_own(task, _TARGETS[task.target])
 
@@ -373,6 +405,8 @@ class PlanMachine(RuleBasedStateMachine):
 
     def _sweep(self) -> bool:
         """Executors whose tasks outlive a leader stop what the next one has not asked for."""
+        if not self.terms.tasks_outlive_leader:
+            return False
         strangers = self.world.running.keys() - self.observed.tasks.keys()
         for number in strangers:
             self.world.report_own(self.world.running.pop(number), State.UNASSIGNED)
@@ -408,5 +442,5 @@ class PlanMachine(RuleBasedStateMachine):
 
 TestPlanMachine = PlanMachine.TestCase
 TestPlanMachine.settings = settings(
-    max_examples=100, stateful_step_count=40, deadline=None, phases=[Phase.generate, Phase.shrink], derandomize=False
+    max_examples=150, stateful_step_count=40, deadline=None, phases=[Phase.generate, Phase.shrink], derandomize=False
 )
