@@ -5,7 +5,7 @@
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
 from connect.api.data import Schema
 from connect.api.errors import DataError
@@ -13,7 +13,8 @@ from schema_registry.serdes import logical
 from schema_registry.serdes.errors import InvalidData
 from schema_registry.serdes.logical import Logical, LogicalName
 
-P = ParamSpec("P")
+A = TypeVar("A")
+B = TypeVar("B")
 T = TypeVar("T")
 
 EPOCH = logical.EPOCH
@@ -22,26 +23,37 @@ MILLISECONDS_PER_DAY = logical.MILLISECONDS_PER_DAY
 _NAMES = frozenset(LogicalName)
 
 
-def _for_connect(change: Callable[P, T]) -> Callable[P, T]:
+def _of_value(change: Callable[[A], T]) -> Callable[[A], T]:
     @wraps(change)
-    def changed(*arguments: P.args, **named: P.kwargs) -> T:
+    def changed(value: A) -> T:
         try:
-            return change(*arguments, **named)
+            return change(value)
         except InvalidData as error:
             raise DataError(str(error)) from None
 
     return changed
 
 
-days_of = _for_connect(logical.days_of)
-date_of = _for_connect(logical.date_of)
-milliseconds_of_time = _for_connect(logical.milliseconds_of_time)
-time_of = _for_connect(logical.time_of)
-milliseconds_of = _for_connect(logical.milliseconds_of)
-timestamp_of = _for_connect(logical.timestamp_of)
-unscaled = _for_connect(logical.unscaled)
-decimal_bytes = _for_connect(logical.decimal_bytes)
-decimal_of = _for_connect(logical.decimal_of)
+def _of_scaled(change: Callable[[A, B], T]) -> Callable[[A, B], T]:
+    @wraps(change)
+    def changed(value: A, scale: B) -> T:
+        try:
+            return change(value, scale)
+        except InvalidData as error:
+            raise DataError(str(error)) from None
+
+    return changed
+
+
+days_of = _of_value(logical.days_of)
+date_of = _of_value(logical.date_of)
+milliseconds_of_time = _of_value(logical.milliseconds_of_time)
+time_of = _of_value(logical.time_of)
+milliseconds_of = _of_value(logical.milliseconds_of)
+timestamp_of = _of_value(logical.timestamp_of)
+unscaled = _of_scaled(logical.unscaled)
+decimal_bytes = _of_scaled(logical.decimal_bytes)
+decimal_of = _of_scaled(logical.decimal_of)
 rescaled = logical.rescaled
 
 

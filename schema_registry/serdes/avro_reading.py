@@ -51,12 +51,11 @@ def reader(plan: Plan, form: Form) -> Read:
     """What reads data by a plan; raises InvalidData."""
     if isinstance(plan, Scalar) and plan.type.kind == "bytes":
         return _bare_bytes_reader(plan, form)
-    code = _ReadCode(form)
-    quick = code.function(plan)
+    quick = _ReadCode(form).root(plan)
 
     def read(data: bytes, start: int) -> Any:
         try:
-            return quick(data, start, len(data))[0]
+            return quick(data, start)
         except InvalidData as error:
             raise InvalidData(f"the data does not fit the Avro schema: {error}") from error
         except FAULTS as error:
@@ -98,9 +97,10 @@ class _ReadCode(Code):
         super().__init__(form, names)
         self._values = 0
 
-    def function(self, plan: Plan) -> Callable[[bytes, int, int], tuple[Any, int]]:
-        """The function that returns a value and where it ends."""
-        made: Callable[[bytes, int, int], tuple[Any, int]] = self.names[self._function(plan)]
+    def root(self, plan: Plan) -> Read:
+        """The function that returns the value at a position."""
+        self.define("root", "data, p", ["n = len(data)", *self._read(plan, "v", 0, is_root=True), "return v"])
+        made: Read = self.names["root"]
         return made
 
     def _function(self, plan: Plan) -> str:
