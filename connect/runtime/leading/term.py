@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from connect.api.errors import ConnectError
@@ -309,11 +310,10 @@ class LeaderTerm:
         job = entry.job = _Job()
         step = next((action for action in actions if isinstance(action, Step)), None)
         entry.observed = replace(entry.observed, busy=Busy(step=step, since=now))
-        if actions:
-            work = threading.Thread(target=self._carry_out, args=(name, entry, job, actions), daemon=True)
-        else:
-            work = threading.Thread(target=self._run_request, args=(name, entry, entry.requests.popleft()), daemon=True)
-        work.start()
+        work: Callable[[], None] = partial(self._carry_out, name, entry, job, actions)
+        if not actions:
+            work = partial(self._run_request, name, entry, entry.requests.popleft())
+        threading.Thread(target=work, name=f"connector-{name}", daemon=True).start()
 
     def _give_up_call(self, name: str, entry: _Entry, action: GiveUpCall) -> None:
         busy = entry.observed.busy
