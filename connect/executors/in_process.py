@@ -74,7 +74,7 @@ class InProcess:
         with self._lock:
             task = self._tasks.get(task_id)
         if task is not None and task.is_alive:
-            task.target = target
+            task.set_target(target)
 
     def stop(self, ids: Collection[TaskId]) -> None:
         """Return when none of these tasks runs any more."""

@@ -26,7 +26,7 @@ from core_broker.service.web.paths import RawPaths
 _DESCRIPTION = """Runs connectors between Kafka and other systems: the REST API of Kafka Connect, and more.
 
 A connector is a configuration: its class, its options, converters and transforms. Workers that have the same
-`group.id` share the work; any of them may be asked. Failures are told as
+`group.id` share the work; any of them may be asked. Failures are answered as
 `{"error_code": 404, "message": "Connector orders not found"}`: the code is the HTTP status. Names in paths are
 percent-encoded.
 """

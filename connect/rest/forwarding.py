@@ -93,13 +93,13 @@ def led_route(leader: Leader, *, timeout_seconds: float) -> type[APIRoute]:
 
 
 def _require_json(content_type: str | None) -> None:
-    """A form, which curl sends unless it is told otherwise, is refused as Kafka Connect refuses it."""
+    """A form, which curl sends by default, is refused as Kafka Connect refuses it."""
     if content_type is not None and not content_type.partition(";")[0].strip().lower().endswith("json"):
         raise HTTPException(415)
 
 
 async def in_time(work: Coroutine[Any, Any, Response], seconds: float) -> Response:
-    """The answer, or Timeout. What blocks a thread cannot be stopped: it goes on, and nobody hears of it."""
+    """The answer, or Timeout. What blocks a thread cannot be stopped: it goes on, and its result is dropped."""
     task = asyncio.ensure_future(work)
     done, _ = await asyncio.wait({task}, timeout=seconds)
     if not done:

@@ -1,4 +1,4 @@
-"""Where tasks run: what the supervisor asks of it, and what it is told."""
+"""Where tasks run, as the leader sees it."""
 
 from collections.abc import Callable, Collection
 from typing import Protocol, runtime_checkable
@@ -11,7 +11,7 @@ class Executor(Protocol):
     """Runs tasks somewhere. Safe for any number of threads; tasks write their states to the status topic themselves."""
 
     on_lost: Callable[[TaskId, str], None]
-    """Set by the supervisor: a task's process died, which is not the task's fault; it is started again at once."""
+    """Set by the leader: a task's process died, which is not the task's fault; it is started again at once."""
 
     def start(self, plan: TaskPlan) -> None:
         """Run a task; if it runs already, that run is ended first."""

@@ -221,12 +221,12 @@ def test_a_paused_sink_stays_in_its_group_and_takes_nothing_until_it_is_resumed(
     task = world.start(name, sink(name))
     send(broker, f"{name}-in", ["a"])
     eventually(lambda: script.values, lambda values: values == ["a"])
-    task.target = Target.PAUSED
+    task.set_target(Target.PAUSED)
     world.wait_for(task, State.PAUSED)
     send(broker, f"{name}-in", ["b"])
     eventually(lambda: len(admin.group(f"connect-{name}").members), lambda count: count == 1)
     assert script.values == ["a"]
-    task.target = Target.STARTED
+    task.set_target(Target.STARTED)
     eventually(lambda: script.values, lambda values: values == ["a", "b"])
     world.wait_for(task, State.RUNNING)
 

@@ -70,7 +70,7 @@ class LineTask(RunningTask):
         while beats_left and not self._stopping.wait(PULSE_S):
             beats_left -= 1
             self.counters.source_record_poll += 1
-            self._write("beat" if self.target is Target.STARTED else "paused")
+            self._write("beat" if self._target is Target.STARTED else "paused")
             beats += 1
             if beats == dies_after:
                 os.kill(os.getpid(), signal.SIGKILL)

@@ -3,7 +3,7 @@
 Keys of owners: 1 the guard of the group, 2 the task, 3 the list of events. Keys of leaders: 1 the guard, 2 the leader,
 3 the set of tasks, 4 the task.
 The guard is {run, until}: a Redis that was restarted or emptied may have forgotten who owns what, so that for one lease
-nothing is given away. It is set by whoever speaks first to such a Redis.
+nothing is given away. The first process that speaks to such a Redis sets it.
 The leader is the stamp of the last one that took over; who has a lower one leads no more and changes nothing.
 The task is {plan, wanted, target} by the leader and {epoch, owner, until, ended, counters} by owners.
 """
@@ -72,7 +72,7 @@ redis.call('LPUSH', KEYS[3], event)
 redis.call('LTRIM', KEYS[3], 0, 999)
 return 1
 """
-"""Arguments: epoch, generation, owner, whether the task has ended by itself, what the leader is told."""
+"""Arguments: epoch, generation, owner, whether the task has ended by itself, the event for the leader."""
 
 _LEADS: Final = """
 local function leads(stamp)

@@ -95,7 +95,7 @@ class LeasedRun:
         elif self._is_draining() or self._target is Target.STOPPED:
             self._stop(task)
         elif self._stopped_at is None:
-            task.target = self._target
+            task.set_target(self._target)
         self._end_what_hangs()
 
     def _stop(self, task: RunningTask) -> None:

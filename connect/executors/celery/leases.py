@@ -52,7 +52,7 @@ class Hold(StrEnum):
 
     HELD = "held"
     FORGOTTEN = "forgotten"
-    """Redis knows nothing of the task: nobody can own it before our lease would have ended."""
+    """Redis knows nothing of the task: it can have no other owner before our lease would have ended."""
     LOST = "lost"
     """It ended, and another one may own the task by now."""
 
@@ -96,7 +96,7 @@ class Leases:
             self._touch(keys=[self.keys.guard], args=[self.lease_us])
 
     def claim(self, task_id: TaskId, *, generation: int, epoch: int, owner: str) -> Claimed | Refused:
-        """Ask for a task as a message told: its generation, and the epoch of its former owner."""
+        """Ask for a task as a message says: its generation, and the epoch of its former owner."""
         keys = [self.keys.guard, self.keys.task(task_id)]
         with mapped_errors():
             answer = cast("list[bytes]", self._claim(keys=keys, args=[self.lease_us, epoch, generation, owner]))
@@ -116,7 +116,7 @@ class Leases:
         return hold, Target(answer[1].decode()) if hold is Hold.HELD else Target.STOPPED
 
     def release(self, task_id: TaskId, *, generation: int, epoch: int, owner: str, has_ended: bool) -> None:
-        """Others may have the task; `has_ended`: nobody shall, it has ended by itself."""
+        """Others may have the task; `has_ended`: it has ended by itself, and is not run again."""
         keys = [self.keys.guard, self.keys.task(task_id), self.keys.events]
         with mapped_errors():
             self._release(keys=keys, args=(epoch, generation, owner, int(has_ended), redis_name(task_id)))

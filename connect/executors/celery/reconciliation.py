@@ -12,7 +12,7 @@ from connect.stores.states import TaskId
 ROUND_S: Final = 2.0
 """How often the leader looks at everything, if nothing tells it earlier."""
 _UNHEARD_S: Final = 2.0
-"""A message that nobody waits behind and that led to no lease for this long is lost."""
+"""A message that is not in the queue any more and led to no lease for this long is lost."""
 
 
 class Sent(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     writes: list[TaskPlan]
     """Plans that Redis does not know, or knows otherwise."""
     wakes: list[Seen]
-    """Tasks that nobody owns."""
+    """Tasks without an owner."""
     next_s: float
     """When to look again at the latest."""
 

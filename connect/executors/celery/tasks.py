@@ -35,7 +35,7 @@ RUN: Final = "caudal.connect.run"
 _VISIBILITY_S: Final = 24 * 3600
 _HEALTH_S: Final = 10
 _FAREWELL_S: Final = 1.0
-"""How long a child that was told to end may take to tell its parent what became of its task."""
+"""How long a child that was asked to end may take to report what became of its task."""
 
 
 def create_app(settings: ConnectSettings) -> Any:
@@ -85,7 +85,7 @@ def serve(app: Any, services: LazyServices, task_class: type[RunningTask] = Runn
 
     app.task(run, name=RUN, bind=True, ignore_result=True)
     parent: list[int] = []
-    # Celery keeps weak references unless it is told otherwise, and these functions are known to nobody else.
+    # Celery keeps weak references by default, and nothing else refers to these functions.
     signals.setup_logging.connect(configure_logs, weak=False)
     signals.worker_shutting_down.connect(lambda **_: slots.drain(), weak=False)
     signals.worker_ready.connect(lambda **_: touch(services.settings), weak=False)
@@ -118,7 +118,7 @@ class Slots:
     def run(self, task_id: TaskId, *, generation: int, epoch: int, worker: str) -> str:
         """Run the task if its lease is free; returns when it has ended, with what became of it."""
         self._services.open()  # a worker that cannot reach the cluster must not take tasks from others that can
-        leases, owner, asked_at = self._connected(), f"{worker}/{os.getpid()}/{secrets.token_hex(8)}", elapsed()
+        leases, owner, asked_at = self._open_leases(), f"{worker}/{os.getpid()}/{secrets.token_hex(8)}", elapsed()
         if self._is_draining():
             return "draining"
         claim = leases.claim(task_id, generation=generation, epoch=epoch, owner=owner)
@@ -135,21 +135,21 @@ class Slots:
             graceful_s=self._graceful_s,
             is_draining=self._is_draining,
         )
-        with self._ending_in_good_order():
+        with self._finish_task_first():
             run.run(self._task_class(plan, self._services, is_owner=run.is_owner))
         log.info("task left", extra={"task": str(task_id), "generation": generation, "epoch": plan.epoch})
         return "left"
 
     @contextmanager
-    def _ending_in_good_order(self) -> Iterator[None]:
-        """A child that is told to end while it runs a task ends that first: signals often go to all of a group."""
+    def _finish_task_first(self) -> Iterator[None]:
+        """A child that is asked to end while it runs a task ends that first: signals often go to all of a group."""
         if not self._is_child:
             yield
             return
-        told: list[int] = []
+        signals_received: list[int] = []
 
         def leave(number: int, _: object) -> None:
-            told.append(number)
+            signals_received.append(number)
             self.drain()
 
         before = signal.signal(signal.SIGTERM, leave)
@@ -157,7 +157,7 @@ class Slots:
             yield
         finally:
             signal.signal(signal.SIGTERM, before)
-            if told:
+            if signals_received:
                 end = threading.Timer(_FAREWELL_S, os._exit, [0])
                 end.daemon = True
                 end.start()
@@ -165,7 +165,7 @@ class Slots:
     def _is_draining(self) -> bool:
         return self._draining[0] != 0
 
-    def _connected(self) -> Leases:
+    def _open_leases(self) -> Leases:
         """One client per process: made after the fork."""
         with self._lock:
             if self._leases is None:

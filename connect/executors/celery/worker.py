@@ -40,7 +40,7 @@ def run(
     services: "LazyServices | None" = None,
     task_class: "type[RunningTask] | None" = None,
 ) -> int:
-    """Be a Celery worker until it is told to stop; options are those of `celery worker`."""
+    """Be a Celery worker until it is stopped; options are those of `celery worker`."""
     from celery import signals  # type: ignore[import-untyped]  # it ships no types
 
     from connect.executors.celery.tasks import create_app, serve

@@ -56,7 +56,7 @@ class Host:
                 task.start()
             case SetTarget(task_id, target):
                 if (found := self._tasks.get(task_id)) is not None:
-                    found.target = target
+                    found.set_target(target)
             case Stop(task_id):
                 if (found := self._tasks.get(task_id)) is not None:
                     found.stop()

@@ -52,13 +52,8 @@ class HostedTask:
         """Whether it runs, or is about to."""
         return not self.ended.is_set()
 
-    @property
-    def target(self) -> Target:
-        """Whether it was to run or to pause when it was started."""
-        return self.plan.target
-
-    @target.setter
-    def target(self, target: Target) -> None:
+    def set_target(self, target: Target) -> None:
+        """Pause or go on."""
         self.host.send(SetTarget(self.plan.id, target))
 
     def stop(self) -> None:

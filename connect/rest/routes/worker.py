@@ -111,7 +111,7 @@ def _add_levels(routes: APIRouter, supervisor: Supervisor, loggers: Loggers) -> 
     @routes.put(
         "/admin/loggers/{logger}",
         response_model=list[str],
-        responses={**errors(404), 204: {"description": "All workers were told."}},
+        responses={**errors(404), 204: {"description": "All workers change it."}},
         tags=["loggers"],
         operation_id="setLoggerLevel",
     )

@@ -18,7 +18,7 @@ _ODD: Final = re.compile(r"[^a-zA-Z0-9._-]")
 def redrive_topic(connector: str) -> str:
     """The topic of a connector; its sink reads it beside its own topics.
 
-    Connectors may have names that no topic may have: what is left of those is told apart by a digest.
+    Connectors may have names that no topic may have: what is left of those is made unique by a digest.
     """
     if _NAME.fullmatch(connector):
         return f"connect-redrive-{connector}"
@@ -30,14 +30,14 @@ def redriven_headers(
     headers: Sequence[Header], *, topic: str, partition: int | None, offset: int | None
 ) -> list[Header]:
     """The headers of a record that is sent again, with the place where it was first read and how often it came back."""
-    told: dict[str, str | None] = {
+    added: dict[str, str | None] = {
         _COUNT: str(redrive_count(headers) + 1),
         _TOPIC: topic,
         _PARTITION: None if partition is None else str(partition),
         _OFFSET: None if offset is None else str(offset),
     }
     own = [header for header in headers if not header[0].startswith(PREFIX)]
-    return own + [(name, text.encode()) for name, text in told.items() if text is not None]
+    return own + [(name, text.encode()) for name, text in added.items() if text is not None]
 
 
 def redrive_count(headers: Sequence[Header]) -> int:

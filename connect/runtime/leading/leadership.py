@@ -59,8 +59,8 @@ class Leadership:
             try:
                 self._stand()
             except Fatal as error:
-                told = {"worker": self._worker_id, "error": str(error)}
-                log.error("another worker of the same id is in the group: this one stands aside", extra=told)
+                extra = {"worker": self._worker_id, "error": str(error)}
+                log.error("another worker of the same id is in the group: this one stands aside", extra=extra)
                 self._wait_until_absent()
             except ClientError as error:
                 log.error("no part in the group of workers", extra={"worker": self._worker_id, "error": str(error)})

@@ -65,30 +65,30 @@ class OffsetsApi:
             return [{"partition": part, "offset": offset} for part, offset in _merged(name, stores)]
 
     def alter(self, name: str, parsed: ParsedConnector, entries: Sequence[Entry]) -> str:
-        """Set some offsets, forget others; the message tells what was done."""
+        """Set some offsets, forget others; returns the message of the answer."""
         if not entries:
             raise BadRequest("Partitions / offsets need to be provided for an alter offsets request")
         if issubclass(parsed.connector, SinkConnector):
             sink_changes = parsed_sink_offsets(entries)
-            told = self._asked(name, parsed, lambda it: _sink_altered(it, parsed.facts(name), sink_changes))
+            is_complete = self._ask(name, parsed, lambda it: _sink_altered(it, parsed.facts(name), sink_changes))
             self._alter_group(name, parsed, sink_changes)
-            return message("altered", is_complete=told)
+            return message("altered", is_complete=is_complete)
         changes = parsed_source_offsets(entries)
-        told = self._asked(name, parsed, lambda it: isinstance(it, SourceConnector) and it.alter_offsets(changes))
+        is_complete = self._ask(name, parsed, lambda it: isinstance(it, SourceConnector) and it.alter_offsets(changes))
         self._write(name, parsed, changes)
-        return message("altered", is_complete=told)
+        return message("altered", is_complete=is_complete)
 
     def reset(self, name: str, parsed: ParsedConnector) -> str:
-        """Forget all offsets; the message tells what was done."""
+        """Forget all offsets; returns the message of the answer."""
         if issubclass(parsed.connector, SinkConnector):
             return self._reset_group(name, parsed)
         with self._stores(parsed) as stores:
             changes: SourceChanges = [(partition, None) for partition, _ in _merged(name, stores)]
-        told = self._asked(name, parsed, lambda it: isinstance(it, SourceConnector) and it.alter_offsets(changes))
+        is_complete = self._ask(name, parsed, lambda it: isinstance(it, SourceConnector) and it.alter_offsets(changes))
         self._write(name, parsed, changes)
-        return message("reset", is_complete=told)
+        return message("reset", is_complete=is_complete)
 
-    def _asked(self, name: str, parsed: ParsedConnector, ask: Callable[[Connector], bool]) -> bool:
+    def _ask(self, name: str, parsed: ParsedConnector, ask: Callable[[Connector], bool]) -> bool:
         """Let the connector look at changes; BadRequest when they make no sense to it."""
         try:
             return ask(make_connector(name, parsed.connector, parsed.resolved))
@@ -164,11 +164,11 @@ class OffsetsApi:
     def _reset_group(self, name: str, parsed: ParsedConnector) -> str:
         group, admin = group_of(name, self._services, parsed), self._admin(parsed)
         committed = admin.group_offsets(group)
-        told = self._asked(name, parsed, lambda it: _sink_reset(it, parsed.facts(name), committed))
+        is_complete = self._ask(name, parsed, lambda it: _sink_reset(it, parsed.facts(name), committed))
         outcome = admin.delete_groups([group])[group]
         if outcome is not None and not isinstance(outcome, NotFound):
             raise _refused("reset", name, outcome) from outcome
-        return message("reset", is_complete=told)
+        return message("reset", is_complete=is_complete)
 
 
 def group_of(name: str, services: LeaderServices, parsed: ParsedConnector) -> str:
@@ -189,7 +189,7 @@ def _sink_reset(connector: Connector, facts: EngineFacts, committed: Mapping[Pla
 
 
 def message(what: str, *, is_complete: bool) -> str:
-    """What is told when offsets were altered or reset."""
+    """The message of the answer when offsets were altered or reset."""
     if is_complete:
         return f"The offsets for this connector have been {what} successfully"
     return (

@@ -178,7 +178,7 @@ class Supervisor(Overview):
     def offsets(self, name: str) -> list[dict[str, Any]]:
         """How far a connector is."""
         desired = self._desired(name)
-        return self._carefully(lambda: self._offsets.show(name, self._parse(desired)))
+        return self._map_cluster_errors(lambda: self._offsets.show(name, self._parse(desired)))
 
     # --- what is changed ---
 
@@ -302,7 +302,7 @@ class Supervisor(Overview):
     def _run_alone(self, term: LeaderTerm, name: str, work: Callable[[], T]) -> T:
         """Do something while nothing is done for a connector: what was to end has ended by then."""
         future: Future[T] = term.run_alone(name, work)
-        return self._carefully(lambda: future.result(self._settings.rest_request_timeout_ms / 1000))
+        return self._map_cluster_errors(lambda: future.result(self._settings.rest_request_timeout_ms / 1000))
 
     def _require_stopped(self, name: str, *, is_settled: bool = False) -> DesiredConnector:
         """BadRequest unless a connector is to be stopped; `is_settled`: unless it has stopped."""
@@ -381,7 +381,7 @@ class Supervisor(Overview):
         term.wake(name)
         return self.info(name)
 
-    def _carefully(self, work: Callable[[], T]) -> T:
+    def _map_cluster_errors(self, work: Callable[[], T]) -> T:
         """Map errors of the cluster to answers."""
         try:
             return work()

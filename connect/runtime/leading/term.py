@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from connect.api.errors import ConnectError
@@ -107,6 +108,8 @@ class LeaderTerm:
         self._dirty: set[str] = set()
         self._looks: dict[str, float] = {}
         """When connectors are planned again although nothing happens."""
+        self._crowded_out: dict[str, None] = {}
+        """Connectors that wait until fewer steps are carried out, the first one first."""
         self._is_over = False
         self._thread = threading.Thread(target=self._run, args=(predecessor,), name="leader", daemon=True)
         self._thread.start()
@@ -264,12 +267,16 @@ class LeaderTerm:
             entry.observed = replace(entry.observed, last_config=desired.config)
         actions = planning.plan(desired, entry.observed, self._rules, now)
         self._looks.pop(name, None)
+        self._crowded_out.pop(name, None)
         if actions and isinstance(actions[0], GiveUpCall):
             self._give_up_call(name, entry, actions[0])
-        elif actions and all(isinstance(action, Report) for action in actions):
-            self._carry_out(name, entry, _Job(), actions)
+        elif actions and all(isinstance(action, Report) for action in actions):  # these never wait
+            for action in actions:
+                self._carry_out_one(entry, _Job(), action)
+            self._look_at(name)
         elif (actions or entry.requests) and entry.job is None:
             if self._is_crowded(now):
+                self._crowded_out[name] = None
                 self._looks[name] = now + _CROWDED_SECONDS
                 return
             self._begin_job(name, entry, actions, now)
@@ -303,11 +310,10 @@ class LeaderTerm:
         job = entry.job = _Job()
         step = next((action for action in actions if isinstance(action, Step)), None)
         entry.observed = replace(entry.observed, busy=Busy(step=step, since=now))
-        if actions:
-            work = threading.Thread(target=self._carry_out, args=(name, entry, job, actions), daemon=True)
-        else:
-            work = threading.Thread(target=self._run_request, args=(name, entry, entry.requests.popleft()), daemon=True)
-        work.start()
+        work: Callable[[], None] = partial(self._carry_out, name, entry, job, actions)
+        if not actions:
+            work = partial(self._run_request, name, entry, entry.requests.popleft())
+        threading.Thread(target=work, name=f"connector-{name}", daemon=True).start()
 
     def _give_up_call(self, name: str, entry: _Entry, action: GiveUpCall) -> None:
         busy = entry.observed.busy
@@ -322,7 +328,7 @@ class LeaderTerm:
         entry.observed = planning.give_up(entry.observed, stack_trace(error), time.monotonic())
         self._look_at(name)
 
-    # --- on the thread of a job; reports alone are carried out by the loop itself ---
+    # --- on the thread of a job ---
 
     def _carry_out(self, name: str, entry: _Entry, job: _Job, actions: Sequence[Action]) -> None:
         error: BaseException | None = None
@@ -334,9 +340,8 @@ class LeaderTerm:
             error = failure
         with self._changed:
             if not job.is_given_up:
-                entry.job = None
                 self._settle(name, entry, error)
-                self._look_at(name)
+                self._job_ended(name, entry)
 
     def _carry_out_one(self, entry: _Entry, job: _Job, action: Action) -> bool:
         """False when the rest is not to be carried out."""
@@ -355,7 +360,7 @@ class LeaderTerm:
         return True
 
     def _settle(self, name: str, entry: _Entry, error: BaseException | None) -> None:
-        """A job has ended."""
+        """Note how a job has ended."""
         if error is None or isinstance(error, ConnectorFailed):
             if error is not None:
                 self._note_failure(name, entry, error.__cause__ or error)
@@ -376,9 +381,14 @@ class LeaderTerm:
         except BaseException as error:  # noqa: BLE001 - the caller gets it
             future.set_exception(error)
         with self._changed:
-            entry.job = None
             entry.observed = replace(entry.observed, busy=None)
-            self._look_at(name)
+            self._job_ended(name, entry)
+
+    def _job_ended(self, name: str, entry: _Entry) -> None:
+        entry.job = None
+        self._look_at(name)
+        if self._crowded_out:
+            self._look_at(next(iter(self._crowded_out)))
 
     # --- the end ---
 

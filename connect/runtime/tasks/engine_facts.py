@@ -45,24 +45,24 @@ class SinkFacts(EngineFacts):
     def consumer_properties(self) -> Mapping[str, str]:
         given = consumer_properties(self._settings, self._config.given)
         given.pop("group.id", None)
-        return self._whole(given, role="consumer")
+        return self._client_properties(given, role="consumer")
 
     @property
     @override
     def producer_properties(self) -> Mapping[str, str]:
-        return self._whole(producer_properties(self._settings, self._config.given), role="producer")
+        return self._client_properties(producer_properties(self._settings, self._config.given), role="producer")
 
     @property
     @override
     def admin_properties(self) -> Mapping[str, str]:
-        return self._whole(admin_properties(self._settings, self._config.given), role="admin")
+        return self._client_properties(admin_properties(self._settings, self._config.given), role="admin")
 
     @property
     @override
     def engine_properties(self) -> Mapping[str, str]:
         return {f"spark.{key}": text for key, text in self._settings.spark_properties}
 
-    def _whole(self, given: dict[str, str], *, role: str) -> dict[str, str]:
+    def _client_properties(self, given: dict[str, str], *, role: str) -> dict[str, str]:
         client_id = given.pop("client.id", f"connector-{role}-{self._task_id}")
         client = self._settings.kafka(tuple(given.items()), client_id=client_id)
         return {key: str(value) for key, value in client.configuration().items()}

@@ -42,7 +42,7 @@ _TRANSACTION_RECORDS_MAX: Final = 100_000
 
 
 def transactional_id(group_id: str, connector: str, task: int) -> str:
-    """Whose transactions a task's are: whoever begins last with an id has it alone."""
+    """Whose transactions a task's are: the last one to begin with an id has it alone."""
     return f"{group_id}-{connector}-{task}"
 
 
@@ -164,13 +164,13 @@ class ExactlyOnceSource(SourceWork):
         self._next_commit = time.monotonic() + self._interval
         if not self._gathered:
             return
-        sent, origins = self.prepared(self._gathered)
+        sent, origins = self.prepare(self._gathered)
         self.settle_letters()
         offsets = self._write(sent, self._gathered)
         self.counters.source_record_write += len(origins)
-        if self.tells_offsets:
+        if self.wants_offsets:
             self.task.delivered(origins, offsets)
-        if self.tells_records:
+        if self.wants_records:
             for record in self._gathered:
                 self.task.commit_record(record)
         self._gathered = []
@@ -189,7 +189,7 @@ class ExactlyOnceSource(SourceWork):
             except ClientError as error:
                 self.counters.offset_commit_failures += 1
                 self._recover(error)
-            # It may have been committed although nobody said so: then its offsets are there.
+            # It may have been committed although no answer came: then its offsets are there.
             if before != changes and self._stored(changes) == changes:
                 break
         self.counters.offset_commit_completion += 1
@@ -197,10 +197,10 @@ class ExactlyOnceSource(SourceWork):
 
     def _attempt(self, records: Sequence[OutgoingRecord], offsets: Sequence[OutgoingRecord]) -> Sequence[int]:
         producer = self._producer
-        written = [-1] * len(records) if self.tells_offsets else []
+        written = [-1] * len(records) if self.wants_offsets else []
         producer.begin()
         for index, record in enumerate(records):
-            producer.send(record, written_at=partial(written.__setitem__, index) if self.tells_offsets else None)
+            producer.send(record, written_at=partial(written.__setitem__, index) if self.wants_offsets else None)
         for record in offsets:
             producer.send(record)
         producer.commit()
@@ -215,7 +215,7 @@ class ExactlyOnceSource(SourceWork):
         extra = {"task": str(self.setup.plan.id), "reason": str(error)}
         log.warning("a transaction did not succeed: it is tried again", extra=extra)
         self.stopping.wait_or_raise(_PAUSE_SECONDS)
-        self.stopping.check()  # whoever lost the task must not take its id over
+        self.stopping.check()  # a task that was lost must not take the id over again
         patiently(self._begin_anew, self.stopping, what="beginning transactions")
 
     def _offset_records(self, changes: Offsets) -> list[OutgoingRecord]:

@@ -44,8 +44,7 @@ class RunningTask:
         self.plan = plan
         self.counters = TaskCounters()
         self.state = State.UNASSIGNED
-        self.target = plan.target
-        """Whether it carries records or pauses; may be set from any thread."""
+        self._target = plan.target
         self._stopping = Stopping(is_owner)
         self._lazy_services = services
         self._services: TaskServices
@@ -66,6 +65,10 @@ class RunningTask:
     def start(self) -> None:
         """Begin."""
         self._thread.start()
+
+    def set_target(self, target: Target) -> None:
+        """Carry records, or pause."""
+        self._target = target
 
     def stop(self) -> None:
         """End soon, with a last commit; returns at once."""
@@ -126,9 +129,9 @@ class RunningTask:
 
     def _wait_while_paused(self) -> None:
         """Nothing is opened for a task that is paused from the start."""
-        if self.target is Target.PAUSED:
+        if self._target is Target.PAUSED:
             self._report(State.PAUSED)
-        while self.target is Target.PAUSED:
+        while self._target is Target.PAUSED:
             self._stopping.wait_or_raise(0.1)
 
     def _start_work(self) -> Work:
@@ -153,7 +156,7 @@ class RunningTask:
     def _carry(self, work: Work) -> None:
         self._report(State.RUNNING)
         while not self._stopping.is_asked:
-            if self.target is Target.PAUSED:
+            if self._target is Target.PAUSED:
                 if self.state is not State.PAUSED:
                     self._report(State.PAUSED)
                 work.rest()

@@ -75,7 +75,7 @@ class TaskSinkContext(SinkContext):
     def wait(self, seconds: float) -> bool:
         return self._stopping.wait(seconds)
 
-    def taken_rewinds(self) -> dict[Place, int]:
-        """Where to read on; asked for once."""
+    def take_rewinds(self) -> dict[Place, int]:
+        """Where to read on; forgets it."""
         rewinds, self.rewinds = self.rewinds, {}
         return rewinds

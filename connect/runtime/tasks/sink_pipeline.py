@@ -60,12 +60,12 @@ class SinkPipeline:
                     if record is None:
                         break
             except Exception as error:  # noqa: BLE001 - converters and transforms are anybody's code
-                record = self._carefully(raw, at, error)
+                record = self._convert_step_by_step(raw, at, error)
             if record is not None:
                 append(record)
         return records
 
-    def _carefully(self, raw: IncomingRecord, failed_at: int, error: Exception) -> SinkRecord | None:
+    def _convert_step_by_step(self, raw: IncomingRecord, failed_at: int, error: Exception) -> SinkRecord | None:
         """The same once more, step by step under the policy; the step that failed counts as tried once."""
 
         def attempt(at: int, stage: Stage, plugin: object, step: Callable[[], T]) -> T:

@@ -117,7 +117,7 @@ class SinkWork(Work):
             self._first.setdefault((record.topic, record.partition), record.offset)
         self._held = {(record.topic, record.partition) for record in records}
         self._deliver(self._pipeline.records(records))
-        # What the group took meanwhile is no longer in the batch: whoever has it now reads it again.
+        # What the group took meanwhile is no longer in the batch: its new owner reads it again.
         for record in self._batch:
             self._positions[record.topic, record.partition] = record.offset + 1
         self._apply_rewinds()
@@ -127,7 +127,7 @@ class SinkWork(Work):
     @override
     def rest(self) -> None:
         self._client.pause()
-        self._stay(_TURN_MS)
+        self._stay_in_group(_TURN_MS)
         if time.monotonic() >= self._next_commit:
             self._commit()
 
@@ -156,7 +156,7 @@ class SinkWork(Work):
         try:
             Admin(self._settings).remove_member(self._group, self._instance)
         except ClientError as error:
-            log.info("the group was not told that a member has left", extra={"reason": str(error)})
+            log.info("the group could not be told that a member has left", extra={"reason": str(error)})
 
     # --- reading ---
 
@@ -170,7 +170,7 @@ class SinkWork(Work):
             raise trouble
         return records
 
-    def _stay(self, timeout_ms: int) -> None:
+    def _stay_in_group(self, timeout_ms: int) -> None:
         """Remain in the group while nothing is to be read; what comes all the same is read again later."""
         first: dict[Place, int] = {}
         for record in self._read(timeout_ms):
@@ -182,7 +182,9 @@ class SinkWork(Work):
         self._has_subscribed = True
         self._topics = patiently(self._wanted_topics, self._stopping, what="listing topics")
         self._client.subscribe(
-            self._topics or [_nothing(self._setup.plan.id.connector)], starts=self._given, revoked=self._taken
+            self._topics or [_nothing(self._setup.plan.id.connector)],
+            starts=self._on_assigned,
+            revoked=self._on_revoked,
         )
 
     def _wanted_topics(self) -> list[str]:
@@ -203,22 +205,22 @@ class SinkWork(Work):
 
     # The group's decisions come in the middle of a read; the library swallows what these raise, so they keep it.
 
-    def _given(self, places: Sequence[Place]) -> Mapping[Place, int]:
-        self._context.taken_rewinds()
+    def _on_assigned(self, places: Sequence[Place]) -> Mapping[Place, int]:
+        self._context.take_rewinds()
         try:
             self._task.open(places)
-        except Exception as error:  # noqa: BLE001 - told by the read
+        except Exception as error:  # noqa: BLE001 - raised by the read
             self._trouble = error
         self._counters.partition_count = len(places)
-        starts = {place: offset for place, offset in self._context.taken_rewinds().items() if place in places}
+        starts = {place: offset for place, offset in self._context.take_rewinds().items() if place in places}
         self._positions = dict(starts)
         return starts
 
-    def _taken(self, places: Sequence[Place]) -> None:
+    def _on_revoked(self, places: Sequence[Place]) -> None:
         try:
             if not self._stopping.is_cancelled:
                 self._commit(is_last=True)
-        except Exception as error:  # noqa: BLE001 - told by the read
+        except Exception as error:  # noqa: BLE001 - raised by the read
             self._trouble = error
         self._close_places(places)
         self._held.difference_update(places)
@@ -227,7 +229,7 @@ class SinkWork(Work):
     def _close_places(self, places: Collection[Place]) -> None:
         try:
             self._task.close(places)
-        except Exception as error:  # noqa: BLE001 - told by the read
+        except Exception as error:  # noqa: BLE001 - raised by the read
             self._trouble = error
         for place in places:
             self._positions.pop(place, None)
@@ -251,7 +253,7 @@ class SinkWork(Work):
                 attempts += 1
                 records = self._after_outage(records, error, attempts)
             except Exception as error:  # noqa: BLE001 - connectors are anybody's code
-                self._refused(records, error)
+                self._put_refused(records, error)
                 break
         if attempts:
             self._client.resume()
@@ -262,13 +264,13 @@ class SinkWork(Work):
         began = time.monotonic()
         self._task.put(records)
         if self._is_careful:
-            self._task.flush(self._after(records))
+            self._task.flush(self._offsets_after(records))
         took = (time.monotonic() - began) * 1000
         self._counters.put_batches += 1
         self._counters.put_batch_ms_sum += took
         self._counters.put_batch_ms_max = max(self._counters.put_batch_ms_max, took)
 
-    def _after(self, records: Sequence[SinkRecord]) -> dict[Place, int]:
+    def _offsets_after(self, records: Sequence[SinkRecord]) -> dict[Place, int]:
         """The next offsets, should these records be the last that were put."""
         return {**self._positions, **{record.place: record.original_offset + 1 for record in records}}
 
@@ -284,14 +286,14 @@ class SinkWork(Work):
         while (left := deadline - time.monotonic()) > 0:
             if self._stopping.is_asked:
                 raise Stopped
-            self._stay(min(int(left * 1000) + 1, _TURN_MS))
+            self._stay_in_group(min(int(left * 1000) + 1, _TURN_MS))
         return self._still_held(records)
 
     def _still_held(self, records: Sequence[SinkRecord]) -> list[SinkRecord]:
         """Those of the batch's records whose partitions were this task's all the time."""
         return [record for record in records if record.place in self._held]
 
-    def _refused(self, records: list[SinkRecord], error: Exception) -> None:
+    def _put_refused(self, records: list[SinkRecord], error: Exception) -> None:
         """The sink cannot take a batch, and not because the other side is away: find whose fault it is, if allowed."""
         is_about_records = self._setup.policy.tolerates and self._config.errors_put_bisect_enable
         if not is_about_records or isinstance(error, ConfigError):
@@ -321,7 +323,7 @@ class SinkWork(Work):
         while held := self._still_held(records):
             try:
                 self._task.put(held)
-                self._task.flush(self._after(held))
+                self._task.flush(self._offsets_after(held))
                 return
             except OUTAGES as outage:
                 attempts += 1
@@ -400,7 +402,7 @@ class SinkWork(Work):
 
     def _apply_rewinds(self) -> None:
         if self._context.rewinds:
-            wanted = self._context.taken_rewinds()
+            wanted = self._context.take_rewinds()
             held = {place: offset for place, offset in wanted.items() if place in self._client.assigned}
             self._client.seek(held)
             self._positions.update(held)

@@ -58,13 +58,13 @@ class SourcePipeline:
                     value = from_value(record.topic, record.value_schema, record.value)
                     outgoing = _outgoing(record, headers, key, value)
             except Exception as error:  # noqa: BLE001 - converters and transforms are anybody's code
-                outgoing = self._carefully(origin, at, error)
+                outgoing = self._convert_step_by_step(origin, at, error)
             if outgoing is not None:
                 sent.append(outgoing)
                 origins.append(origin)
         return sent, origins
 
-    def _carefully(self, origin: SourceRecord, failed_at: int, error: Exception) -> OutgoingRecord | None:
+    def _convert_step_by_step(self, origin: SourceRecord, failed_at: int, error: Exception) -> OutgoingRecord | None:
         """The same once more, step by step under the policy; the step that failed counts as tried once."""
         given = self._conversion
         places = count()

@@ -90,11 +90,11 @@ class AtLeastOnceSource(SourceWork):
         super().close()
 
     def _send(self, records: Sequence[SourceRecord]) -> None:
-        sent, origins = self.prepared(records)
+        sent, origins = self.prepare(records)
         self.stopping.check()
-        batch = self._sender.send(sent, give_up=lambda: self.stopping.is_cancelled, keeps_offsets=self.tells_offsets)
+        batch = self._sender.send(sent, give_up=lambda: self.stopping.is_cancelled, keeps_offsets=self.wants_offsets)
         dropped: Sequence[SourceRecord] = ()
-        if self.tells_records and len(origins) < len(records):
+        if self.wants_records and len(origins) < len(records):
             kept = set(map(id, origins))
             dropped = [record for record in records if id(record) not in kept]
         self._under_way.append(_Polled(batch, sent, origins, dropped, last_offsets(records)))
@@ -110,9 +110,9 @@ class AtLeastOnceSource(SourceWork):
             for index, error in failures:
                 self.not_written(polled.records[index], error)
             self.counters.source_record_write += len(polled.records) - len(failures)
-            if self.tells_offsets:
+            if self.wants_offsets:
                 self.task.delivered(polled.records, polled.batch.offsets)
-            if self.tells_records:
+            if self.wants_records:
                 for record in (*polled.records, *polled.dropped):
                     self.task.commit_record(record)
             for partition, offset in polled.offsets:

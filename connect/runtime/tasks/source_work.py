@@ -49,13 +49,13 @@ class SourceWork(Work):
             setup.plan.id,
             stopping=setup.stopping,
             offsets=self.offsets,
-            report=self._unreadable,
+            report=self._report_unreadable,
             transaction=transaction,
         )
         self.task: SourceTask = setup.connector.task_class(setup.task_config, context)  # type: ignore[attr-defined]
-        self.tells_records = type(self.task).commit_record is not SourceTask.commit_record
+        self.wants_records = type(self.task).commit_record is not SourceTask.commit_record
         """Whether the source wants to know of every single record."""
-        self.tells_offsets = type(self.task).delivered is not SourceTask.delivered
+        self.wants_offsets = type(self.task).delivered is not SourceTask.delivered
         """Whether the source wants to know where its records went."""
         self._topics: TopicCreation | None = None
         self._seen_topics: set[str] = set()
@@ -94,15 +94,15 @@ class SourceWork(Work):
         self.counters.source_record_poll += len(records or ())
         return records or ()
 
-    def prepared(self, records: Sequence[SourceRecord]) -> tuple[list[OutgoingRecord], list[SourceRecord]]:
+    def prepare(self, records: Sequence[SourceRecord]) -> tuple[list[OutgoingRecord], list[SourceRecord]]:
         """Records as they are sent, and where each comes from; their topics are there."""
         sent, origins = self.pipeline.outgoing(records)
         topics = {record.topic for record in sent}
         if new := topics - self._seen_topics:
-            self._meet(new)
+            self._prepare_topics(new)
         return sent, origins
 
-    def _meet(self, topics: set[str]) -> None:
+    def _prepare_topics(self, topics: set[str]) -> None:
         creation = self._topics
         if creation is not None:
             patiently(lambda: creation.ensure(topics), self.stopping, what="creating topics")
@@ -117,7 +117,7 @@ class SourceWork(Work):
         self.counters.total_record_errors += 1
         self.pipeline.reject(origin, Failure(stage=Stage.KAFKA_PRODUCE, class_name=PRODUCER, error=error))
 
-    def _unreadable(
+    def _report_unreadable(
         self, data: bytes | str, error: Exception, partition: Mapping[str, Value], offset: Mapping[str, Value]
     ) -> None:
         """The source has read what cannot become a record."""

@@ -62,8 +62,8 @@ def _group_problems(name: str, given: dict[str, str]) -> Iterable[Problem]:
         text = given.get(f"{name}.{key}")
         if text is not None and not re.fullmatch(r"-1|[1-9][0-9]{0,8}", text.strip()):
             full = f"{_PREFIX}{name}.{key}"
-            told = f"Invalid value {text} for configuration {full}: must be -1 (the cluster's default) or at least 1"
-            yield Problem(full, told)
+            message = f"Invalid value {text} for configuration {full}: must be -1 (the cluster's default) or at least 1"
+            yield Problem(full, message)
     for key in ("include", "exclude"):
         for pattern in _listed(given.get(f"{name}.{key}", "")):
             try:

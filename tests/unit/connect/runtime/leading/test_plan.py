@@ -270,6 +270,12 @@ def test_a_task_that_could_not_be_stopped_is_stopped_again() -> None:
     assert _plan(desired, observed, now=NOW + 1) == [StopTasks((0, 1))]
 
 
+def test_a_task_that_may_have_stopped_begins_again_when_it_is_wanted_again() -> None:
+    observed = _observed(tasks={0: _run(0, is_ending=True), 1: _run(1)})
+    kinds = [type(action) for action in _plan(_desired(), observed)]
+    assert kinds == [StopTasks, ReportTask, StartTask]
+
+
 def test_steps_that_fail_again_and_again_are_tried_more_and_more_rarely_until_a_user_asks() -> None:
     observed = _observed()
     delays = []
@@ -361,6 +367,24 @@ def test_other_tasks_begin_anew_under_the_next_leader(status: Status | None) -> 
     (_, start, *_) = _plan(_desired(), observed, LASTING)
     assert isinstance(start, StartTask)
     assert start.task.generation > (status.generation if status else 0)
+
+
+def test_a_task_that_this_leader_has_stopped_never_goes_on_whatever_its_last_report_was() -> None:
+    (_, start, *_) = _plan(_desired(), _observed(tasks={}), LASTING)
+    assert isinstance(start, StartTask)
+    assert start.task.generation > 12
+
+
+def test_a_failed_connector_does_not_keep_tasks_that_are_no_longer_desired() -> None:
+    failure = ConnectorFailure(config_offset=5, trace="it broke", restart_at=None)
+    observed = _observed(running_offset=None, failure=failure)
+    assert StopTasks((0, 1)) in _plan(_desired(tasks=()), observed)
+
+
+def test_a_task_that_was_forgotten_never_gets_a_generation_again_that_it_had() -> None:
+    observed = _observed(tasks={}, task_statuses={}, generations={0: 50, 1: 12})
+    starts = [action for action in _plan(_desired(), observed) if isinstance(action, StartTask)]
+    assert [start.task.generation for start in starts] == [52, 14]
 
 
 def test_a_worker_that_takes_over_shows_itself() -> None:

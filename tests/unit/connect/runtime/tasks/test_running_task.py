@@ -48,7 +48,7 @@ def test_a_task_begins_when_its_services_open_and_then_as_it_is_wanted(tmp_path:
     task = _task(tmp_path / "lines", cluster, line_fails_after="3")
     assert cluster.has_failed.wait(PATIENCE_S)
     assert task.is_alive
-    task.target = Target.PAUSED
+    task.set_target(Target.PAUSED)
     assert task.join(PATIENCE_S)
     assert [line.word for line in lines_of(tmp_path / "lines")] == ["begin", "paused", "paused", "paused", "end"]
     assert not task.was_stopped
