@@ -179,7 +179,7 @@ class Meaning:
         """Whether values of a union stand without the name of their branch."""
         return sum(branch.kind != "null" for branch in union.branches) == 1
 
-    def _union(self, union: Union) -> Plan:
+    def _union(self, union: Union) -> ChoicePlan:
         kinds = [branch.kind for branch in union.branches]
         branches = [
             Branch(index, self.branch_name(branch, index), self.of(branch))
@@ -210,10 +210,9 @@ class JsonEncoding(Meaning):
             case Record():
                 return self._records.get(id(type_)) or self.struct(type_)
             case Union():
-                union = self._union(type_)
-                assert isinstance(union, ChoicePlan)
-                union.is_exact = True
-                return union
+                choice = self._union(type_)
+                choice.is_exact = True
+                return choice
             case Map():
                 return MapPlan(self.of(type_.values))
             case Enum():
