@@ -50,7 +50,8 @@ class AvroWriter:
             return self._fast(rows)
         if isinstance(plan, Scalar) and plan.type.kind == "bytes":  # alone they have no length before them
             return joining.write_rows(rows, lambda some: _encode(plan, some)[-1:])
-        return joining.write_rows(rows, lambda some: _encode(plan, some))
+        takes_null = isinstance(plan, ChoicePlan) and plan.null is not None
+        return joining.write_rows(rows, lambda some: _encode(plan, some), takes_null=takes_null)
 
 
 def _has_all(plan: Plan, type_: pa.DataType) -> bool:

@@ -27,9 +27,9 @@ _BATCH: Final = 1 << 16
 """Records that are joined at once: more do not stay in the processor's caches."""
 
 
-def write_rows(rows: pa.Array, encode: Callable[[pa.Array], Pieces]) -> pa.Array:
-    """One binary value per row, none of which is null; raises InvalidData."""
-    if rows.null_count:
+def write_rows(rows: pa.Array, encode: Callable[[pa.Array], Pieces], *, takes_null: bool = False) -> pa.Array:
+    """One binary value per row; raises InvalidData, also for a null unless `encode` takes it."""
+    if rows.null_count and not takes_null:
         raise InvalidData("a row is null, and has no data to write")
     parts = []
     for start in range(0, max(len(rows), 1), _BATCH):

@@ -181,6 +181,13 @@ def test_unknown_and_missing_columns_are_refused() -> None:
         writer.write(pa.array([None], writer.type))
 
 
+def test_a_null_row_is_data_where_the_schema_itself_takes_null() -> None:
+    rows = pa.array([True, None])
+    assert written(avro.parse('["null", "boolean"]'), rows) == [True, None]
+    with pytest.raises(InvalidData, match="a row is null"):
+        AvroWriter(avro.parse('["boolean", "string"]')).write(pa.array([None], pa.struct([("string", pa.string())])))
+
+
 def test_bytes_alone_are_written_without_a_length() -> None:
     schema = avro.parse('"bytes"')
     assert AvroWriter(schema).write(pa.array([b"abc", b""])).to_pylist() == [b"abc", b""]
