@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 import msgspec
 
 from connect.api.config import Config
-from connect.api.sink import Place, SinkConnector
+from connect.api.sink import SinkConnector, TopicPartition
 
 
 class TopicChoice(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,13 +152,13 @@ class EngineSinkConnector(SinkConnector):
     task_class: ClassVar[type[EngineTask]]  # type: ignore[assignment]  # no SinkTask: another contract
     tasks_limit: ClassVar[int | None] = 1
 
-    def alter_engine_offsets(self, facts: EngineFacts, offsets: Mapping[Place, int | None]) -> bool:
+    def alter_engine_offsets(self, facts: EngineFacts, offsets: Mapping[TopicPartition, int | None]) -> bool:
         """Somebody changes offsets of the stopped connector by hand: tell the engine, before the group's offsets are
         changed by the worker. May be called again with the same. ConnectError when they make no sense; True when
         nothing is left to do by other means."""
         return self.alter_offsets(offsets)
 
-    def reset_engine_offsets(self, facts: EngineFacts, offsets: Mapping[Place, int]) -> bool:
+    def reset_engine_offsets(self, facts: EngineFacts, offsets: Mapping[TopicPartition, int]) -> bool:
         """Somebody lets the stopped connector begin anew; `offsets` are those that the group has. Else the same."""
         return self.alter_engine_offsets(facts, dict.fromkeys(offsets))
 

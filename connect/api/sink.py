@@ -8,7 +8,7 @@ from connect.api.config import Config
 from connect.api.connector import Connector
 from connect.api.record import SinkRecord
 
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 """A topic and one of its partitions."""
 
 
@@ -24,16 +24,16 @@ class SinkContext(Protocol):
         """The number of this task, from 0."""
 
     @property
-    def assignment(self) -> frozenset[Place]:
+    def assignment(self) -> frozenset[TopicPartition]:
         """The partitions that this task reads now."""
 
-    def rewind(self, offsets: Mapping[Place, int]) -> None:
+    def rewind(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Read on from these offsets after this call; for sinks that keep offsets beside their data."""
 
-    def pause(self, places: Collection[Place]) -> None:
+    def pause(self, places: Collection[TopicPartition]) -> None:
         """Read nothing more of these partitions."""
 
-    def resume(self, places: Collection[Place]) -> None:
+    def resume(self, places: Collection[TopicPartition]) -> None:
         """Read them again."""
 
     def retry_after(self, milliseconds: int) -> None:
@@ -59,7 +59,7 @@ class SinkTask(ABC):
     def start(self) -> None:
         """Connect."""
 
-    def open(self, places: Collection[Place]) -> None:
+    def open(self, places: Collection[TopicPartition]) -> None:
         """These partitions are this task's from now on; where to begin may be told with `context.rewind`."""
 
     @abstractmethod
@@ -71,15 +71,15 @@ class SinkTask(ABC):
         the bad one is found, so that a call that fails should leave nothing behind, or what can be written twice.
         """
 
-    def flush(self, offsets: Mapping[Place, int]) -> None:
+    def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Make everything durable that was put: these offsets are committed next."""
 
-    def pre_commit(self, offsets: Mapping[Place, int]) -> Mapping[Place, int]:
+    def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         """Which offsets may be committed, of those given (the next one of each partition); all, after `flush`."""
         self.flush(offsets)
         return offsets
 
-    def close(self, places: Collection[Place]) -> None:
+    def close(self, places: Collection[TopicPartition]) -> None:
         """These partitions are no longer this task's; their offsets have been committed where that was possible."""
 
     def stop(self) -> None:
@@ -92,7 +92,7 @@ class SinkConnector(Connector):
     task_class: ClassVar[type[SinkTask]]
     tasks_limit: ClassVar[int | None] = None
 
-    def alter_offsets(self, offsets: Mapping[Place, int | None]) -> bool:
+    def alter_offsets(self, offsets: Mapping[TopicPartition, int | None]) -> bool:
         """Somebody changes offsets by hand: raise ConnectError when they make no sense; True when nothing is left to do
         by other means."""
         return False

@@ -11,7 +11,7 @@ from typing import Final
 from connect.api.errors import ConfigError, RetriableError
 from connect.stores.writer import Pair, TopicWriter, told_as_connect_errors
 from core_broker.client.admin import Admin
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import AlreadyExists, ClientError, Fatal, NotFound, Retriable, Unreachable
 from core_broker.client.reader import OffsetOutOfRange, Reader
 from core_broker.client.records import IncomingRecord
@@ -54,7 +54,7 @@ class CompactedTopic:
         self._on_record = on_record
         self._writer = TopicWriter(settings, plan.name)
         self._passed = threading.Condition()
-        self._positions: dict[Place, int] = {}
+        self._positions: dict[TopicPartition, int] = {}
         self._awaited: list[tuple[Pair, threading.Event]] = []
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -125,10 +125,10 @@ class CompactedTopic:
         """The next offset of the first partition."""
         return self._positions.get((self.plan.name, 0), 0)
 
-    def _is_past(self, ends: Mapping[Place, int]) -> bool:
+    def _is_past(self, ends: Mapping[TopicPartition, int]) -> bool:
         return all(self._positions.get(place, 0) >= end for place, end in ends.items())
 
-    def _ends(self, ends_at: float) -> dict[Place, int]:
+    def _ends(self, ends_at: float) -> dict[TopicPartition, int]:
         admin = self._admin
         if admin is None:
             raise RetriableError(f"Topic {self.plan.name} is not being read")
@@ -162,7 +162,7 @@ class CompactedTopic:
                 self._stopping.wait(_PAUSE_SECONDS)
         _close(reader)
 
-    def _take(self, records: Sequence[IncomingRecord], positions: Mapping[Place, int]) -> None:
+    def _take(self, records: Sequence[IncomingRecord], positions: Mapping[TopicPartition, int]) -> None:
         for record in records:
             try:
                 self._on_record(record)
@@ -178,7 +178,7 @@ class CompactedTopic:
                 self._positions = dict(positions)
                 self._passed.notify_all()
 
-    def _begin_again(self, place: Place) -> None:
+    def _begin_again(self, place: TopicPartition) -> None:
         assert self._admin is not None, "a topic is followed only once it was asked about"
         try:
             self._positions |= self._admin.offsets([place], "earliest")

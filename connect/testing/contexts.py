@@ -8,7 +8,7 @@ from typing import NamedTuple
 from connect.api.data import Value
 from connect.api.engine import TopicChoice
 from connect.api.record import SinkRecord, SourceRecord
-from connect.api.sink import Place
+from connect.api.sink import TopicPartition
 from connect.api.source import SourceOffset, SourcePartition
 
 LONGEST_WAIT_SECONDS = 0.02
@@ -108,7 +108,7 @@ class FakeSinkContext(_Waiting):
 
     def __init__(
         self,
-        assignment: Collection[Place] = (),
+        assignment: Collection[TopicPartition] = (),
         *,
         connector: str = "suite",
         task: int = 0,
@@ -118,22 +118,22 @@ class FakeSinkContext(_Waiting):
         self.connector = connector
         self.task = task
         self.assignment = frozenset(assignment)
-        self.rewound: dict[Place, int] = {}
-        self.paused: set[Place] = set()
+        self.rewound: dict[TopicPartition, int] = {}
+        self.paused: set[TopicPartition] = set()
         self.retries_after_ms: list[int] = []
         self.commit_requests = 0
         self.reported: list[tuple[SinkRecord, Exception]] = []
         self._tolerates_errors = tolerates_errors
 
-    def rewind(self, offsets: Mapping[Place, int]) -> None:
+    def rewind(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Keep where to go on."""
         self.rewound.update(offsets)
 
-    def pause(self, places: Collection[Place]) -> None:
+    def pause(self, places: Collection[TopicPartition]) -> None:
         """Note them."""
         self.paused.update(places)
 
-    def resume(self, places: Collection[Place]) -> None:
+    def resume(self, places: Collection[TopicPartition]) -> None:
         """Forget them."""
         self.paused.difference_update(places)
 

@@ -11,7 +11,7 @@ from connect.api import data
 from connect.api.data import Schema, Value
 from connect.api.errors import ConnectError, DataError, RetriableError
 from connect.api.record import SinkRecord
-from connect.api.sink import Place, SinkConnector, SinkTask
+from connect.api.sink import SinkConnector, SinkTask, TopicPartition
 from connect.testing.connector_suite import ConnectorSuite
 from connect.testing.contexts import FakeSinkContext
 from connect.testing.samples import EVERY_TYPE, sink_record
@@ -233,7 +233,7 @@ class SinkSuite(ConnectorSuite):
 
     def commit(
         self, task: SinkTask, records: Sequence[SinkRecord], *, patience_seconds: float = PATIENCE_SECONDS
-    ) -> Mapping[Place, int]:
+    ) -> Mapping[TopicPartition, int]:
         """Ask which offsets may be committed, as a worker does, until all of these or time is over; empty puts go on
         meanwhile."""
         wanted = {(record.original_topic, record.original_partition): record.original_offset + 1 for record in records}

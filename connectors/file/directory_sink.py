@@ -21,7 +21,7 @@ from typing_extensions import override
 from connect.api.config import Config, Problem
 from connect.api.errors import DataError, RetriableError
 from connect.api.record import SinkRecord
-from connect.api.sink import Place, SinkConnector, SinkContext, SinkTask
+from connect.api.sink import SinkConnector, SinkContext, SinkTask, TopicPartition
 from connectors.file.directory_config import DirectorySinkConfig
 from connectors.file.ledger import Ledger, LedgerChanged, Rename
 from connectors.file.open_file import Key, OpenFile
@@ -74,8 +74,8 @@ class DirectorySinkTask(SinkTask):
 
     def __init__(self, config: Config, context: SinkContext) -> None:
         super().__init__(config, context)
-        self._partitions: dict[Place, _Partition] = {}
-        self._awaited: dict[Place, _Awaited] = {}
+        self._partitions: dict[TopicPartition, _Partition] = {}
+        self._awaited: dict[TopicPartition, _Awaited] = {}
         """Partitions that are read again, and from where."""
 
     @override
@@ -92,7 +92,7 @@ class DirectorySinkTask(SinkTask):
             raise RetriableError(f"{self.config.path} cannot be made: {error}") from error
 
     @override
-    def open(self, places: Collection[Place]) -> None:
+    def open(self, places: Collection[TopicPartition]) -> None:
         """Begin anew with these partitions, from what the ledgers say."""
         self.close(places)
 
@@ -106,10 +106,10 @@ class DirectorySinkTask(SinkTask):
             self._add(part)
 
     @override
-    def pre_commit(self, offsets: Mapping[Place, int]) -> Mapping[Place, int]:
+    def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         """The offsets before which every record is in a finished file."""
         self._finish_what_is_due()
-        free: dict[Place, int] = {}
+        free: dict[TopicPartition, int] = {}
         for place, offset in offsets.items():
             if place in self._awaited:
                 continue
@@ -121,7 +121,7 @@ class DirectorySinkTask(SinkTask):
         return free
 
     @override
-    def close(self, places: Collection[Place]) -> None:
+    def close(self, places: Collection[TopicPartition]) -> None:
         """Leave what is not finished: its offsets were not committed, so it comes again, to whoever has it then."""
         for place in places:
             self._awaited.pop(place, None)
@@ -136,7 +136,7 @@ class DirectorySinkTask(SinkTask):
 
     # --- taking records ---
 
-    def _planned(self, place: Place, records: list[SinkRecord]) -> Iterator[_Part]:
+    def _planned(self, place: TopicPartition, records: list[SinkRecord]) -> Iterator[_Part]:
         """Which records go to which file, encoded; nothing is changed yet, because a record may turn out to be bad."""
         partition = self._partition(place)
         current = dict(partition.files)
@@ -184,7 +184,7 @@ class DirectorySinkTask(SinkTask):
         part.file.add(part.records, part.encoded)
         partition.next = max(partition.next, part.records[-1].original_offset + 1)
 
-    def _new_file(self, place: Place, folder: str, first: SinkRecord) -> OpenFile:
+    def _new_file(self, place: TopicPartition, folder: str, first: SinkRecord) -> OpenFile:
         return OpenFile(Key(place, folder), first, self._format, temporaries=self._temporaries(place))
 
     # --- finishing files ---
@@ -202,7 +202,7 @@ class DirectorySinkTask(SinkTask):
         except OSError as error:
             raise RetriableError(f"{self.config.path} cannot be written: {error}") from error
 
-    def _finish_partition(self, place: Place, partition: _Partition) -> None:
+    def _finish_partition(self, place: TopicPartition, partition: _Partition) -> None:
         try:
             self._complete_old(partition)
             if partition.complete:
@@ -213,7 +213,7 @@ class DirectorySinkTask(SinkTask):
         except (FileNotFoundError, LedgerChanged) as error:
             self._begin_again(place, partition, error)
 
-    def _begin_again(self, place: Place, partition: _Partition, error: Exception) -> None:
+    def _begin_again(self, place: TopicPartition, partition: _Partition, error: Exception) -> None:
         """Another task wrote this partition, or its files were taken away: leave all, and read what is not finished."""
         start = min(file.first.original_offset for file in partition.unfinished)
         extra = {"topic": place[0], "partition": place[1], "offset": start, "error": str(error)}
@@ -222,7 +222,7 @@ class DirectorySinkTask(SinkTask):
         self._awaited[place] = _Awaited(start)
         self.context.rewind({place: start})
 
-    def _is_awaited(self, place: Place, first: SinkRecord) -> bool:
+    def _is_awaited(self, place: TopicPartition, first: SinkRecord) -> bool:
         """Whether these are the records that were asked for again; else they are left out, and asked for once more."""
         start, instead = self._awaited[place]
         # The record may be gone by now (compaction): then another one comes, and the same one each time.
@@ -253,7 +253,7 @@ class DirectorySinkTask(SinkTask):
             partition = self._partition(file.place)
             partition.complete.append(partition.files.pop(file.folder))
 
-    def _finish(self, place: Place, partition: _Partition) -> None:
+    def _finish(self, place: TopicPartition, partition: _Partition) -> None:
         """Make files durable, then known in the ledger, then visible by their names."""
         partition.ledger.finish()
         complete = partition.complete
@@ -278,7 +278,7 @@ class DirectorySinkTask(SinkTask):
 
     # --- partitions ---
 
-    def _partition(self, place: Place) -> _Partition:
+    def _partition(self, place: TopicPartition) -> _Partition:
         """What is known of a partition; what a task before this one has left is cleared up at first."""
         known = self._partitions.get(place)
         if known is None:
@@ -291,7 +291,7 @@ class DirectorySinkTask(SinkTask):
             known = self._partitions[place] = _Partition(ledger)
         return known
 
-    def _temporaries(self, place: Place) -> Path:
+    def _temporaries(self, place: TopicPartition) -> Path:
         return self._hidden / "unfinished" / f"{place[0]}+{place[1]}"
 
     def _discard(self, file: OpenFile) -> None:
@@ -318,7 +318,7 @@ class DirectorySinkConnector(SinkConnector):
             yield Problem("path", f"Invalid value {config.path} for configuration path: must be a folder")
 
     @override
-    def alter_offsets(self, offsets: Mapping[Place, int | None]) -> bool:
+    def alter_offsets(self, offsets: Mapping[TopicPartition, int | None]) -> bool:
         """Somebody wants records again: forget which are in finished files."""
         hidden = Path(self.config.given["path"]) / HIDDEN / folder_name(self.context.name)
         for place in offsets:
@@ -326,10 +326,10 @@ class DirectorySinkConnector(SinkConnector):
         return False
 
 
-def ledger_path(hidden: Path, place: Place) -> Path:
+def ledger_path(hidden: Path, place: TopicPartition) -> Path:
     """Where the ledger of a partition is."""
     return hidden / f"{place[0]}+{place[1]}.json"
 
 
-def _place(record: SinkRecord) -> Place:
+def _place(record: SinkRecord) -> TopicPartition:
     return record.original_topic, record.original_partition

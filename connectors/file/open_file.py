@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from connect.api.record import SinkRecord
-from connect.api.sink import Place
+from connect.api.sink import TopicPartition
 from connectors.file.spool import Spool
 from connectors.file.writers import Format
 
@@ -15,7 +15,7 @@ from connectors.file.writers import Format
 class Key(NamedTuple):
     """Which partition's records a file has, and in which folder it will be."""
 
-    place: Place
+    place: TopicPartition
     folder: str
 
 

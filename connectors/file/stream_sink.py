@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from connect.api.errors import ConfigError, RetriableError
 from connect.api.record import SinkRecord
-from connect.api.sink import Place, SinkConnector, SinkTask
+from connect.api.sink import SinkConnector, SinkTask, TopicPartition
 from connect.api.values import text_of
 from connectors.file.config import FileStreamSinkConfig
 
@@ -48,7 +48,7 @@ class FileStreamSinkTask(SinkTask):
             raise RetriableError(f"{self.config.file or 'the standard output'} cannot be written: {error}") from error
 
     @override
-    def flush(self, offsets: Mapping[Place, int]) -> None:
+    def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Make the lines durable."""
         if self._stream is None or self.config.file is None:
             return
@@ -103,6 +103,6 @@ class FileStreamSinkConnector(SinkConnector):
     aliases = ("org.apache.kafka.connect.file.FileStreamSinkConnector", "FileStreamSink")
 
     @override
-    def alter_offsets(self, offsets: Mapping[Place, int | None]) -> bool:
+    def alter_offsets(self, offsets: Mapping[TopicPartition, int | None]) -> bool:
         """Any offset will do: the file knows nothing of them."""
         return True

@@ -18,7 +18,7 @@ from typing_extensions import override
 from connect.api.config import Config
 from connect.api.errors import ConnectError, DataError, RetriableError
 from connect.api.record import SinkRecord
-from connect.api.sink import Place, SinkConnector, SinkContext, SinkTask
+from connect.api.sink import SinkConnector, SinkContext, SinkTask, TopicPartition
 from connectors.http.client import Answer, HttpClient, TryLater
 from connectors.http.options import content_type
 from connectors.http.requests import Refusal, Request, RequestBuilder
@@ -64,12 +64,12 @@ class HttpSinkTask(SinkTask):
         self._forgiven = StatusCodes.parse("ignore.status.codes", config.ignore_status_codes)
         self._headers = content_type(config, default="application/json" if config.is_json else "text/plain")
         self._failures = 0
-        self._done: set[tuple[Place, int]] = set()
+        self._done: set[tuple[TopicPartition, int]] = set()
         """What the API has of a put that failed: it is not sent again when it comes again."""
         self._lock = threading.Lock()
 
     @override
-    def open(self, places: Collection[Place]) -> None:
+    def open(self, places: Collection[TopicPartition]) -> None:
         self._done.clear()
 
     @override
@@ -97,7 +97,7 @@ class HttpSinkTask(SinkTask):
         deadline = time.monotonic() + _LONGEST_PUT_SECONDS
         if self._threads is None:
             return [self._send(records, deadline)]
-        lanes: dict[Place, list[SinkRecord]] = {}
+        lanes: dict[TopicPartition, list[SinkRecord]] = {}
         for record in records:
             lanes.setdefault(record.place, []).append(record)
         return list(self._threads.map(lambda lane: self._send(lane, deadline), lanes.values()))
@@ -173,5 +173,5 @@ class HttpSinkConnector(SinkConnector):
     )
 
 
-def _mark(record: SinkRecord) -> tuple[Place, int]:
+def _mark(record: SinkRecord) -> tuple[TopicPartition, int]:
     return record.place, record.original_offset

@@ -18,7 +18,7 @@ from connectors.mirror.clusters import Side, admin_of, client_settings, explaine
 from connectors.mirror.formats import Checkpoint, read_checkpoint, read_sync, write_checkpoint
 from connectors.mirror.topic_tail import TopicTail
 from connectors.mirror.translation import Translation
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import ClientError, NotFound
 from core_broker.client.group_consumer import Commit
 from core_broker.client.records import IncomingRecord
@@ -40,7 +40,7 @@ class MirrorCheckpointTask(SourceTask):
         super().__init__(config, context)
         self._options = config
         self._clock: Clock = SystemClock()
-        self._checkpoints: dict[str, dict[Place, Checkpoint]] = {}
+        self._checkpoints: dict[str, dict[TopicPartition, Checkpoint]] = {}
         self._translation = Translation()
         self._tails: list[TopicTail] = []
         self._due = 0.0
@@ -136,7 +136,7 @@ class MirrorCheckpointTask(SourceTask):
                 if downstream is not None:
                     yield Checkpoint(group, self._renamed(place), commit.offset, downstream, commit.metadata)
 
-    def _renamed(self, place: Place) -> Place:
+    def _renamed(self, place: TopicPartition) -> TopicPartition:
         """Where a partition of the source is in the target; one that was mirrored from there has its own name."""
         policy, topic = self._options.policy, place[0]
         if policy.origin(topic) == self._options.target_cluster_alias:
@@ -177,7 +177,7 @@ class MirrorCheckpointTask(SourceTask):
                 extra = {"group": group, "error": str(error)}
                 log.warning("the offsets of a group were not set in the target", extra=extra)
 
-    def _commit(self, group: str, wanted: Mapping[Place, Commit]) -> None:
+    def _commit(self, group: str, wanted: Mapping[TopicPartition, Commit]) -> None:
         try:
             known = self._target.group_offsets(group)
         except NotFound:

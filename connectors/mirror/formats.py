@@ -10,7 +10,7 @@
 import struct
 from typing import Final, NamedTuple
 
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 
 _LENGTH: Final = struct.Struct(">h")
 _PARTITION: Final = struct.Struct(">i")
@@ -23,7 +23,7 @@ _VERSION: Final = 0
 class OffsetSync(NamedTuple):
     """A record of the source and where its copy is."""
 
-    place: Place
+    place: TopicPartition
     upstream: int
     downstream: int
 
@@ -32,7 +32,7 @@ class Checkpoint(NamedTuple):
     """What a group has committed in the source, and what that is in the target."""
 
     group: str
-    place: Place
+    place: TopicPartition
     """In the target."""
     upstream: int
     downstream: int

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from connect.api.errors import ConnectError
 from connect.api.source import SourceOffset, SourcePartition
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 
 
-def partition_of(cluster: str, place: Place) -> dict[str, str | int]:
+def partition_of(cluster: str, place: TopicPartition) -> dict[str, str | int]:
     """A partition of the source."""
     return {"cluster": cluster, "topic": place[0], "partition": place[1]}
 

@@ -21,7 +21,7 @@ from connectors.mirror.source_task import MirrorSourceTask, assigned_text
 from connectors.mirror.topic_care import TopicCare, ensure_internal
 from connectors.mirror.watcher import Watcher
 from core_broker.client.admin import Admin
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import ClientError, Rejected
 
 log = logging.getLogger(__name__)
@@ -45,8 +45,8 @@ class MirrorSourceConnector(SourceConnector):
         self._options = config
         self._selection = config.selection
         self._policy = config.policy
-        self._places: list[Place] = []
-        self._planned: list[Place] | None = None
+        self._places: list[TopicPartition] = []
+        self._planned: list[TopicPartition] | None = None
         self._planning = threading.Lock()
         self._is_complete = True
         self._configs_due = self._acls_due = 0.0
@@ -126,7 +126,7 @@ class MirrorSourceConnector(SourceConnector):
         self._is_complete = there == wanted
         self._plan([(topic, partition) for topic, count in there.items() for partition in range(count)])
 
-    def _plan(self, places: list[Place]) -> None:
+    def _plan(self, places: list[TopicPartition]) -> None:
         with self._planning:
             self._places = places
             is_changed = self._planned is not None and self._planned != places

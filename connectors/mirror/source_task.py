@@ -16,7 +16,7 @@ from connectors.mirror.clusters import Side, client_settings, explained, given_p
 from connectors.mirror.positions import partition_of
 from connectors.mirror.source_options import MirrorSourceConfig
 from connectors.mirror.sync_writer import SyncWriter
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import NotFound
 from core_broker.client.group_consumer import BEGINNING, END
 from core_broker.client.producer import Producer
@@ -34,12 +34,12 @@ _DOUBT_SECONDS: Final = 3.0
 _MISSING_PAUSE_SECONDS: Final = 1.0
 
 
-def assigned_text(places: Iterable[Place]) -> str:
+def assigned_text(places: Iterable[TopicPartition]) -> str:
     """Partitions as MirrorMaker writes them in the configuration of a task."""
     return ",".join(f"{topic}-{partition}" for topic, partition in places)
 
 
-def assigned_places(text: str) -> list[Place]:
+def assigned_places(text: str) -> list[TopicPartition]:
     """The partitions of a task."""
     parts = [item.rpartition("-") for item in text.split(",") if item]
     return [(topic, int(partition)) for topic, _, partition in parts]
@@ -55,7 +55,7 @@ class MirrorSourceTask(SourceTask):
         self._reader: Reader | None = None
         self._producer: Producer | None = None
         self._syncs: SyncWriter | None = None
-        self._origins: dict[Place, tuple[str, Mapping[str, Value]]] = {}
+        self._origins: dict[TopicPartition, tuple[str, Mapping[str, Value]]] = {}
         """The name in the target, and what the worker calls it, of each partition."""
         self._heard_at = 0.0
 
@@ -84,7 +84,7 @@ class MirrorSourceTask(SourceTask):
         topic = self._options.offset_syncs_topic
         self._syncs = SyncWriter(self._producer, topic, lag_max=self._options.offset_lag_max)
 
-    def _position(self, place: Place) -> int:
+    def _position(self, place: TopicPartition) -> int:
         known = self.context.offset(self._origins[place][1])
         offset = None if known is None else known.get("offset")
         if isinstance(offset, int):

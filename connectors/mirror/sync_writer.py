@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from connectors.mirror.formats import OffsetSync, write_sync
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import ClientError
 from core_broker.client.producer import OnDelivery
 from core_broker.client.records import Delivery, OutgoingRecord
@@ -39,13 +39,13 @@ class SyncWriter:
         self._producer = producer
         self._topic = topic
         self._step = max(1, lag_max)
-        self._progress: dict[Place, tuple[int, int]] = {}
+        self._progress: dict[TopicPartition, tuple[int, int]] = {}
         """The last record of the source, and the offset of the target from which on a sync is due."""
-        self._waiting: dict[Place, tuple[int, int]] = {}
+        self._waiting: dict[TopicPartition, tuple[int, int]] = {}
         self._under_way = 0
         self._next_rest = 0.0
 
-    def note(self, place: Place, upstream: int, downstream: int) -> None:
+    def note(self, place: TopicPartition, upstream: int, downstream: int) -> None:
         """A record was written."""
         last, due = self._progress.get(place, _NOTHING)
         # A record that does not follow the last one begins a new copy: the source or the target begins again.

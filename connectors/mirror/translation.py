@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from typing import Final
 
 from connectors.mirror.formats import OffsetSync
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 
 _MOST_SYNCS: Final = 256
 """Of one partition; beyond this the old ones are thinned out."""
@@ -30,7 +30,7 @@ class Translation:
     """
 
     def __init__(self) -> None:
-        self._syncs: dict[Place, _Syncs] = {}
+        self._syncs: dict[TopicPartition, _Syncs] = {}
 
     def add(self, sync: OffsetSync) -> None:
         """Learn where the copy of a record is."""
@@ -49,7 +49,7 @@ class Translation:
             syncs.again = []
         _append(syncs.known, pair)
 
-    def downstream(self, place: Place, upstream: int) -> int | None:
+    def downstream(self, place: TopicPartition, upstream: int) -> int | None:
         """Where to read on in the target after all before this offset of the source; None when that is not known."""
         known = self._syncs[place].known if place in self._syncs else []
         index = bisect_right(known, upstream, key=lambda sync: sync[0]) - 1

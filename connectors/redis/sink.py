@@ -14,7 +14,7 @@ from typing_extensions import override
 from connect.api.config import Config, Problem
 from connect.api.errors import ConfigError, DataError, RetriableError
 from connect.api.record import SinkRecord
-from connect.api.sink import Place, SinkConnector, SinkContext, SinkTask
+from connect.api.sink import SinkConnector, SinkContext, SinkTask, TopicPartition
 from connectors.redis import server
 from connectors.redis.commands import writer_of
 from connectors.redis.config import RedisSinkConfig
@@ -35,7 +35,7 @@ class RedisSinkTask(SinkTask):
         self.config = config
         self._commands_of = writer_of(config)
         self._client = server.client_of(config, encoding=config.redis_charset)
-        self._done: set[tuple[Place, int]] = set()
+        self._done: set[tuple[TopicPartition, int]] = set()
         """What Redis has of a put that failed: it is not written again when it comes again."""
 
     @override
@@ -51,7 +51,7 @@ class RedisSinkTask(SinkTask):
                 raise ConfigError(f"Invalid value JSON for configuration redis.type: {_NO_JSON}")
 
     @override
-    def open(self, places: Collection[Place]) -> None:
+    def open(self, places: Collection[TopicPartition]) -> None:
         self._done.clear()
 
     @override

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from connectors.spark.entries import Counted, Entry, WrittenLetters, WrittenRange, WrittenRows
 from connectors.spark.letter_box import LetterBox
-from connectors.spark.manifest import Decided, Manifest, ManifestStore, Place, Reload, Replaced, settled
+from connectors.spark.manifest import Decided, Manifest, ManifestStore, Reload, Replaced, TopicPartition, settled
 from connectors.spark.metadata import PLACE, column_name
 from connectors.spark.refusals import Refusal, Refusals
 from connectors.spark.rows import DELETED
@@ -60,7 +60,7 @@ class Commits:
         self.manifest = manifest
         return manifest
 
-    def begin(self, positions: Mapping[Place, int]) -> None:
+    def begin(self, positions: Mapping[TopicPartition, int]) -> None:
         """Begin a run where the last one ended, with nothing left of it that nobody needs."""
         self.manifest = self._store.begin(positions, self._box.topic_ids({topic for topic, _ in positions}))
         self._refusals.clear()

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Final
 
 from connectors.spark.letters import read
-from connectors.spark.manifest import Manifest, Place, Replaced, flat
+from connectors.spark.manifest import Manifest, Replaced, TopicPartition, flat
 from connectors.spark.spec import SinkSpec
 from core_broker.client.admin import Admin
 from core_broker.client.errors import ClientError, Fatal, NotFound
@@ -38,11 +38,11 @@ class LetterBox:
         elif ends:
             self._tell(ends)
 
-    def committed(self) -> dict[Place, int]:
+    def committed(self) -> dict[TopicPartition, int]:
         """What the group has."""
         return dict(self._admin.group_offsets(self._spec.group))
 
-    def begin_anew(self, places: Iterable[Place]) -> None:
+    def begin_anew(self, places: Iterable[TopicPartition]) -> None:
         """Let the group begin at 0 there: what it has committed was of topics that are gone, as are their letters."""
         self._admin.set_group_offsets(self._spec.group, dict.fromkeys(places, 0))
 
@@ -61,7 +61,7 @@ class LetterBox:
             self._producer.close()
             self._producer = None
 
-    def _tell(self, ends: Mapping[Place, int]) -> None:
+    def _tell(self, ends: Mapping[TopicPartition, int]) -> None:
         """Offsets of the group are for people and tools: the manifest is what counts."""
         try:
             self._admin.set_group_offsets(self._spec.group, ends)
@@ -70,7 +70,7 @@ class LetterBox:
                 "the group's offsets were not committed", extra={"group": self._spec.group, "reason": str(error)}
             )
 
-    def _send_letters(self, manifest: Manifest, ends: Mapping[Place, int]) -> None:
+    def _send_letters(self, manifest: Manifest, ends: Mapping[TopicPartition, int]) -> None:
         for attempt in range(_ATTEMPTS):
             producer = self._taken_over()
             # Asked after the id is taken over: no transaction of another run can still be open then.

@@ -17,7 +17,7 @@ from core_broker.service.clock import Clock, SystemClock
 from streams.errors import EngineError
 from streams.spark.files import Files
 
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 Positions = dict[str, dict[int, int]]
 """The next offset to read, by topic and partition."""
 _RUN_SPAN: Final = 1_000_000_000
@@ -90,7 +90,7 @@ class ManifestStore:
             raise Replaced(self._connector)
         self._files.write(self._path, msgspec.json.encode(manifest))
 
-    def begin(self, positions: Mapping[Place, int], ids: Mapping[str, str] | None = None) -> Manifest:
+    def begin(self, positions: Mapping[TopicPartition, int], ids: Mapping[str, str] | None = None) -> Manifest:
         """Begin a run at these positions; earlier runs can decide nothing any more."""
         found = self.read()
         run = self._first_run() if found is None else found.run + 1
@@ -108,7 +108,7 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
 
     rows: tuple[WrittenRows, ...]
     letters: tuple[WrittenLetters, ...]
-    ends: dict[Place, int]
+    ends: dict[TopicPartition, int]
 
     def after(self, manifest: Manifest, batch: int, *, ids: Mapping[str, str]) -> Manifest:
         """The next manifest; `ids` of topics that were never read before."""
@@ -130,7 +130,7 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def nested(places: Mapping[Place, int]) -> Positions:
+def nested(places: Mapping[TopicPartition, int]) -> Positions:
     """Positions by topic, then by partition."""
     positions: Positions = {}
     for (topic, partition), offset in sorted(places.items()):
@@ -138,7 +138,7 @@ def nested(places: Mapping[Place, int]) -> Positions:
     return positions
 
 
-def flat(positions: Positions) -> dict[Place, int]:
+def flat(positions: Positions) -> dict[TopicPartition, int]:
     """Positions by topic and partition at once."""
     return {(topic, number): offset for topic, parts in positions.items() for number, offset in parts.items()}
 

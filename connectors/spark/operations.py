@@ -4,7 +4,7 @@ from typing import Any
 
 from connectors.spark.commits import Commits
 from connectors.spark.letter_box import LetterBox
-from connectors.spark.manifest import Place, flat
+from connectors.spark.manifest import TopicPartition, flat
 from connectors.spark.query import RUNNING
 from connectors.spark.spec import SinkFolders, SinkSpec
 from connectors.spark.starting import first_positions
@@ -40,7 +40,9 @@ def reload(_: EnginePlace, arguments: dict[str, Any]) -> dict[str, int]:
     return {"rows": query.reload(topic, partition, start=int(arguments["start"]), end=int(arguments["end"]))}
 
 
-def _changed(positions: dict[Place, int], changes: list[tuple[str, int, int | None]]) -> dict[Place, int]:
+def _changed(
+    positions: dict[TopicPartition, int], changes: list[tuple[str, int, int | None]]
+) -> dict[TopicPartition, int]:
     changed = dict(positions)
     for topic, partition, offset in changes:
         changed.pop((topic, partition), None)

@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from connectors.spark.manifest import Place
+from connectors.spark.manifest import TopicPartition
 from streams.spark.topics.offsets import from_checkpoint
 
 
-def lag_of(progress: Any, positions: Mapping[Place, int]) -> int | None:
+def lag_of(progress: Any, positions: Mapping[TopicPartition, int]) -> int | None:
     """How many records the partition has that is behind the most; None when nobody has told."""
     sources = progress["sources"] if isinstance(progress, Mapping) else progress.sources
     latest = sources[0]["latestOffset"] if isinstance(sources[0], Mapping) else sources[0].latestOffset

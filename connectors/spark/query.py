@@ -16,7 +16,7 @@ from connectors.spark.commits import Commits
 from connectors.spark.entries import Entry, unpacked
 from connectors.spark.failures import SinkFailure, Told, is_passing, is_slow_start, told_in
 from connectors.spark.letter_box import LetterBox, client_settings
-from connectors.spark.manifest import Manifest, Place, Reload, Replaced, flat
+from connectors.spark.manifest import Manifest, Reload, Replaced, TopicPartition, flat
 from connectors.spark.progress import lag_of
 from connectors.spark.reloading import check_there, reload_of
 from connectors.spark.source import SinkStreamReader, sink_source
@@ -145,7 +145,7 @@ class SinkQuery(Job):
             .start()
         )
 
-    def _still_there(self, manifest: Manifest) -> dict[Place, int]:
+    def _still_there(self, manifest: Manifest) -> dict[TopicPartition, int]:
         """The positions to go on from: none of topics that are others by now."""
         positions = flat(manifest.positions)
         now = self._box.topic_ids({topic for topic, _ in positions})
@@ -154,7 +154,7 @@ class SinkQuery(Job):
             self._box.begin_anew(anew)
         return {place: offset for place, offset in positions.items() if place not in anew}
 
-    def _reader(self, positions: Mapping[Place, int]) -> SinkStreamReader:
+    def _reader(self, positions: Mapping[TopicPartition, int]) -> SinkStreamReader:
         """Who reads for the query."""
         parallelism = self.place.session.sparkContext.defaultParallelism
         return SinkStreamReader(self._sink, self._folders, positions, parallelism=parallelism)

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from connectors.spark.manifest import Place, Reload
+from connectors.spark.manifest import Reload, TopicPartition
 from connectors.spark.metadata import PLACE
 from connectors.spark.spec import SinkSpec
 from streams.errors import WrongOption
 
 
 def reload_of(
-    spec: SinkSpec, positions: Mapping[Place, int], topic: str, partition: int, *, start: int, end: int
+    spec: SinkSpec, positions: Mapping[TopicPartition, int], topic: str, partition: int, *, start: int, end: int
 ) -> Reload:
     """The range that is to be replaced; WrongOption when that would double rows, or nobody could find the old ones.
 

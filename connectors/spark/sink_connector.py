@@ -9,7 +9,7 @@ from typing_extensions import override
 from connect.api.config import Config, Problem
 from connect.api.engine import EngineFacts, EngineSinkConnector
 from connect.api.errors import ConnectError
-from connect.api.sink import Place
+from connect.api.sink import TopicPartition
 from connectors.spark.config import SparkSinkConfig
 from connectors.spark.sink_task import SparkSinkTask, engine_settings
 from connectors.spark.spec import OFFSETS, SinkSpec
@@ -34,13 +34,13 @@ class SparkSinkConnector(EngineSinkConnector):
             yield Problem("connector.class", str(error))
 
     @override
-    def alter_engine_offsets(self, facts: EngineFacts, offsets: Mapping[Place, int | None]) -> bool:
+    def alter_engine_offsets(self, facts: EngineFacts, offsets: Mapping[TopicPartition, int | None]) -> bool:
         """The sink reads on from these offsets, and from the beginning where there is none."""
         changes = [[topic, partition, offset] for (topic, partition), offset in offsets.items()]
         return self._asked(facts, offsets=changes, forget=False)
 
     @override
-    def reset_engine_offsets(self, facts: EngineFacts, offsets: Mapping[Place, int]) -> bool:
+    def reset_engine_offsets(self, facts: EngineFacts, offsets: Mapping[TopicPartition, int]) -> bool:
         """The sink begins anew."""
         return self._asked(facts, offsets=[], forget=True)
 

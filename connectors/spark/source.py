@@ -17,7 +17,7 @@ from connect.api.errors import RetriableError
 from connectors.spark.entries import ENTRY
 from connectors.spark.failures import MarkedFailure
 from connectors.spark.letter_box import QUIET, client_settings
-from connectors.spark.manifest import Place
+from connectors.spark.manifest import TopicPartition
 from connectors.spark.range_writer import write_ranges
 from connectors.spark.spec import SinkFolders, SinkSpec
 from core_broker.client.admin import Admin
@@ -60,7 +60,7 @@ def sink_source(reader: "SinkStreamReader", connector: str) -> type[DataSource]:
 class MadeAnew(RetriableError):
     """A topic ends before what was read of it: the query must begin again, and the topic with it."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: TopicPartition) -> None:
         super().__init__(f"Partition {place[1]} of topic {place[0]} ends before what was read of it")
 
 
@@ -76,7 +76,7 @@ class SinkStreamReader(DataSourceStreamReader):
     """Plans on the driver, writes on executors."""
 
     def __init__(
-        self, spec: SinkSpec, folders: SinkFolders, positions: Mapping[Place, int], *, parallelism: int
+        self, spec: SinkSpec, folders: SinkFolders, positions: Mapping[TopicPartition, int], *, parallelism: int
     ) -> None:
         self._spec = spec
         self._folders = folders
@@ -86,9 +86,9 @@ class SinkStreamReader(DataSourceStreamReader):
         isolation = others.pop(_ISOLATION, READ_COMMITTED)
         self._cluster = Cluster(spec.consumer["bootstrap.servers"], others, isolation)
         self._admin: Admin | None = None
-        self._places: list[Place] = []
+        self._places: list[TopicPartition] = []
         self._next_look = 0.0
-        self._reported: dict[Place, int] = {}
+        self._reported: dict[TopicPartition, int] = {}
 
     @override
     def __getstate__(self) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class SinkStreamReader(DataSourceStreamReader):
         parts = divided(ranges, parts_min=tasks, rows_max=rows_max)
         return [RangesPartition(some) for some in _bins(parts, max(tasks, math.ceil(total / rows_max)))]
 
-    def _ends(self) -> dict[Place, int]:
+    def _ends(self) -> dict[TopicPartition, int]:
         if self._admin is None:
             self._admin = Admin(client_settings(self._spec.admin))
         if not self._places or time.monotonic() >= self._next_look:

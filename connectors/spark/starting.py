@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from connectors.spark.letter_box import client_settings
-from connectors.spark.manifest import Place
+from connectors.spark.manifest import TopicPartition
 from connectors.spark.spec import SinkSpec
 from core_broker.client.admin import Admin
 
@@ -15,7 +15,7 @@ _RESET: Final = "auto.offset.reset"
 _LATEST: Final = ("latest", "largest", "end")
 
 
-def first_positions(spec: SinkSpec, *, committed: Mapping[Place, int]) -> dict[Place, int]:
+def first_positions(spec: SinkSpec, *, committed: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
     """Decided once and written down: partitions that are not in it are read from their beginning."""
     admin = Admin(client_settings(spec.admin))
     partitions = admin.topic_names()
@@ -28,8 +28,8 @@ def first_positions(spec: SinkSpec, *, committed: Mapping[Place, int]) -> dict[P
 
 
 def made_anew(
-    spec: SinkSpec, positions: Mapping[Place, int], *, before: Mapping[str, str], now: Mapping[str, str]
-) -> set[Place]:
+    spec: SinkSpec, positions: Mapping[TopicPartition, int], *, before: Mapping[str, str], now: Mapping[str, str]
+) -> set[TopicPartition]:
     """Partitions of topics that were deleted and made anew, which are read from their beginning: the topic's id is
     another one, or the position lies behind its end."""
     admin = Admin(client_settings(spec.admin))

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from connect.api import data
 from connect.api.errors import RetriableError
 from connect.api.record import SinkRecord
-from connect.api.sink import Place
+from connect.api.sink import TopicPartition
 from connectors.sql import errors
 from connectors.sql.database import Database
 from connectors.sql.dialect import NewColumn, Table
@@ -33,15 +33,15 @@ class OffsetTable:
         self._database = database
         self._table = table
         self._connector = connector
-        self._epochs: dict[Place, int] = {}
-        self._next: dict[Place, int] = {}
-        self._moving: Mapping[Place, int] = {}
+        self._epochs: dict[TopicPartition, int] = {}
+        self._next: dict[TopicPartition, int] = {}
+        self._moving: Mapping[TopicPartition, int] = {}
         self._unsure = False
 
-    def claim(self, places: Collection[Place]) -> Mapping[Place, int]:
+    def claim(self, places: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
         """These partitions are ours from now on; returns where to go on, of those that were written before."""
         self._create()
-        found: dict[Place, int] = {}
+        found: dict[TopicPartition, int] = {}
         with self._database.transaction() as connection:
             for place in sorted(places):
                 offset = self._claim(connection, place)
@@ -50,11 +50,11 @@ class OffsetTable:
         self._next.update(found)
         return found
 
-    def next_of(self, place: Place, default: int) -> int:
+    def next_of(self, place: TopicPartition, default: int) -> int:
         """The next offset of a partition of ours, as far as it is known."""
         return self._next.get(place, default)
 
-    def release(self, places: Collection[Place]) -> None:
+    def release(self, places: Collection[TopicPartition]) -> None:
         """These partitions are no longer ours."""
         for place in places:
             self._epochs.pop(place, None)
@@ -94,7 +94,7 @@ class OffsetTable:
         """The transaction of the last `write` may have been committed or not."""
         self._unsure = True
 
-    def _move(self, connection: Connection, place: Place, end: int) -> None:
+    def _move(self, connection: Connection, place: TopicPartition, end: int) -> None:
         dialect, mark = self._database.dialect, self._database.dialect.mark
         offset = dialect.quote("offset")
         larger = f"CASE WHEN {offset} > {mark} THEN {offset} ELSE {mark} END"
@@ -108,7 +108,7 @@ class OffsetTable:
             told = f"another task has taken over partition {place[0]}-{place[1]}"
             raise RetriableError(f"{told} (epoch {mine} is over): nothing was written")
 
-    def _claim(self, connection: Connection, place: Place) -> int | None:
+    def _claim(self, connection: Connection, place: TopicPartition) -> int | None:
         dialect = self._database.dialect
         columns = [column.name for column in _COLUMNS]
         table, mark, epoch = dialect.table(self._table), dialect.mark, dialect.quote("epoch")
@@ -121,14 +121,14 @@ class OffsetTable:
         offset, self._epochs[place] = self._read(connection, place)
         return offset
 
-    def _read(self, connection: Connection, place: Place) -> tuple[int | None, int]:
+    def _read(self, connection: Connection, place: TopicPartition) -> tuple[int | None, int]:
         dialect = self._database.dialect
         matches = " AND ".join(f"{dialect.quote(name)} = {dialect.mark}" for name in _KEYS)
         statement = f"SELECT {dialect.columns(('offset', 'epoch'))} FROM {dialect.table(self._table)} WHERE {matches}"
         row = connection.exec_driver_sql(statement, self._key(place)).one()
         return row[0], row[1]
 
-    def _key(self, place: Place) -> tuple[str, str, int]:
+    def _key(self, place: TopicPartition) -> tuple[str, str, int]:
         return (self._connector, *place)
 
     def _create(self) -> None:

@@ -11,7 +11,7 @@ from typing_extensions import override
 from connect.api.config import Config
 from connect.api.errors import DataError, RetriableError
 from connect.api.record import SinkRecord
-from connect.api.sink import Place, SinkContext, SinkTask
+from connect.api.sink import SinkContext, SinkTask, TopicPartition
 from connectors.sql import errors
 from connectors.sql.batch import Batcher, TableBatch
 from connectors.sql.changes import Step, parts
@@ -48,14 +48,14 @@ class SqlSinkTask(SinkTask):
         self._batcher = Batcher(self._structure, config, family=family, zone=config.zone())
         dialect = self._database.dialect
         self._writer: Writer = CopyWriter(dialect) if family == "postgresql" else StatementWriter(dialect)
-        self._unclaimed: set[Place] = set()
+        self._unclaimed: set[TopicPartition] = set()
         self._offsets: OffsetTable | None = None
         if config.exactly_once:
             table = table_named(config.exactly_once_table, family=family)
             self._offsets = OffsetTable(self._database, table=table, connector=context.connector)
 
     @override
-    def open(self, places: Collection[Place]) -> None:
+    def open(self, places: Collection[TopicPartition]) -> None:
         if self._offsets is None or not places:
             return
         self._unclaimed.update(places)
@@ -77,7 +77,7 @@ class SqlSinkTask(SinkTask):
             self.context.rewind(found)
 
     @override
-    def close(self, places: Collection[Place]) -> None:
+    def close(self, places: Collection[TopicPartition]) -> None:
         self._unclaimed.difference_update(places)
         if self._offsets is not None:
             self._offsets.release(places)
@@ -105,10 +105,10 @@ class SqlSinkTask(SinkTask):
             raise
         self._failures = 0
 
-    def _starts(self, records: Sequence[SinkRecord], places: Collection[Place]) -> dict[Place, int]:
+    def _starts(self, records: Sequence[SinkRecord], places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Where to read on: what the database says, else from the first of these records."""
         assert self._offsets is not None
-        first: dict[Place, int] = {}
+        first: dict[TopicPartition, int] = {}
         for record in records:
             if record.place in places:
                 first.setdefault(record.place, record.original_offset)

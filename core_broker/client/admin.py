@@ -12,7 +12,9 @@ from confluent_kafka import (
     KafkaError,
     Node,
     TopicCollection,
-    TopicPartition,
+)
+from confluent_kafka import (
+    TopicPartition as KafkaTopicPartition,
 )
 from confluent_kafka.admin import (
     AdminClient,
@@ -26,7 +28,7 @@ from confluent_kafka.admin import (
 
 from core_broker.client.access import Access
 from core_broker.client.config_entries import changes_of, read_configs
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.direct import DirectAdmin
 from core_broker.client.errors import ClientError, NotAllowed, NotFound, Unreachable, from_kafka, map_errors
 from core_broker.client.group_consumer import Commit
@@ -247,14 +249,16 @@ class Admin:
 
     # --- offsets ---
 
-    def offsets(self, places: Iterable[Place], spec: str | int) -> dict[Place, int]:
+    def offsets(self, places: Iterable[TopicPartition], spec: str | int) -> dict[TopicPartition, int]:
         """Offsets by partition: "earliest", "latest", or the first at a time in ms (-1 when there is none)."""
         specs = {"earliest": OffsetSpec.earliest(), "latest": OffsetSpec.latest()}
         wanted = specs[spec] if isinstance(spec, str) else OffsetSpec.for_timestamp(spec)
-        found = self._offsets({TopicPartition(*place): wanted for place in places})
+        found = self._offsets({KafkaTopicPartition(*place): wanted for place in places})
         return {place: _offset_or_raise(offset) for place, offset in found.items()}
 
-    def _offsets(self, request: Mapping[TopicPartition, OffsetSpec], **options: Any) -> dict[Place, int | ClientError]:
+    def _offsets(
+        self, request: Mapping[KafkaTopicPartition, OffsetSpec], **options: Any
+    ) -> dict[TopicPartition, int | ClientError]:
         """An offset or an error for each partition.
 
         The library keeps using cached leaders and their old epochs, so stale answers force a metadata refresh.
@@ -266,13 +270,13 @@ class Admin:
         return found
 
     def _list_offsets(
-        self, request: Mapping[TopicPartition, OffsetSpec], **options: Any
-    ) -> dict[Place, int | ClientError]:
+        self, request: Mapping[KafkaTopicPartition, OffsetSpec], **options: Any
+    ) -> dict[TopicPartition, int | ClientError]:
         if not request:
             return {}
         with map_errors():
             futures = self._client.list_offsets(dict(request), request_timeout=self._timeout, **options)
-        found: dict[Place, int | ClientError] = {}
+        found: dict[TopicPartition, int | ClientError] = {}
         for item, future in futures.items():
             try:
                 found[item.topic, item.partition] = self._wait(future).offset
@@ -318,11 +322,11 @@ class Admin:
                     described.append(group)
         return described
 
-    def group_offsets(self, group_id: str) -> dict[Place, int]:
+    def group_offsets(self, group_id: str) -> dict[TopicPartition, int]:
         """The committed offsets of a group."""
         return {place: commit.offset for place, commit in self.group_commits(group_id).items()}
 
-    def group_commits(self, group_id: str) -> dict[Place, Commit]:
+    def group_commits(self, group_id: str) -> dict[TopicPartition, Commit]:
         """The same, with the metadata of each commit."""
         request = [ConsumerGroupTopicPartitions(group_id)]
         with self._coordinators() as client, map_errors():
@@ -332,19 +336,19 @@ class Admin:
             (item.topic, item.partition): Commit(item.offset, item.metadata or "") for item in found if item.offset >= 0
         }
 
-    def committed_ends(self, places: Iterable[Place]) -> dict[Place, int]:
+    def committed_ends(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The last stable offsets of partitions, in one call; partitions that no longer exist are left out."""
-        request = {TopicPartition(*place): OffsetSpec.latest() for place in places}
+        request = {KafkaTopicPartition(*place): OffsetSpec.latest() for place in places}
         found = self._offsets(request, isolation_level=IsolationLevel.READ_COMMITTED)
         return {place: _offset_or_raise(offset) for place, offset in found.items() if not isinstance(offset, NotFound)}
 
-    def set_group_offsets(self, group_id: str, offsets: Mapping[Place, int]) -> None:
+    def set_group_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit offsets for a group that has no members."""
         self.set_group_commits(group_id, {place: Commit(offset) for place, offset in offsets.items()})
 
-    def set_group_commits(self, group_id: str, commits: Mapping[Place, Commit]) -> None:
+    def set_group_commits(self, group_id: str, commits: Mapping[TopicPartition, Commit]) -> None:
         """The same, with the metadata of each commit."""
-        places = [TopicPartition(*place, commit.offset, commit.metadata) for place, commit in commits.items()]
+        places = [KafkaTopicPartition(*place, commit.offset, commit.metadata) for place, commit in commits.items()]
         request = [ConsumerGroupTopicPartitions(group_id, places)]
         with self._coordinators() as client, map_errors():
             futures = client().alter_consumer_group_offsets(request, request_timeout=self._timeout)
@@ -353,7 +357,7 @@ class Admin:
             if item.error is not None:
                 raise from_kafka(item.error)
 
-    def delete_group_offsets(self, group_id: str, places: Iterable[Place]) -> None:
+    def delete_group_offsets(self, group_id: str, places: Iterable[TopicPartition]) -> None:
         """Delete committed offsets of a group; fails while a member is subscribed to one of the topics."""
         coordinator = self.group(group_id).coordinator
         if coordinator is not None:

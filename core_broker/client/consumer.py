@@ -5,13 +5,14 @@ from operator import methodcaller
 from typing import Self
 
 import confluent_kafka
-from confluent_kafka import KafkaError, Message, TopicPartition
+from confluent_kafka import KafkaError, Message
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from core_broker.client.errors import NotFound, Unreachable, from_kafka, map_errors
 from core_broker.client.records import Header, IncomingRecord
 from core_broker.client.settings import ClientSettings, Configuration
 
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 """Topic and partition."""
 
 Value = str | bytes | None
@@ -32,7 +33,7 @@ class Consumer:
 
     def __init__(self, settings: ClientSettings, *, group_id: str | None = None, from_beginning: bool = True) -> None:
         self._timeout = settings.timeout_seconds
-        self.ended: set[Place] = set()
+        self.ended: set[TopicPartition] = set()
         """Partitions whose end was reached since they were last read from."""
         defaults: Configuration = {
             "group.id": group_id or "caudal-reader",
@@ -61,10 +62,10 @@ class Consumer:
             raise NotFound(f"topic {topic} does not exist")
         return sorted(found.partitions)
 
-    def assign(self, offsets: Mapping[Place, int]) -> None:
+    def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Read these partitions from these offsets, outside of any group."""
         with map_errors():
-            self._consumer.assign([TopicPartition(*place, offset) for place, offset in offsets.items()])
+            self._consumer.assign([KafkaTopicPartition(*place, offset) for place, offset in offsets.items()])
 
     def subscribe(self, topics: Sequence[str]) -> None:
         """Join the group and read the partitions it assigns."""
@@ -79,7 +80,7 @@ class Consumer:
             self._note_end(message)
         return [incoming(message) for message in messages if message.error() is None]
 
-    def assigned(self) -> list[Place]:
+    def assigned(self) -> list[TopicPartition]:
         """The partitions being read, assigned explicitly or by the group."""
         with map_errors():
             return [(item.topic, item.partition) for item in self._consumer.assignment()]
@@ -87,23 +88,23 @@ class Consumer:
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         """First offset of a partition, and the one after its last."""
         with map_errors():
-            found = self._consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=self._timeout)
+            found = self._consumer.get_watermark_offsets(KafkaTopicPartition(topic, partition), timeout=self._timeout)
         if found is None:
             raise Unreachable(f"the offsets of {topic} [{partition}] could not be read in time")
         return found
 
-    def offsets_at(self, places: Iterable[Place], timestamp_ms: int) -> dict[Place, int]:
+    def offsets_at(self, places: Iterable[TopicPartition], timestamp_ms: int) -> dict[TopicPartition, int]:
         """For each partition the first offset with that time or a later one; -1 (the end) when there is none."""
-        wanted = [TopicPartition(topic, partition, timestamp_ms) for topic, partition in places]
+        wanted = [KafkaTopicPartition(topic, partition, timestamp_ms) for topic, partition in places]
         with map_errors():
             found = self._consumer.offsets_for_times(wanted, timeout=self._timeout)
         return {(item.topic, item.partition): item.offset for item in found}
 
-    def commit(self, offsets: Mapping[Place, int]) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit offsets (of the next record to read) and wait for the response."""
         with map_errors():
             committed = self._consumer.commit(
-                offsets=[TopicPartition(*place, offset) for place, offset in offsets.items()], asynchronous=False
+                offsets=[KafkaTopicPartition(*place, offset) for place, offset in offsets.items()], asynchronous=False
             )
         for item in committed or ():
             if item.error is not None:

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import OFFSET_INVALID, KafkaError, Message, TopicPartition
+from confluent_kafka import OFFSET_INVALID, KafkaError, Message
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from core_broker.client.consumer import Place, incoming
+from core_broker.client.consumer import TopicPartition, incoming
 from core_broker.client.errors import ClientError, NotFound, Rejected, from_kafka, map_errors
 from core_broker.client.records import IncomingRecord
 from core_broker.client.settings import ClientSettings, Configuration
 
-Starts = Callable[[Sequence[Place]], Mapping[Place, int]]
+Starts = Callable[[Sequence[TopicPartition]], Mapping[TopicPartition, int]]
 """Start offsets of newly assigned partitions; those left out start at the committed offset or by the reset policy."""
-Revoked = Callable[[Sequence[Place]], None]
+Revoked = Callable[[Sequence[TopicPartition]], None]
 
 BEGINNING, END = -2, -1
 """The protocol's special timestamps for the first offset of a partition and the one after its last."""
@@ -72,7 +73,7 @@ class GroupConsumer:
     ) -> None:
         """The properties in the settings override `defaults`; `properties` override both."""
         self._timeout = settings.timeout_seconds
-        self.assigned: tuple[Place, ...] = ()
+        self.assigned: tuple[TopicPartition, ...] = ()
         """The partitions being read."""
         self.has_joined = False
         """Whether the group has assigned partitions to this member, possibly none."""
@@ -91,20 +92,20 @@ class GroupConsumer:
     def subscribe(self, topics: Sequence[str], *, starts: Starts, revoked: Revoked) -> None:
         """Join the group and read the partitions it assigns."""
 
-        def on_assign(consumer: Any, assigned: Sequence[TopicPartition]) -> None:
+        def on_assign(consumer: Any, assigned: Sequence[KafkaTopicPartition]) -> None:
             if not self._is_member:
                 self.has_joined = True  # until the revocation, which comes next
                 consumer.assign([])
                 return
             places = [(item.topic, item.partition) for item in assigned]
             offsets = starts(places)
-            consumer.assign([TopicPartition(*place, offsets.get(place, OFFSET_INVALID)) for place in places])
+            consumer.assign([KafkaTopicPartition(*place, offsets.get(place, OFFSET_INVALID)) for place in places])
             self.assigned, self.has_joined = tuple(sorted(places)), True
             self.unknown_topics -= {topic for topic, _ in places}
             if self._is_paused and assigned:
                 consumer.pause(list(assigned))
 
-        def on_revoke(_: Any, lost: Sequence[TopicPartition]) -> None:
+        def on_revoke(_: Any, lost: Sequence[KafkaTopicPartition]) -> None:
             places = [(item.topic, item.partition) for item in lost]
             self.assigned = tuple(place for place in self.assigned if place not in places)
             self.has_joined = False
@@ -134,22 +135,22 @@ class GroupConsumer:
         while (self._consumer.poll(_LEAVING_PAUSE_SECONDS) or self.has_joined) and time.monotonic() < deadline:
             pass
 
-    def assign(self, offsets: Mapping[Place, int | None]) -> None:
+    def assign(self, offsets: Mapping[TopicPartition, int | None]) -> None:
         """Read these partitions outside of the group; None starts at the committed offset or by the reset policy."""
         chosen = {place: OFFSET_INVALID if offset is None else offset for place, offset in offsets.items()}
         with map_errors():
-            self._consumer.assign([TopicPartition(*place, offset) for place, offset in chosen.items()])
+            self._consumer.assign([KafkaTopicPartition(*place, offset) for place, offset in chosen.items()])
         self.assigned, self.has_joined = tuple(sorted(offsets)), True
         self._is_paused = False
 
-    def seek(self, offsets: Mapping[Place, int]) -> None:
+    def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Continue at other offsets; records already fetched are dropped."""
         deadline = time.monotonic() + self._timeout
         for place, offset in offsets.items():
-            while not self._try_seek(TopicPartition(*place, offset), is_last_try=time.monotonic() > deadline):
+            while not self._try_seek(KafkaTopicPartition(*place, offset), is_last_try=time.monotonic() > deadline):
                 time.sleep(_SEEK_PAUSE_SECONDS)
 
-    def _try_seek(self, where: TopicPartition, *, is_last_try: bool) -> bool:
+    def _try_seek(self, where: KafkaTopicPartition, *, is_last_try: bool) -> bool:
         """Whether it worked: the library cannot seek in a partition that was assigned a moment ago."""
         try:
             with map_errors():
@@ -206,24 +207,24 @@ class GroupConsumer:
         if not self._is_paused:
             self._is_paused = True
             with map_errors():
-                self._consumer.pause([TopicPartition(*place) for place in self.assigned])
+                self._consumer.pause([KafkaTopicPartition(*place) for place in self.assigned])
 
     def resume(self) -> None:
         """Fetch again."""
         if self._is_paused:
             self._is_paused = False
             with map_errors():
-                self._consumer.resume([TopicPartition(*place) for place in self.assigned])
+                self._consumer.resume([KafkaTopicPartition(*place) for place in self.assigned])
 
-    def hold(self, places: Iterable[Place]) -> None:
+    def hold(self, places: Iterable[TopicPartition]) -> None:
         """Stop fetching these partitions."""
         with map_errors():
-            self._consumer.pause([TopicPartition(*place) for place in places])
+            self._consumer.pause([KafkaTopicPartition(*place) for place in places])
 
-    def release(self, places: Iterable[Place]) -> None:
+    def release(self, places: Iterable[TopicPartition]) -> None:
         """Fetch these partitions again."""
         with map_errors():
-            self._consumer.resume([TopicPartition(*place) for place in places])
+            self._consumer.resume([KafkaTopicPartition(*place) for place in places])
 
     # --- queries ---
 
@@ -232,7 +233,7 @@ class GroupConsumer:
         with map_errors():
             return list(self._consumer.list_topics(timeout=self._timeout).topics)
 
-    def check(self, places: Iterable[Place]) -> None:
+    def check(self, places: Iterable[TopicPartition]) -> None:
         """Raise NotFound unless all these partitions exist."""
         numbers: dict[str, list[int]] = {}
         for topic, partition in places:
@@ -247,7 +248,7 @@ class GroupConsumer:
                 message = f"Partition {missing[0]} of topic {topic} not found."
                 raise NotFound(message, code=KafkaError._UNKNOWN_PARTITION)
 
-    def offsets_at(self, times: Mapping[Place, int]) -> dict[Place, int]:
+    def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """For each partition the first offset with that time (ms) or a later one, or its end if there is none.
 
         BEGINNING and END may be given instead of a time.
@@ -256,26 +257,26 @@ class GroupConsumer:
         late = [place for place, offset in found.items() if offset < 0]
         return {**found, **(self._offsets_for(dict.fromkeys(late, END)) if late else {})}
 
-    def _offsets_for(self, times: Mapping[Place, int]) -> dict[Place, int]:
-        wanted = [TopicPartition(*place, timestamp_ms) for place, timestamp_ms in times.items()]
+    def _offsets_for(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        wanted = [KafkaTopicPartition(*place, timestamp_ms) for place, timestamp_ms in times.items()]
         with map_errors():
             found = self._consumer.offsets_for_times(wanted, timeout=self._timeout)
         return {(item.topic, item.partition): item.offset for item in _without_errors(found)}
 
-    def lag(self, positions: Mapping[Place, int]) -> int | None:
+    def lag(self, positions: Mapping[TopicPartition, int]) -> int | None:
         """The largest lag of these partitions by the cached end offsets, None when none is cached; never blocks."""
         behind = []
         for place, position in positions.items():
             with map_errors():
-                _, end = self._consumer.get_watermark_offsets(TopicPartition(*place), cached=True)
+                _, end = self._consumer.get_watermark_offsets(KafkaTopicPartition(*place), cached=True)
             if end >= 0:
                 behind.append(max(0, end - position))
         return max(behind, default=None)
 
-    def committed(self, places: Iterable[Place]) -> dict[Place, Commit]:
+    def committed(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, Commit]:
         """The committed offsets of the group; partitions without one are left out."""
         with map_errors():
-            found = self._consumer.committed([TopicPartition(*place) for place in places], timeout=self._timeout)
+            found = self._consumer.committed([KafkaTopicPartition(*place) for place in places], timeout=self._timeout)
         return {
             (item.topic, item.partition): Commit(item.offset, item.metadata or "")
             for item in _without_errors(found)
@@ -284,7 +285,7 @@ class GroupConsumer:
 
     # --- commits ---
 
-    def commit(self, commits: Mapping[Place, Commit]) -> None:
+    def commit(self, commits: Mapping[TopicPartition, Commit]) -> None:
         """Commit, and wait for the response."""
         try:
             with map_errors():
@@ -295,7 +296,7 @@ class GroupConsumer:
                 raise AssignmentLost(str(error), code=error.code) from error
             raise
 
-    def commit_later(self, commits: Mapping[Place, Commit]) -> None:
+    def commit_later(self, commits: Mapping[TopicPartition, Commit]) -> None:
         """Commit without waiting; in the order of the calls."""
         with map_errors():
             self._consumer.commit(offsets=_commits(commits), asynchronous=True)
@@ -309,11 +310,11 @@ class GroupConsumer:
                 self._consumer.close()
 
 
-def _commits(commits: Mapping[Place, Commit]) -> list[TopicPartition]:
-    return [TopicPartition(*place, item.offset, item.metadata) for place, item in commits.items()]
+def _commits(commits: Mapping[TopicPartition, Commit]) -> list[KafkaTopicPartition]:
+    return [KafkaTopicPartition(*place, item.offset, item.metadata) for place, item in commits.items()]
 
 
-def _without_errors(found: Iterable[TopicPartition]) -> list[TopicPartition]:
+def _without_errors(found: Iterable[KafkaTopicPartition]) -> list[KafkaTopicPartition]:
     items = list(found)
     for item in items:
         if item.error is not None:

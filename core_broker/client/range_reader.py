@@ -12,9 +12,10 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 import confluent_kafka
-from confluent_kafka import KafkaError, Message, TopicPartition
+from confluent_kafka import KafkaError, Message
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from core_broker.client.consumer import Place, incoming
+from core_broker.client.consumer import TopicPartition, incoming
 from core_broker.client.errors import NotFound, Unreachable, from_kafka, map_errors
 from core_broker.client.reader import PASSING, OffsetOutOfRange
 from core_broker.client.records import Header
@@ -75,7 +76,7 @@ class RangeReader:
         with map_errors():
             self._consumer = confluent_kafka.Consumer(self._configuration)
         self._is_new = True
-        self._place: Place | None = None
+        self._place: TopicPartition | None = None
         self._read_until = 0
         """Everything before this offset was returned; what follows, including `_unread`, is at or after it."""
         self._seen_until = 0
@@ -84,7 +85,7 @@ class RangeReader:
         self._row_bytes = 0.0
 
     def read(
-        self, place: Place, start: int, end: int, *, rows_max: int, bytes_max: int, timeout_ms: int
+        self, place: TopicPartition, start: int, end: int, *, rows_max: int, bytes_max: int, timeout_ms: int
     ) -> Iterator[RecordColumns]:
         """The records of a partition from `start` until before `end`, in chunks of about the given size.
 
@@ -109,7 +110,7 @@ class RangeReader:
         with map_errors():
             self._consumer.close()
 
-    def _begin(self, place: Place, start: int) -> None:
+    def _begin(self, place: TopicPartition, start: int) -> None:
         if self._place == place and self._read_until == start:
             return
         self._unread.clear()
@@ -121,7 +122,7 @@ class RangeReader:
                 self._consumer.close()
                 self._consumer = confluent_kafka.Consumer(self._configuration)
             self._is_new = False
-            self._consumer.assign([TopicPartition(*place, start)])
+            self._consumer.assign([KafkaTopicPartition(*place, start)])
         self._place = place
 
     def _gather(self, end: int, *, rows_max: int, bytes_max: int, timeout_ms: int) -> list[Message]:

@@ -5,10 +5,11 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from confluent_kafka import KafkaError, Message, TopicPartition
+from confluent_kafka import KafkaError, Message
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 from typing_extensions import override
 
-from core_broker.client.consumer import Consumer, Place, incoming
+from core_broker.client.consumer import Consumer, TopicPartition, incoming
 from core_broker.client.errors import Rejected, from_kafka, map_errors
 from core_broker.client.records import IncomingRecord
 from core_broker.client.settings import ClientSettings
@@ -40,7 +41,7 @@ PASSING: Final = (
 class OffsetOutOfRange(Rejected):
     """The partition does not contain this offset: it was deleted, or never written."""
 
-    def __init__(self, place: Place, offset: int) -> None:
+    def __init__(self, place: TopicPartition, offset: int) -> None:
         super().__init__(f"offset {offset} is not in partition {place[1]} of topic {place[0]}", code=1)
         self.place = place
         self.offset = offset
@@ -56,23 +57,25 @@ class Reader(Consumer):
         isolation = {"isolation.level": isolation_level} if isolation_level else {}
         properties = {**_DEFAULTS, **settings.properties, **isolation, **_NEEDED}
         super().__init__(replace(settings, properties=properties))
-        self.positions: dict[Place, int] = {}
+        self.positions: dict[TopicPartition, int] = {}
         """The next offset of each partition being read."""
         self._unread: list[Message] = []
-        self._last_bounds: dict[Place, tuple[int, int]] = {}
+        self._last_bounds: dict[TopicPartition, tuple[int, int]] = {}
 
-    def start(self, positions: Mapping[Place, int]) -> None:
+    def start(self, positions: Mapping[TopicPartition, int]) -> None:
         """Read these partitions from these offsets instead of the previous ones."""
         self._unread.clear()
         self.ended.clear()
         self.positions = dict(positions)
         self.assign(positions)
 
-    def add(self, positions: Mapping[Place, int]) -> None:
+    def add(self, positions: Mapping[TopicPartition, int]) -> None:
         """Read these partitions in addition."""
         self.positions.update(positions)
         with map_errors():
-            self._consumer.incremental_assign([TopicPartition(*place, offset) for place, offset in positions.items()])
+            self._consumer.incremental_assign(
+                [KafkaTopicPartition(*place, offset) for place, offset in positions.items()]
+            )
 
     @override
     def read(
@@ -102,7 +105,7 @@ class Reader(Consumer):
         self._unread = messages[taken:]
         return records
 
-    def is_at_end(self, place: Place) -> bool:
+    def is_at_end(self, place: TopicPartition) -> bool:
         """Whether everything up to the last known end of the partition has been read; never blocks."""
         return not self._unread and (place in self.ended or self.positions[place] >= self.known_bounds(place)[1])
 
@@ -112,10 +115,10 @@ class Reader(Consumer):
         found = self._last_bounds[topic, partition] = super().bounds(topic, partition)
         return found
 
-    def known_bounds(self, place: Place) -> tuple[int, int]:
+    def known_bounds(self, place: TopicPartition) -> tuple[int, int]:
         """First offset of a partition and the one after its last, as last known; never blocks."""
         with map_errors():
-            low, high = self._consumer.get_watermark_offsets(TopicPartition(*place), cached=True)
+            low, high = self._consumer.get_watermark_offsets(KafkaTopicPartition(*place), cached=True)
         before = self._last_bounds.get(place, (0, 0))
         return low if low >= 0 else before[0], high if high >= 0 else before[1]
 

@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import (
     ClientError,
     Fatal,
@@ -86,14 +87,14 @@ class TransactionalProducer:
                 with _map_transaction_errors():
                     self._producer.poll(_PAUSE_SECONDS)
 
-    def send_offsets(self, group: str, offsets: Mapping[Place, int]) -> None:
+    def send_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit offsets (the next one of each partition) for a group, together with the records of the transaction.
 
         This producer is not a member of the group, so concurrent commits of others are not detected.
         """
         if group not in self._groups:
             self._groups[group] = _group_metadata(group)
-        places = [TopicPartition(*place, offset) for place, offset in offsets.items()]
+        places = [KafkaTopicPartition(*place, offset) for place, offset in offsets.items()]
         metadata = self._groups[group]
         self._retry(lambda: self._producer.send_offsets_to_transaction(places, metadata, self._timeout))
 

@@ -22,7 +22,7 @@ from deploy.commands.options import (
 from deploy.terminal.output import done, facts, note, print_json, report_deleted, table, waiting
 
 if TYPE_CHECKING:
-    from core_broker.client.consumer import Place
+    from core_broker.client.consumer import TopicPartition
     from deploy.views.groups import GroupView
 
 app = typer.Typer(no_args_is_help=True, help="Consumer groups: list, describe, seek, delete.")
@@ -195,7 +195,7 @@ def _print(group: "GroupView") -> None:
         )
 
 
-def _ranges(places: "tuple[Place, ...]") -> str:
+def _ranges(places: "tuple[TopicPartition, ...]") -> str:
     """`orders[0,1,2] users[0]`."""
     by_topic: dict[str, list[str]] = {}
     for topic, index in places:

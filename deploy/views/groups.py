@@ -3,7 +3,7 @@
 import msgspec
 
 from core_broker.client.admin import Admin
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import NotFound
 from core_broker.client.models import Broker, Member
 from deploy.views.positions import Position, resolve
@@ -62,7 +62,7 @@ def describe_group(admin: Admin, group_id: str) -> GroupView:
     )
 
 
-def offsets_at(admin: Admin, places: list[Place], position: Position) -> dict[Place, int]:
+def offsets_at(admin: Admin, places: list[TopicPartition], position: Position) -> dict[TopicPartition, int]:
     """The offset of a position in each partition."""
     first, end = admin.offsets(places, "earliest"), admin.offsets(places, "latest")
     timed = admin.offsets(places, position.value) if position.kind == "time" else {}

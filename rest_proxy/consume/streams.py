@@ -4,7 +4,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import NotFound, Retriable
 from core_broker.client.reader import OffsetOutOfRange, Reader
 from core_broker.client.records import IncomingRecord
@@ -106,7 +106,7 @@ class Stream:
         self._readers = readers
         self._lease = readers.lease()
         self._on_close = on_close
-        self._ends: dict[Place, int] = {}
+        self._ends: dict[TopicPartition, int] = {}
         self._left = request.max_records
         self._topic_checked_at = time.monotonic()
         self._is_topic_missing = self._is_closed = False

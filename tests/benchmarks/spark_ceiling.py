@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from connect.api.engine import TopicChoice
 from connectors.spark.entries import Counted, Entry, WrittenRange, packed
-from connectors.spark.manifest import Place, flat
+from connectors.spark.manifest import TopicPartition, flat
 from connectors.spark.query import SinkQuery
 from connectors.spark.rows import Rows
 from connectors.spark.source import RangesPartition, SinkStreamReader
@@ -36,7 +36,7 @@ class _Reader(SinkStreamReader):
     rows = 0
 
     @override
-    def _ends(self) -> dict[Place, int]:
+    def _ends(self) -> dict[TopicPartition, int]:
         return {("ceiling", number): self.rows // _PARTITIONS for number in range(_PARTITIONS)}
 
     @override
@@ -57,7 +57,7 @@ class _Reader(SinkStreamReader):
 
 class _Query(SinkQuery):
     @override
-    def _reader(self, positions: Mapping[Place, int]) -> SinkStreamReader:
+    def _reader(self, positions: Mapping[TopicPartition, int]) -> SinkStreamReader:
         reader = _Reader(self._sink, self._folders, positions, parallelism=2)
         reader.rows = self.spec["rows"]
         return reader

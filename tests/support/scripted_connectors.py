@@ -11,7 +11,7 @@ from connect.api.converter import Converter, RawHeader, SchemaAndValue
 from connect.api.data import OPTIONAL_STRING, Schema, Value
 from connect.api.errors import DataError, RetriableError
 from connect.api.record import SinkRecord, SourceRecord
-from connect.api.sink import Place, SinkConnector, SinkTask
+from connect.api.sink import SinkConnector, SinkTask, TopicPartition
 from connect.api.source import SourceConnector, SourceTask
 from connect.api.transform import R, Transform
 
@@ -72,7 +72,7 @@ class ScriptedSinkTask(SinkTask):
         self._script.events.append("start")
 
     @override
-    def open(self, places: Collection[Place]) -> None:
+    def open(self, places: Collection[TopicPartition]) -> None:
         self._script.events.append(f"open {sorted(places)}")
 
     @override
@@ -85,11 +85,11 @@ class ScriptedSinkTask(SinkTask):
             script.taken += records
 
     @override
-    def flush(self, offsets: Mapping[Place, int]) -> None:
+    def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
         self._script.on_flush()
 
     @override
-    def close(self, places: Collection[Place]) -> None:
+    def close(self, places: Collection[TopicPartition]) -> None:
         self._script.events.append(f"close {sorted(places)}")
 
     @override

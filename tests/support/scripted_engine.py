@@ -15,7 +15,7 @@ from connect.api.config import STRING, Config, option
 from connect.api.engine import EngineContext, EngineFacts, EngineSinkConnector, EngineTask
 from connect.api.errors import ConnectError, DataError, RetriableError
 from connect.api.record import SinkRecord
-from connect.api.sink import Place
+from connect.api.sink import TopicPartition
 from connect.remote.pipeline import RemotePipeline
 from core_broker.client.admin import Admin
 from core_broker.client.consumer import Consumer
@@ -48,7 +48,7 @@ class LineEngine(threading.Thread):
         self._ending = threading.Event()
         self._context = context
         self._file = file
-        self._positions: dict[Place, int] = {}
+        self._positions: dict[TopicPartition, int] = {}
 
     def end(self) -> None:
         """End soon."""
@@ -182,7 +182,7 @@ class LineEngineSinkConnector(EngineSinkConnector):
     config: LineConfig
 
     @override
-    def alter_engine_offsets(self, facts: EngineFacts, offsets: Mapping[Place, int | None]) -> bool:
+    def alter_engine_offsets(self, facts: EngineFacts, offsets: Mapping[TopicPartition, int | None]) -> bool:
         if any(partition > 0 for _, partition in offsets):
             raise ConnectError("there is one partition alone")
         check_trouble(self.config)

@@ -21,13 +21,13 @@ from connect.runtime.leading.fencing import fence
 from connect.runtime.leading.services import LeaderServices, ParsedConnector
 from connect.stores.offsets import OffsetStore, checked
 from core_broker.client.admin import Admin
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import ClientError, NotFound
 
 Entry = Mapping[str, Any]
 """`{"partition": {…}, "offset": {…}}`, the offset of None to forget it."""
 SourceChanges = list[tuple[dict[str, Any], dict[str, Any] | None]]
-SinkChanges = dict[Place, int | None]
+SinkChanges = dict[TopicPartition, int | None]
 
 TOPIC, PARTITION, OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
 _INTEGER: Final = re.compile(r"[+-]?\d{1,19}")
@@ -182,7 +182,7 @@ def _sink_altered(connector: Connector, facts: EngineFacts, changes: SinkChanges
     return isinstance(connector, SinkConnector) and connector.alter_offsets(changes)
 
 
-def _sink_reset(connector: Connector, facts: EngineFacts, committed: Mapping[Place, int]) -> bool:
+def _sink_reset(connector: Connector, facts: EngineFacts, committed: Mapping[TopicPartition, int]) -> bool:
     if isinstance(connector, EngineSinkConnector):
         return connector.reset_engine_offsets(facts, committed)
     return isinstance(connector, SinkConnector) and connector.alter_offsets(dict.fromkeys(committed))
@@ -222,7 +222,7 @@ def parsed_sink_offsets(entries: Sequence[Entry]) -> SinkChanges:
     return dict(_sink_offset(entry.get("partition"), entry.get("offset")) for entry in entries)
 
 
-def _sink_offset(partition: Any, offset: Any) -> tuple[Place, int | None]:
+def _sink_offset(partition: Any, offset: Any) -> tuple[TopicPartition, int | None]:
     if not isinstance(partition, Mapping):
         raise BadRequest("The partition for a sink connector offset cannot be null or missing")
     if TOPIC not in partition or PARTITION not in partition:

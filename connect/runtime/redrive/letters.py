@@ -8,7 +8,7 @@ from connect.runtime.failures.failed_record import PREFIX
 from connect.runtime.failures.redrive_topic import redrive_count
 from connect.runtime.redrive.pages import LetterError, LetterView, Selection
 from core_broker.client.admin import Admin
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.reader import Reader
 from core_broker.client.records import Header, IncomingRecord
 from core_broker.client.settings import ClientSettings
@@ -65,7 +65,7 @@ def read_letters(
     """Every letter that is there now, by partition and offset; from where `starts` says."""
     admin = Admin(settings)
     count = len(admin.topics([topic])[0].partitions)
-    places: list[Place] = [(topic, number) for number in range(count)]
+    places: list[TopicPartition] = [(topic, number) for number in range(count)]
     firsts, ends = admin.offsets(places, "earliest"), admin.committed_ends(places)
     reader = Reader(settings, isolation_level="read_committed")
     try:
@@ -78,7 +78,7 @@ def read_letters(
         reader.close()
 
 
-def _until(reader: Reader, place: Place, end: int) -> Iterator[IncomingRecord]:
+def _until(reader: Reader, place: TopicPartition, end: int) -> Iterator[IncomingRecord]:
     while reader.positions[place] < end:
         yield from (record for record in reader.read(_BATCH, timeout_ms=_WAIT_MS) if record.offset < end)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing_extensions import override
 
 from connect.api.record import SinkRecord
-from connect.api.sink import Place, SinkContext
+from connect.api.sink import SinkContext, TopicPartition
 from connect.runtime.models import TaskId
 from connect.runtime.stopping import Stopping
 from core_broker.client.group_consumer import GroupConsumer
@@ -26,7 +26,7 @@ class TaskSinkContext(SinkContext):
         self._stopping = stopping
         self._consumer = consumer
         self._report = report
-        self.rewinds: dict[Place, int] = {}
+        self.rewinds: dict[TopicPartition, int] = {}
         """Where the sink wants to read on."""
         self.retry_after_ms: int | None = None
         """How long the sink wants to be left alone."""
@@ -44,19 +44,19 @@ class TaskSinkContext(SinkContext):
 
     @property
     @override
-    def assignment(self) -> frozenset[Place]:
+    def assignment(self) -> frozenset[TopicPartition]:
         return frozenset(self._consumer().assigned)
 
     @override
-    def rewind(self, offsets: Mapping[Place, int]) -> None:
+    def rewind(self, offsets: Mapping[TopicPartition, int]) -> None:
         self.rewinds.update(offsets)
 
     @override
-    def pause(self, places: Collection[Place]) -> None:
+    def pause(self, places: Collection[TopicPartition]) -> None:
         self._consumer().hold(places)
 
     @override
-    def resume(self, places: Collection[Place]) -> None:
+    def resume(self, places: Collection[TopicPartition]) -> None:
         self._consumer().release(places)
 
     @override
@@ -75,7 +75,7 @@ class TaskSinkContext(SinkContext):
     def wait(self, seconds: float) -> bool:
         return self._stopping.wait(seconds)
 
-    def take_rewinds(self) -> dict[Place, int]:
+    def take_rewinds(self) -> dict[TopicPartition, int]:
         """Where to read on; forgets it."""
         rewinds, self.rewinds = self.rewinds, {}
         return rewinds

@@ -10,7 +10,7 @@ from typing_extensions import override
 from connect.api.backoff import Backoff
 from connect.api.errors import ConfigError, ConnectError
 from connect.api.record import SinkRecord
-from connect.api.sink import Place, SinkTask
+from connect.api.sink import SinkTask, TopicPartition
 from connect.runtime.configuration.client_overrides import consumer_properties, max_poll_records
 from connect.runtime.configuration.connector_config import SinkConnectorConfig
 from connect.runtime.failures.error_policy import Failure, Stage
@@ -77,14 +77,14 @@ class SinkWork(Work):
         self._topics: list[str] = []
         self._has_subscribed = False
         self._seen_topics: set[str] = set()
-        self._positions: dict[Place, int] = {}
+        self._positions: dict[TopicPartition, int] = {}
         """The next offset of each partition, of records that were put."""
-        self._committed: dict[Place, int] = {}
-        self._first: dict[Place, int] = {}
+        self._committed: dict[TopicPartition, int] = {}
+        self._first: dict[TopicPartition, int] = {}
         """Where reading began, for partitions without a commit."""
         self._batch: Sequence[IncomingRecord] = ()
         """What was read last, without the partitions that were taken since."""
-        self._held: set[Place] = set()
+        self._held: set[TopicPartition] = set()
         """The batch's partitions that were never taken since: given again, they begin anew at what is committed."""
         self._trouble: Exception | None = None
         self._is_careful = False
@@ -172,7 +172,7 @@ class SinkWork(Work):
 
     def _stay_in_group(self, timeout_ms: int) -> None:
         """Remain in the group while nothing is to be read; what comes all the same is read again later."""
-        first: dict[Place, int] = {}
+        first: dict[TopicPartition, int] = {}
         for record in self._read(timeout_ms):
             first.setdefault((record.topic, record.partition), record.offset)
         if first:
@@ -205,7 +205,7 @@ class SinkWork(Work):
 
     # The group's decisions come in the middle of a read; the library swallows what these raise, so they keep it.
 
-    def _on_assigned(self, places: Sequence[Place]) -> Mapping[Place, int]:
+    def _on_assigned(self, places: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         self._context.take_rewinds()
         try:
             self._task.open(places)
@@ -216,7 +216,7 @@ class SinkWork(Work):
         self._positions = dict(starts)
         return starts
 
-    def _on_revoked(self, places: Sequence[Place]) -> None:
+    def _on_revoked(self, places: Sequence[TopicPartition]) -> None:
         try:
             if not self._stopping.is_cancelled:
                 self._commit(is_last=True)
@@ -226,7 +226,7 @@ class SinkWork(Work):
         self._held.difference_update(places)
         self._batch = [raw for raw in self._batch if (raw.topic, raw.partition) not in places]
 
-    def _close_places(self, places: Collection[Place]) -> None:
+    def _close_places(self, places: Collection[TopicPartition]) -> None:
         try:
             self._task.close(places)
         except Exception as error:  # noqa: BLE001 - raised by the read
@@ -270,7 +270,7 @@ class SinkWork(Work):
         self._counters.put_batch_ms_sum += took
         self._counters.put_batch_ms_max = max(self._counters.put_batch_ms_max, took)
 
-    def _offsets_after(self, records: Sequence[SinkRecord]) -> dict[Place, int]:
+    def _offsets_after(self, records: Sequence[SinkRecord]) -> dict[TopicPartition, int]:
         """The next offsets, should these records be the last that were put."""
         return {**self._positions, **{record.place: record.original_offset + 1 for record in records}}
 
@@ -361,7 +361,7 @@ class SinkWork(Work):
         self._apply_rewinds()
         self._write_commit(self._acceptable(durable))
 
-    def _acceptable(self, durable: Mapping[Place, int]) -> dict[Place, int]:
+    def _acceptable(self, durable: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         """Of what a sink says, that which can be true, and is new."""
         accepted = {}
         for place, offset in durable.items():
@@ -373,7 +373,7 @@ class SinkWork(Work):
                 accepted[place] = offset
         return accepted
 
-    def _write_commit(self, offsets: Mapping[Place, int]) -> None:
+    def _write_commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         if not offsets or self._stopping.is_cancelled:
             return
         try:

@@ -22,7 +22,7 @@ from deploy.commands.options import (
 from deploy.terminal.output import progress
 
 if TYPE_CHECKING:
-    from core_broker.client.consumer import Consumer, Place
+    from core_broker.client.consumer import Consumer, TopicPartition
     from core_broker.client.records import IncomingRecord
     from deploy.views.positions import Position
 
@@ -120,8 +120,8 @@ class _Reader:
         self,
         consumer: "Consumer",
         *,
-        ends: "dict[Place, int]",
-        starts: "dict[Place, int] | None" = None,
+        ends: "dict[TopicPartition, int]",
+        starts: "dict[TopicPartition, int] | None" = None,
         follow: bool = False,
         commits: bool = False,
     ) -> None:
@@ -130,7 +130,7 @@ class _Reader:
         self._ends = ends
         self._follow = follow
         self._commits = commits
-        self._next: dict[Place, int] = dict(self._starts)
+        self._next: dict[TopicPartition, int] = dict(self._starts)
         self.read = 0
 
     def run(self, write: "Callable[[IncomingRecord], str]", count: int | None) -> None:
@@ -179,13 +179,13 @@ def _coloured_line(record: "IncomingRecord") -> str:
     return "".join(f"{colour}{part}\033[0m" if colour and part else part for colour, part in parts)
 
 
-def _place(record: "IncomingRecord") -> "Place":
+def _place(record: "IncomingRecord") -> "TopicPartition":
     return record.topic, record.partition
 
 
 def _range(
-    consumer: "Consumer", places: "list[Place]", position: "Position"
-) -> "tuple[dict[Place, int], dict[Place, int]]":
+    consumer: "Consumer", places: "list[TopicPartition]", position: "Position"
+) -> "tuple[dict[TopicPartition, int], dict[TopicPartition, int]]":
     """Where to begin and where the present end is, by partition."""
     from deploy.views.positions import resolve
 

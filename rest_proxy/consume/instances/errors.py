@@ -2,7 +2,7 @@
 
 from typing_extensions import override
 
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import ClientError
 from core_broker.client.group_consumer import AssignmentLost, NoCommittedOffset
 from rest_proxy.errors import ProxyError, from_cluster
@@ -39,7 +39,7 @@ def exclusive() -> ProxyError:
     )
 
 
-def not_assigned(place: Place) -> ProxyError:
+def not_assigned(place: TopicPartition) -> ProxyError:
     """A partition that the instance does not read."""
     return illegal_state(f"No current assignment for partition {place[0]}-{place[1]}")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import re2
 
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import ClientError
 from core_broker.client.group_consumer import BEGINNING, END, Commit, GroupConsumer
 from core_broker.client.records import IncomingRecord
@@ -42,11 +42,11 @@ class Instance:
         self._files = files
         self._topics = list(saved.topics)
         self._pattern = saved.pattern
-        self._chosen: list[Place] = list(saved.assigned)
+        self._chosen: list[TopicPartition] = list(saved.assigned)
         self._positions = Positions(saved.positions)
         self._fetched: deque[IncomingRecord] = deque()
         self._fetched_bytes = self._answer_bytes = 0
-        self._handed_over: list[tuple[dict[Place, int], IsLost]] = []
+        self._handed_over: list[tuple[dict[TopicPartition, int], IsLost]] = []
         """Where the responses began that no later request has confirmed."""
         self._refreshed_at = float("-inf")
         self.purges = 0
@@ -135,7 +135,7 @@ class Instance:
 
     # --- partitions ---
 
-    def assign(self, places: Sequence[Place]) -> None:
+    def assign(self, places: Sequence[TopicPartition]) -> None:
         """Read these partitions, independently of the group; an empty list ends the assignment."""
         if self._topics or self._pattern is not None:
             raise errors.exclusive()
@@ -156,7 +156,7 @@ class Instance:
         self._consumer.assign(starts)
 
     @property
-    def assigned(self) -> Sequence[Place]:
+    def assigned(self) -> Sequence[TopicPartition]:
         """The partitions that are read."""
         return self._consumer.assigned
 
@@ -170,7 +170,7 @@ class Instance:
         """Whether none of the topics exists: then the group has nothing to assign."""
         return bool(self._topics) and self._consumer.unknown_topics.issuperset(self._topics)
 
-    def _start_offsets(self, places: Sequence[Place]) -> Mapping[Place, int]:
+    def _start_offsets(self, places: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         """Where newly assigned partitions begin; called by the consumer during a read."""
         try:
             return self._resolve_starts(places)
@@ -180,10 +180,10 @@ class Instance:
             )
             return {}
 
-    def _resolve_starts(self, places: Sequence[Place]) -> dict[Place, int]:
+    def _resolve_starts(self, places: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Where partitions begin. auto.offset.reset is resolved here and saved, so that a restart skips nothing."""
         committed = self._consumer.committed(places)
-        starts: dict[Place, int] = {}
+        starts: dict[TopicPartition, int] = {}
         for place in places:
             start = self._positions.start(place, committed[place].offset if place in committed else None)
             if start is not None:
@@ -195,7 +195,7 @@ class Instance:
         self._positions.begin(starts)
         return starts
 
-    def _on_revoked(self, places: Sequence[Place]) -> None:
+    def _on_revoked(self, places: Sequence[TopicPartition]) -> None:
         self._purge(places)
         self._positions.revoke(places)
 
@@ -251,7 +251,7 @@ class Instance:
             starts = {(record.topic, record.partition): record.offset for record in reversed(page)}
             self._handed_over.append((starts, is_lost))
 
-    def _purge(self, places: Sequence[Place] | None) -> None:
+    def _purge(self, places: Sequence[TopicPartition] | None) -> None:
         """Drop the fetched records of some partitions, or of all."""
         gone = None if places is None else set(places)
         kept = [r for r in self._fetched if gone is not None and (r.topic, r.partition) not in gone]
@@ -265,7 +265,9 @@ class Instance:
 
     # --- positions and commits ---
 
-    def seek(self, *, offsets: Mapping[Place, int], times: Mapping[Place, int], arrived_at: float) -> None:
+    def seek(
+        self, *, offsets: Mapping[TopicPartition, int], times: Mapping[TopicPartition, int], arrived_at: float
+    ) -> None:
         """Move to other offsets, or to timestamps (in ms, or BEGINNING, or END)."""
         for place in (*offsets, *times):
             if place not in self._consumer.assigned:
@@ -277,7 +279,7 @@ class Instance:
         self._positions.seek(found)
         self.save()
 
-    def commit(self, *, commits: Mapping[Place, Commit] | None, arrived_at: float) -> None:
+    def commit(self, *, commits: Mapping[TopicPartition, Commit] | None, arrived_at: float) -> None:
         """Commit these offsets, or all that the client has received."""
         self._confirm_delivery(arrived_at)
         if commits is None:
@@ -289,7 +291,7 @@ class Instance:
             self._positions.mark_committed({place: commit.offset for place, commit in commits.items()})
         self._save_changes()
 
-    def committed(self, places: Sequence[Place]) -> dict[Place, Commit]:
+    def committed(self, places: Sequence[TopicPartition]) -> dict[TopicPartition, Commit]:
         """The group's commits."""
         if not places:
             return {}
@@ -305,7 +307,7 @@ class Instance:
 
     def _rewind_lost_answers(self) -> None:
         """Go back to the first response that was lost; what was sent after it is sent again, too, to keep the order."""
-        starts: dict[Place, int] = {}
+        starts: dict[TopicPartition, int] = {}
         is_lost_by_now = False
         for places, is_lost in self._handed_over:
             is_lost_by_now = is_lost_by_now or is_lost()

@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeVar
 
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import ClientError
 from core_broker.client.group_consumer import Commit, GroupConsumer
 from core_broker.client.reachability import Reachability
@@ -222,7 +222,9 @@ class Instances:
                 await self._threads.check_cluster()
             return await active.call(call)
 
-    async def seek(self, group: str, name: str, *, offsets: Mapping[Place, int], times: Mapping[Place, int]) -> None:
+    async def seek(
+        self, group: str, name: str, *, offsets: Mapping[TopicPartition, int], times: Mapping[TopicPartition, int]
+    ) -> None:
         """Move an instance to other offsets; waits for the group to assign partitions first."""
         arrived_at = time.monotonic()
         active = await self._get(group, name)
@@ -233,14 +235,14 @@ class Instances:
                 await asyncio.sleep(0.02)
             await active.call(partial(Instance.seek, offsets=offsets, times=times, arrived_at=arrived_at))
 
-    async def commit(self, group: str, name: str, commits: Mapping[Place, Commit] | None) -> None:
+    async def commit(self, group: str, name: str, commits: Mapping[TopicPartition, Commit] | None) -> None:
         """Commit these offsets, or all that the client has received."""
         await self.use(group, name, partial(Instance.commit, commits=commits, arrived_at=time.monotonic()))
 
-    async def assigned(self, group: str, name: str) -> Sequence[Place]:
+    async def assigned(self, group: str, name: str) -> Sequence[TopicPartition]:
         """The partitions that an instance reads."""
 
-        def get_assigned(instance: Instance) -> Sequence[Place]:
+        def get_assigned(instance: Instance) -> Sequence[TopicPartition]:
             instance.keep_alive(is_idle=False)
             return instance.assigned
 

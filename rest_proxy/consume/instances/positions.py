@@ -6,7 +6,7 @@ moves the position only when the client comes back, and nothing is committed, or
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.records import IncomingRecord
 from rest_proxy.consume.instances.state import Position
 
@@ -18,14 +18,14 @@ class Positions:
         items = list(saved)
         self._delivered = {(item.topic, item.partition): item.offset for item in items}
         self._explicit = {(item.topic, item.partition) for item in items if item.is_explicit}
-        self._answered: dict[Place, int] = {}
-        self._uncommitted: dict[Place, int] = {}
+        self._answered: dict[TopicPartition, int] = {}
+        self._uncommitted: dict[TopicPartition, int] = {}
         self.answered_at = float("-inf")
         """When the last response was sent."""
         self.is_changed = False
         """Whether there are changes that are not saved."""
 
-    def start(self, place: Place, committed: int | None) -> int | None:
+    def start(self, place: TopicPartition, committed: int | None) -> int | None:
         """Where to begin a partition: the target of a seek, else the commit, else the last position, or None.
 
         A last position without a commit, from before a restart or a revocation, still has to be committed.
@@ -36,13 +36,13 @@ class Positions:
         self._uncommitted[place] = own
         return own
 
-    def begin(self, offsets: Mapping[Place, int]) -> None:
+    def begin(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Partitions begin at these offsets, which the client did not choose."""
         if any(self._delivered.get(place) != offset for place, offset in offsets.items()):
             self._delivered.update(offsets)
             self.is_changed = True
 
-    def seek(self, offsets: Mapping[Place, int]) -> None:
+    def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
         """The client chooses to read on at these offsets."""
         self._delivered.update(offsets)
         self._uncommitted.update(offsets)
@@ -57,7 +57,7 @@ class Positions:
             self._answered[record.topic, record.partition] = record.offset + 1
         self.answered_at = now
 
-    def take_back(self, offsets: Mapping[Place, int]) -> None:
+    def take_back(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Responses that began at these offsets have not arrived."""
         self._answered.update(offsets)
 
@@ -70,11 +70,11 @@ class Positions:
             self.is_changed = True
 
     @property
-    def uncommitted(self) -> dict[Place, int]:
+    def uncommitted(self) -> dict[TopicPartition, int]:
         """What has certainly arrived and is not committed."""
         return dict(self._uncommitted)
 
-    def mark_committed(self, offsets: Mapping[Place, int]) -> None:
+    def mark_committed(self, offsets: Mapping[TopicPartition, int]) -> None:
         """These offsets are committed, or the commit is in flight."""
         for place, offset in offsets.items():
             self._explicit.discard(place)
@@ -82,7 +82,7 @@ class Positions:
                 del self._uncommitted[place]
         self.is_changed = True
 
-    def revoke(self, places: Iterable[Place]) -> None:
+    def revoke(self, places: Iterable[TopicPartition]) -> None:
         """The group has revoked partitions: nothing is committed for them any more."""
         for place in places:
             self._answered.pop(place, None)
@@ -90,7 +90,7 @@ class Positions:
             self._explicit.discard(place)
         self.is_changed = True
 
-    def keep_only(self, places: Iterable[Place]) -> None:
+    def keep_only(self, places: Iterable[TopicPartition]) -> None:
         """Forget all other partitions: they are not read any more."""
         kept = set(places)
         for offsets in (self._delivered, self._answered, self._uncommitted):

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.group_consumer import BEGINNING, END, Commit
 from core_broker.service.web.connections import get_connection
 from core_broker.service.web.errors import envelope
@@ -322,7 +322,7 @@ async def _records_type(instances: Instances, group: str, name: str, accept: byt
     return chosen
 
 
-async def _partitions_in_body(request: Request) -> list[Place]:
+async def _partitions_in_body(request: Request) -> list[TopicPartition]:
     """The partitions in the body of a GET; raises ProxyError."""
     body = b""
     try:
@@ -343,7 +343,7 @@ async def _partitions_in_body(request: Request) -> list[Place]:
         raise ProxyError(400, f"Body {where}: {first['msg']}") from None
 
 
-def _places(partitions: list[V2Partition]) -> list[Place]:
+def _places(partitions: list[V2Partition]) -> list[TopicPartition]:
     return [(item.topic, item.partition) for item in partitions]
 
 

@@ -12,7 +12,7 @@ from streams.spark.tables.tables import TARGET_BYTES, TIMESTAMP_COLUMN, Tables
 Arguments = Mapping[str, Any]
 
 
-class Place(Protocol):
+class TopicPartition(Protocol):
     """What these operations need of the engine."""
 
     @property
@@ -21,13 +21,13 @@ class Place(Protocol):
         ...
 
 
-def tables(place: Place, arguments: Arguments) -> Any:
+def tables(place: TopicPartition, arguments: Arguments) -> Any:
     """All tables with format, columns, files, bytes and rows."""
     _check(arguments, {})
     return msgspec.to_builtins(place.tables.tables())
 
 
-def compact(place: Place, arguments: Arguments) -> Any:
+def compact(place: TopicPartition, arguments: Arguments) -> Any:
     """Make large files out of a table's small ones. Arguments: table, target_bytes, retention_hours, dry_run."""
     _check(arguments, {"table": str, "target_bytes": int, "retention_hours": int, "dry_run": bool})
     result = place.tables.compact(
@@ -39,7 +39,7 @@ def compact(place: Place, arguments: Arguments) -> Any:
     return msgspec.to_builtins(result)
 
 
-def expire(place: Place, arguments: Arguments) -> Any:
+def expire(place: TopicPartition, arguments: Arguments) -> Any:
     """Remove a table's old rows. Arguments: table, older_than_ms, column, dry_run."""
     _check(arguments, {"table": str, "older_than_ms": int, "column": str, "dry_run": bool}, "older_than_ms")
     result = place.tables.expire(
@@ -51,7 +51,7 @@ def expire(place: Place, arguments: Arguments) -> Any:
     return msgspec.to_builtins(result)
 
 
-def remove_range(place: Place, arguments: Arguments) -> Any:
+def remove_range(place: TopicPartition, arguments: Arguments) -> Any:
     """Remove what came from a range of offsets. Arguments: table, topic, partition, first, last, dry_run."""
     kinds = {"table": str, "topic": str, "partition": int, "first": int, "last": int, "dry_run": bool}
     _check(arguments, kinds, "topic", "partition", "first", "last")
@@ -66,7 +66,7 @@ def remove_range(place: Place, arguments: Arguments) -> Any:
     return msgspec.to_builtins(result)
 
 
-def recover(place: Place, arguments: Arguments) -> Any:
+def recover(place: TopicPartition, arguments: Arguments) -> Any:
     """Finish a table's interrupted upkeep. Arguments: table."""
     _check(arguments, {"table": str})
     return {"exchanges": place.tables.recover(TableSpec(name=_table(arguments)))}

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from streams.errors import StreamsError, WrongOption
-from streams.spark.topics.ranges import Offsets, Place
+from streams.spark.topics.ranges import Offsets, TopicPartition
 
 VERSION: Final = 1
 EARLIEST: Final = -2
@@ -23,7 +23,7 @@ def ids_from_checkpoint(document: Mapping[str, Any]) -> dict[str, str]:
     return dict(document.get("ids", {})) if "version" in document else {}
 
 
-def from_checkpoint(document: Mapping[str, Any]) -> dict[Place, int]:
+def from_checkpoint(document: Mapping[str, Any]) -> dict[TopicPartition, int]:
     """Offsets from what Spark has written down; what Spark's own Kafka source has written is understood, too."""
     version = document.get("version")
     if version is None:
@@ -33,7 +33,7 @@ def from_checkpoint(document: Mapping[str, Any]) -> dict[Place, int]:
     return _flat(document["topics"])
 
 
-def by_topic(offsets: Mapping[Place, int]) -> dict[str, dict[str, int]]:
+def by_topic(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
     """Offsets by topic and partition, in order."""
     result: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
@@ -41,7 +41,7 @@ def by_topic(offsets: Mapping[Place, int]) -> dict[str, dict[str, int]]:
     return result
 
 
-def parsed(key: str, text: str) -> dict[Place, int]:
+def parsed(key: str, text: str) -> dict[TopicPartition, int]:
     """An option such as {"topic": {"0": 23, "1": -2}}; WrongOption when it is not of that shape."""
     allowed = 'must be JSON such as {"topicA": {"0": 23, "1": -1}, "topicB": {"0": -2}}'
     try:
@@ -54,7 +54,7 @@ def parsed(key: str, text: str) -> dict[Place, int]:
     return result
 
 
-def parsed_assignment(key: str, text: str) -> list[Place]:
+def parsed_assignment(key: str, text: str) -> list[TopicPartition]:
     """An option such as {"topic": [0, 1]}; WrongOption when it is not of that shape."""
     allowed = 'must be JSON such as {"topicA": [0, 1], "topicB": [2, 4]}'
     try:
@@ -67,7 +67,7 @@ def parsed_assignment(key: str, text: str) -> list[Place]:
     return sorted(set(places))
 
 
-def _flat(document: Mapping[str, Mapping[str, int]]) -> dict[Place, int]:
+def _flat(document: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
     return {
         (topic, int(partition)): _whole(offset)
         for topic, partitions in document.items()

@@ -9,7 +9,7 @@ from core_broker.client.java_properties import PropertyRefused, to_librdkafka
 from streams.errors import WrongOption
 from streams.spark.topics.cluster import READ_COMMITTED, READ_UNCOMMITTED, Cluster
 from streams.spark.topics.offsets import EARLIEST, LATEST, parsed, parsed_assignment
-from streams.spark.topics.ranges import Offsets, Place
+from streams.spark.topics.ranges import Offsets, TopicPartition
 
 BOOTSTRAP: Final = "kafka.bootstrap.servers"
 GROUP: Final = "kafka.group.id"
@@ -46,7 +46,7 @@ class Subscription:
     kind: Literal["assign", "subscribe", "subscribePattern"]
     topics: tuple[str, ...] = ()
     pattern: str = ""
-    places: tuple[Place, ...] = ()
+    places: tuple[TopicPartition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

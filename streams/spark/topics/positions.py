@@ -12,7 +12,7 @@ from streams.errors import StreamsError, WrongOption
 from streams.spark.topics.cluster import READ_COMMITTED, Cluster
 from streams.spark.topics.offsets import EARLIEST, LATEST, by_topic
 from streams.spark.topics.options import Boundary, Subscription
-from streams.spark.topics.ranges import Offsets, Place
+from streams.spark.topics.ranges import Offsets, TopicPartition
 
 T = TypeVar("T")
 _ATTEMPTS: Final = 3
@@ -26,7 +26,7 @@ class Positions:
         self._admin = Admin(cluster.settings())
         self._reads_committed = cluster.isolation == READ_COMMITTED
 
-    def places(self, subscription: Subscription) -> set[Place]:
+    def places(self, subscription: Subscription) -> set[TopicPartition]:
         """The partitions that are subscribed to, and exist."""
         counts = _tried(self._admin.topic_names)
         if subscription.kind == "assign":
@@ -38,7 +38,7 @@ class Positions:
             topics = [topic for topic in counts if fits(topic)]
         return {(topic, partition) for topic in topics for partition in range(counts[topic])}
 
-    def existing_places(self, subscription: Subscription) -> set[Place]:
+    def existing_places(self, subscription: Subscription) -> set[TopicPartition]:
         """The same; StreamsError when something is subscribed to by name and does not exist."""
         places = self.places(subscription)
         missing = sorted(set(subscription.topics) - {topic for topic, _ in places})
@@ -47,7 +47,7 @@ class Positions:
             raise StreamsError(f"These topics or partitions do not exist: {', '.join(missing)}")
         return places
 
-    def ids(self, places: Iterable[Place]) -> dict[str, str]:
+    def ids(self, places: Iterable[TopicPartition]) -> dict[str, str]:
         """The ids of the topics, which tell whether one was deleted and made anew; none where there are none."""
         topics = sorted({topic for topic, _ in places})
         try:
@@ -62,18 +62,20 @@ class Positions:
         except NotFound:
             return []
 
-    def earliest(self, places: Iterable[Place]) -> dict[Place, int]:
+    def earliest(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The first offset of each partition; those that are gone are left out."""
         return self._asked(places, "earliest")
 
-    def latest(self, places: Iterable[Place]) -> dict[Place, int]:
+    def latest(self, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Where each partition ends for this reader; those that are gone are left out."""
         wanted = sorted(places)
         if self._reads_committed:
             return _tried(lambda: self._admin.committed_ends(wanted))
         return self._asked(wanted, "latest")
 
-    def resolved(self, boundary: Boundary, places: set[Place], *, late_is_end: bool) -> dict[Place, int]:
+    def resolved(
+        self, boundary: Boundary, places: set[TopicPartition], *, late_is_end: bool
+    ) -> dict[TopicPartition, int]:
         """The offset at which each partition begins or ends."""
         match boundary.kind:
             case "earliest":
@@ -91,13 +93,15 @@ class Positions:
         """Commit for a group, so that its lag is seen by all."""
         _tried(lambda: self._admin.set_group_offsets(group_id, offsets))
 
-    def _chosen(self, offsets: Offsets) -> dict[Place, int]:
+    def _chosen(self, offsets: Offsets) -> dict[TopicPartition, int]:
         first = self.earliest(place for place, offset in offsets.items() if offset == EARLIEST)
         last = self.latest(place for place, offset in offsets.items() if offset == LATEST)
         return {**offsets, **first, **last}
 
-    def _at(self, times: Mapping[Place, int], boundary: Boundary, *, late_is_end: bool) -> dict[Place, int]:
-        found: dict[Place, int] = {}
+    def _at(
+        self, times: Mapping[TopicPartition, int], boundary: Boundary, *, late_is_end: bool
+    ) -> dict[TopicPartition, int]:
+        found: dict[TopicPartition, int] = {}
         for moment in set(times.values()):
             found |= self._asked((place for place, time_ms in times.items() if time_ms == moment), moment)
         late = [place for place, offset in found.items() if offset < 0]
@@ -110,12 +114,12 @@ class Positions:
             )
         return {**found, **self.latest(late)}
 
-    def _asked(self, places: Iterable[Place], spec: str | int) -> dict[Place, int]:
+    def _asked(self, places: Iterable[TopicPartition], spec: str | int) -> dict[TopicPartition, int]:
         wanted = sorted(places)
         try:
             return _tried(lambda: self._admin.offsets(wanted, spec))
         except NotFound:
-            found: dict[Place, int] = {}
+            found: dict[TopicPartition, int] = {}
             for place in wanted:  # One of them is gone: each is asked for by itself.
                 try:
                     found |= self._admin.offsets([place], spec)
@@ -124,7 +128,7 @@ class Positions:
             return found
 
 
-def _all_of(boundary: Boundary, places: set[Place]) -> dict[Place, int]:
+def _all_of(boundary: Boundary, places: set[TopicPartition]) -> dict[TopicPartition, int]:
     """What is chosen for each partition: every one must be named, and no other."""
     if set(boundary.offsets) != places:
         raise WrongOption(
@@ -135,7 +139,7 @@ def _all_of(boundary: Boundary, places: set[Place]) -> dict[Place, int]:
     return dict(boundary.offsets)
 
 
-def _listed(places: Iterable[Place]) -> str:
+def _listed(places: Iterable[TopicPartition]) -> str:
     return ", ".join(f"{topic}-{partition}" for topic, partition in sorted(places))
 
 

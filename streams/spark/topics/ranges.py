@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from pyspark.sql.datasource import InputPartition
 
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 """Topic and partition."""
-Offsets = Mapping[Place, int]
+Offsets = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class RangePartition(InputPartition):
         self.range = value
 
 
-def shared_out(start: Offsets, end: Offsets, *, rows_max: int) -> dict[Place, int]:
+def shared_out(start: Offsets, end: Offsets, *, rows_max: int) -> dict[TopicPartition, int]:
     """Ends that are nearer, so that about `rows_max` offsets are read: each partition gets its share of them.
 
     A partition with little gets at least one, so that it never starves; partitions that `start` lacks are left out.

@@ -24,7 +24,7 @@ from streams.errors import DataLoss
 from streams.spark.topics.offsets import LATEST, as_checkpoint, from_checkpoint, ids_from_checkpoint
 from streams.spark.topics.options import SourceOptions
 from streams.spark.topics.positions import Positions
-from streams.spark.topics.ranges import OffsetRange, Offsets, Place, RangePartition, divided, shared_out
+from streams.spark.topics.ranges import OffsetRange, Offsets, RangePartition, TopicPartition, divided, shared_out
 from streams.spark.topics.reading import HOW_TO_GO_ON
 from streams.spark.topics.rows import RowMaker
 
@@ -40,8 +40,8 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._positions: Positions | None = None
         self._initial: dict[str, Any] | None = None
         self._is_start_noted = True
-        self._target: dict[Place, int] | None = None
-        self._latest: dict[Place, int] | None = None
+        self._target: dict[TopicPartition, int] | None = None
+        self._latest: dict[TopicPartition, int] | None = None
         self._read_at: float | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -111,10 +111,10 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Read no further than what is there now."""
         self._target = self._ends()
 
-    def _ends(self) -> dict[Place, int]:
+    def _ends(self) -> dict[TopicPartition, int]:
         return self._asked.latest(self._asked.places(self.options.subscription))
 
-    def _begun(self, known: Offsets, latest: Offsets) -> dict[Place, int]:
+    def _begun(self, known: Offsets, latest: Offsets) -> dict[TopicPartition, int]:
         """Where each partition is read from: new ones from their beginning."""
         fresh = [place for place in latest if place not in known]
         begin = {place: offset for place, offset in known.items() if place in latest}
@@ -199,9 +199,9 @@ def made_anew(start: Mapping[str, Any], ids: Mapping[str, str]) -> set[str]:
     return {topic for topic, before in ids_from_checkpoint(start).items() if ids.get(topic, before) != before}
 
 
-def _without(offsets: Offsets, topics: set[str]) -> dict[Place, int]:
+def _without(offsets: Offsets, topics: set[str]) -> dict[TopicPartition, int]:
     return {place: offset for place, offset in offsets.items() if place[0] not in topics}
 
 
-def _listed(places: Sequence[Place]) -> str:
+def _listed(places: Sequence[TopicPartition]) -> str:
     return ", ".join(f"{topic}-{partition}" for topic, partition in places)

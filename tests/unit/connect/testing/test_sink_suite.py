@@ -10,7 +10,7 @@ from connect.api.config import STRING, Config, option
 from connect.api.data import Schema, Value
 from connect.api.errors import ConnectError, DataError, RetriableError
 from connect.api.record import SinkRecord
-from connect.api.sink import Place, SinkConnector, SinkTask
+from connect.api.sink import SinkConnector, SinkTask, TopicPartition
 from connect.testing.sink_suite import SinkSuite
 
 SHELF: dict[int, Value] = {}
@@ -83,7 +83,7 @@ class HoardingTask(ShelfTask):
 
 
 class BoastfulTask(ShelfTask):
-    def pre_commit(self, offsets: Mapping[Place, int]) -> Mapping[Place, int]:
+    def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         return {place: offset + 5 for place, offset in offsets.items()}
 
 

@@ -2,7 +2,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
-from core_broker.client.consumer import Place
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import NotFound, Rejected
 from core_broker.client.group_consumer import BEGINNING, END, AssignmentLost, Commit, GroupConsumer, NoCommittedOffset
 from core_broker.client.producer import Producer
@@ -23,14 +23,14 @@ class Member:
         self.consumer = GroupConsumer(
             cluster, group_id=group, defaults=defaults, properties={"auto.offset.reset": reset}
         )
-        self.begins: dict[Place, int] = {}
-        self.given: list[Place] = []
-        self.taken: list[Place] = []
+        self.begins: dict[TopicPartition, int] = {}
+        self.given: list[TopicPartition] = []
+        self.taken: list[TopicPartition] = []
 
     def subscribe(self, *topics: str) -> None:
         self.consumer.subscribe(topics, starts=self._starts, revoked=self.taken.extend)
 
-    def _starts(self, places: Sequence[Place]) -> Mapping[Place, int]:
+    def _starts(self, places: Sequence[TopicPartition]) -> Mapping[TopicPartition, int]:
         self.given += places
         return self.begins
 
