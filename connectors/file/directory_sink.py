@@ -22,7 +22,7 @@ from connect.api.config import Config, Problem
 from connect.api.errors import DataError, RetriableError
 from connect.api.record import SinkRecord
 from connect.api.sink import SinkConnector, SinkContext, SinkTask, TopicPartition
-from connectors.file.directory_config import DirectorySinkConfig
+from connectors.file.config import DirectorySinkConfig
 from connectors.file.ledger import Ledger, LedgerChanged, Rename
 from connectors.file.open_file import Key, OpenFile
 from connectors.file.partitioners import folder_name, partitioner_of

@@ -22,7 +22,7 @@ from connect.api.errors import DataError, RetriableError
 from connect.api.record import SourceRecord
 from connect.api.source import SourceConnector, SourceTask
 from connectors.file.arrivals import Arrival, arrivals
-from connectors.file.directory_config import DirectorySourceConfig
+from connectors.file.config import DirectorySourceConfig
 from connectors.file.readers import READERS, Chunk
 from core_broker.service.clock import Clock, SystemClock
 

@@ -11,7 +11,7 @@ from connect.api.data import Value
 from connect.api.errors import DataError
 from connect.api.record import SinkRecord
 from connect.api.values import text_of
-from connectors.file.directory_config import DirectorySinkConfig
+from connectors.file.config import DirectorySinkConfig
 
 Partitioner = Callable[[SinkRecord], str]
 """The path of a record's folder below the topic's; raises DataError. The same record always has the same one."""

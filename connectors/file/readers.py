@@ -17,7 +17,7 @@ import msgspec
 from connect.api.data import STRING, Schema, Value
 from connect.api.errors import DataError
 from connectors.file.columns import column_reader
-from connectors.file.directory_config import DirectorySourceConfig
+from connectors.file.config import DirectorySourceConfig
 
 
 class Bad(NamedTuple):

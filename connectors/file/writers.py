@@ -20,7 +20,7 @@ from connect.api.data import Schema, Type, Value
 from connect.api.errors import DataError
 from connect.api.record import SinkRecord
 from connect.api.values import text_of
-from connectors.file.directory_config import DirectorySinkConfig
+from connectors.file.config import DirectorySinkConfig
 from connectors.file.spool import Spool
 
 _CACHE_MAX: Final = 1_000

@@ -10,7 +10,7 @@ import msgspec
 from typing_extensions import override
 
 from connect.api.errors import RetriableError
-from connectors.http.options import HttpConfig
+from connectors.http.config import HttpConfig
 
 _EARLY_SECONDS: Final = 30.0
 _ASSUMED_SECONDS: Final = 300.0

@@ -12,7 +12,7 @@ import httpx2
 
 from connect.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from connectors.http.authorization import Authorization, authorization_of
-from connectors.http.options import HttpConfig
+from connectors.http.config import HttpConfig
 from connectors.http.status_codes import StatusCodes, is_outage, retry_after_ms
 from core_broker.service.clock import SystemClock
 

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from connect.api.errors import ConnectError, DataError
 from connectors.http import pointer
-from connectors.http.source_options import HttpSourceConfig
+from connectors.http.config import HttpSourceConfig
 
 Position = dict[str, str | int]
 _LINK: Final = re.compile(r'<([^>]*)>[^,]*?;\s*rel="?([^",;]*)"?')

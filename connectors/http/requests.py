@@ -7,7 +7,7 @@ from connect.api.errors import DataError
 from connect.api.json_text import json_bytes
 from connect.api.record import SinkRecord
 from connect.api.values import text_of
-from connectors.http.sink_options import HttpSinkConfig
+from connectors.http.config import HttpSinkConfig
 from connectors.http.template import Template, text_in
 
 

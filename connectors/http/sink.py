@@ -20,9 +20,8 @@ from connect.api.errors import ConnectError, DataError, RetriableError
 from connect.api.record import SinkRecord
 from connect.api.sink import SinkConnector, SinkContext, SinkTask, TopicPartition
 from connectors.http.client import Answer, HttpClient, TryLater
-from connectors.http.options import content_type
+from connectors.http.config import HttpSinkConfig, content_type
 from connectors.http.requests import Refusal, Request, RequestBuilder
-from connectors.http.sink_options import HttpSinkConfig
 from connectors.http.status_codes import StatusCodes
 
 log = logging.getLogger(__name__)

@@ -23,9 +23,8 @@ from connect.api.source import SourceConnector, SourceContext, SourceOffset, Sou
 from connect.api.values import text_of
 from connectors.http import pointer
 from connectors.http.client import Answer, HttpClient, TryLater
-from connectors.http.options import content_type
+from connectors.http.config import HttpSourceConfig, content_type
 from connectors.http.pagination import Found, Position, Question, Reply, pagination_of
-from connectors.http.source_options import HttpSourceConfig
 from connectors.http.template import Template
 
 log = logging.getLogger(__name__)

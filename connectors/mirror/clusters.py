@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Final, Literal
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connectors.mirror.options import MirrorConfig
+from connectors.mirror.config import MirrorConfig
 from core_broker.client.admin import Admin
 from core_broker.client.errors import ClientError, NotAllowed, Rejected, Retriable, Unreachable
 from core_broker.client.java_properties import PropertyRefused, to_librdkafka

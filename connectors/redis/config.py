@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-import msgspec
 from typing_extensions import override
 
 from connect.api.config import (
@@ -12,8 +11,10 @@ from connect.api.config import (
     DOUBLE,
     INT,
     LONG,
+    LOWER_CASE,
     PASSWORD,
     STRING,
+    UPPER_CASE,
     Check,
     Config,
     Importance,
@@ -39,8 +40,6 @@ _COMMANDS: Final = {
 }
 """What newer versions of the Redis connector call a type, as the command that writes it (redis.command)."""
 TYPES: Final = ("STREAM", "HASH", "STRING", "JSON", "LIST", "SET", "ZSET")
-_TYPE: Final = msgspec.structs.replace(STRING, read=str.upper)
-_LOWER: Final = msgspec.structs.replace(STRING, read=str.lower)
 
 
 class RedisConfig(Config):
@@ -86,10 +85,12 @@ class RedisConfig(Config):
 class RedisSinkConfig(RedisConfig):
     """What an operator may say about writing to Redis."""
 
-    redis_type: str = option(_TYPE, default="STREAM", check=one_of(*TYPES), importance=Importance.HIGH, group="Writes")
+    redis_type: str = option(
+        UPPER_CASE, default="STREAM", check=one_of(*TYPES), importance=Importance.HIGH, group="Writes"
+    )
     """What a record becomes: STREAM, HASH, STRING, JSON, LIST, SET or ZSET."""
     redis_command: str = option(
-        _TYPE, default="", check=one_of("", *_COMMANDS), importance=Importance.LOW, group="Writes"
+        UPPER_CASE, default="", check=one_of("", *_COMMANDS), importance=Importance.LOW, group="Writes"
     )
     """The same, as the command that writes it: XADD, HSET, SET, JSONSET, RPUSH, LPUSH, SADD or ZADD; goes before
     redis.type."""
@@ -150,7 +151,7 @@ class RedisStreamConfig(RedisConfig):
     redis_stream_consumer_name: str = option(STRING, default="consumer-${task}", check=not_empty(), group="Stream")
     """The name of each task in the group, `${task}` is its number: after a crash it goes on with what it had."""
     redis_stream_delivery: str = option(
-        _LOWER, default="at-least-once", check=one_of("at-least-once", "at-most-once"), group="Stream"
+        LOWER_CASE, default="at-least-once", check=one_of("at-least-once", "at-most-once"), group="Stream"
     )
     """at-least-once: an entry is acknowledged when it is safe in Kafka. at-most-once: when it is read."""
     redis_stream_block: int = option(LONG, default=100, check=between(1, 1000), group="Stream")

@@ -19,9 +19,9 @@ from connectors.spark.letter_box import LetterBox, client_settings
 from connectors.spark.manifest import Manifest, Reload, Replaced, TopicPartition, flat
 from connectors.spark.progress import lag_of
 from connectors.spark.reloading import check_there, reload_of
-from connectors.spark.source import SinkStreamReader, sink_source
 from connectors.spark.spec import SinkFolders, SinkSpec
 from connectors.spark.starting import first_positions, made_anew
+from connectors.spark.stream_reader import SinkStreamReader, sink_source
 from core_broker.client.admin import Admin
 from streams.errors import EngineError, StreamsError
 from streams.spark.engine.job import EnginePlace, Job

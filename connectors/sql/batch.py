@@ -12,10 +12,10 @@ from connect.api.errors import DataError
 from connect.api.record import SinkRecord
 from connectors.sql import inference
 from connectors.sql.changes import KeyedChanges, PlainChanges, Step
+from connectors.sql.config import SqlSinkConfig
 from connectors.sql.database import TableDefinition
 from connectors.sql.dialect import NewColumn, Table
 from connectors.sql.row_plan import RowPlan, Source, key_sources, new_columns, value_sources
-from connectors.sql.sink_options import SqlSinkConfig
 from connectors.sql.structure import Structure
 
 _SHAPES_MAX: Final = 1000

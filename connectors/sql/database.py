@@ -21,8 +21,8 @@ from typing_extensions import override
 from connect.api.errors import RetriableError
 from connectors.sql import errors
 from connectors.sql.column_types import ColumnType, from_reflection
+from connectors.sql.config import ConnectionConfig
 from connectors.sql.dialect import DIALECTS, Dialect, Table
-from connectors.sql.options import ConnectionConfig
 
 log = logging.getLogger(__name__)
 

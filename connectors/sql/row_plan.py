@@ -12,10 +12,10 @@ from connect.api.data import Schema, Type, Value
 from connect.api.errors import DataError
 from connect.api.record import SinkRecord
 from connectors.sql.binding import Encoder, encoder
+from connectors.sql.config import KAFKA_COLUMNS, SqlSinkConfig
 from connectors.sql.database import TableDefinition
 from connectors.sql.dialect import NewColumn
 from connectors.sql.logical import NESTED, logical_of
-from connectors.sql.sink_options import KAFKA_COLUMNS, SqlSinkConfig
 
 Row = tuple[Any, ...]
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from connect.api.errors import ConfigError, DataError
 from connectors.sql import errors
+from connectors.sql.config import SqlSinkConfig
 from connectors.sql.database import Database, TableDefinition
 from connectors.sql.dialect import NewColumn, Table
-from connectors.sql.sink_options import SqlSinkConfig
 
 log = logging.getLogger(__name__)
 

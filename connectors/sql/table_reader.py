@@ -14,12 +14,12 @@ from connect.api.errors import ConfigError, DataError
 from connect.api.record import SourceRecord
 from connectors.sql import errors
 from connectors.sql.column_types import Kind, from_description
+from connectors.sql.config import BOTH, BULK, INCREMENTING, TIMESTAMP, SqlSourceConfig
 from connectors.sql.database import Column, Database, TableDefinition
 from connectors.sql.dialect import Table
 from connectors.sql.position import QUERY_PARTITION, Position, old_partition_of, partition_of
 from connectors.sql.row_schema import ReadColumn, Reading, RowSchema, moment_of
 from connectors.sql.select import Criteria, selection, truncated
-from connectors.sql.source_options import BOTH, BULK, INCREMENTING, TIMESTAMP, SqlSourceConfig
 from connectors.sql.streaming import Stream
 from connectors.sql.value_types import seen_type
 

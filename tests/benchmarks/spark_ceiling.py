@@ -16,9 +16,9 @@ from connectors.spark.entries import Counted, Entry, WrittenRange, packed
 from connectors.spark.manifest import TopicPartition, flat
 from connectors.spark.query import SinkQuery
 from connectors.spark.rows import Rows
-from connectors.spark.source import RangesPartition, SinkStreamReader
 from connectors.spark.spec import SinkSpec
 from connectors.spark.staging import Staging
+from connectors.spark.stream_reader import RangesPartition, SinkStreamReader
 from streams.settings import SparkSettings
 from streams.spark.engine.folder import EngineFolder
 from streams.spark.engine.job import EnginePlace

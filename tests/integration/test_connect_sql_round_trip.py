@@ -8,9 +8,8 @@ from connect.api.record import SourceRecord
 from connect.testing.contexts import FakeSinkContext, FakeSourceContext
 from connect.testing.samples import mismatches, sink_record
 from connectors.sql.dialect import Table
-from connectors.sql.sink_connector import SqlSinkConnector
-from connectors.sql.source_connector import SqlSourceConnector
-from connectors.sql.source_task import tables_text
+from connectors.sql.sink import SqlSinkConnector
+from connectors.sql.source import SqlSourceConnector, tables_text
 from tests.support.mariadb import MariadbServer
 from tests.support.postgres import PostgresServer
 from tests.support.sql_databases import MariadbDatabase, PostgresDatabase, SqlDatabase

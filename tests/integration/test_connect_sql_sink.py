@@ -16,8 +16,7 @@ from connect.api.errors import ConfigError, DataError, RetriableError
 from connect.api.record import SinkRecord
 from connect.testing.contexts import FakeSinkContext
 from connect.testing.samples import sink_record
-from connectors.sql.sink_connector import SqlSinkConnector
-from connectors.sql.sink_task import SqlSinkTask
+from connectors.sql.sink import SqlSinkConnector, SqlSinkTask
 from tests.support.mariadb import MariadbServer, running_mariadb
 from tests.support.postgres import PostgresServer, running_server
 from tests.support.sql_databases import (

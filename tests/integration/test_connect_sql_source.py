@@ -18,8 +18,7 @@ from connect.api.record import SourceRecord
 from connect.testing.contexts import FakeConnectorContext, FakeSourceContext
 from connect.testing.source_suite import offsets_of
 from connectors.sql.dialect import Table
-from connectors.sql.source_connector import SqlSourceConnector
-from connectors.sql.source_task import SqlSourceTask, tables_text
+from connectors.sql.source import SqlSourceConnector, SqlSourceTask, tables_text
 from tests.support.admin import eventually
 from tests.support.mariadb import MariadbServer
 from tests.support.postgres import PostgresServer

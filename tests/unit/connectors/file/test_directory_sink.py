@@ -21,7 +21,7 @@ from connect.api.sink import SinkTask
 from connect.testing.contexts import FakeConnectorContext
 from connect.testing.samples import EVERY_TYPE, sink_record
 from connect.testing.sink_suite import TOPIC, SinkSuite
-from connectors.file.directory_config import DirectorySinkConfig
+from connectors.file.config import DirectorySinkConfig
 from connectors.file.directory_sink import DirectorySinkConnector
 
 BEGIN = datetime(2024, 2, 29, 22, 30, tzinfo=UTC)

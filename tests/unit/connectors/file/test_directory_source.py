@@ -17,7 +17,7 @@ from connect.api import data
 from connect.api.data import Type
 from connect.testing.contexts import FakeConnectorContext, FakeSourceContext
 from connect.testing.source_suite import SourceSuite, offsets_of
-from connectors.file.directory_config import DirectorySourceConfig
+from connectors.file.config import DirectorySourceConfig
 from connectors.file.directory_source import DirectorySourceConnector, DirectorySourceTask
 
 AVRO = fastavro.parse_schema(

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from connect.api.errors import ConnectError
+from connectors.http.config import HttpSourceConfig
 from connectors.http.pagination import Position, Question, Reply, Step, pagination_of
-from connectors.http.source_options import HttpSourceConfig
 
 URL = "http://api/items"
 

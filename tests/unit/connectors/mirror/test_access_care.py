@@ -2,7 +2,7 @@
 
 from connectors.mirror.access_care import sync_acls
 from connectors.mirror.clusters import admin_of
-from connectors.mirror.source_options import MirrorSourceConfig
+from connectors.mirror.config import MirrorSourceConfig
 from core_broker.client.access import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from tests.support.authorizing_cluster import AuthorizingCluster
 

@@ -1,7 +1,7 @@
 import pytest
 
 from connect.api.errors import ConnectError, RetriableError
-from connectors.spark.sink_task import failure_of
+from connectors.spark.sink import failure_of
 from streams.spark.engine.messages import JobStatus
 
 

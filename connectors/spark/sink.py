@@ -1,21 +1,25 @@
-"""The worker's half of the Spark sink: it lets the engine run the sink's query, and watches it."""
+"""SparkSink: the engine streams topics into tables, every record once, as a row or as a dead letter."""
 
 import logging
-from typing import Final
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Final
 
 from typing_extensions import override
 
-from connect.api.config import Config
-from connect.api.engine import EngineContext, EngineFacts, EngineTask
+from connect.api.config import Config, Problem
+from connect.api.engine import EngineContext, EngineFacts, EngineSinkConnector, EngineTask
 from connect.api.errors import ConfigError, ConnectError, RetriableError
+from connect.api.sink import TopicPartition
 from connectors.spark.config import SparkSinkConfig
 from connectors.spark.failures import SinkFailure
-from connectors.spark.spec import JOB, SinkSpec
+from connectors.spark.spec import JOB, OFFSETS, SinkSpec
 from core_broker.service.settings import SettingsError
-from streams.errors import EngineError, EngineUnavailable, JavaMissing
+from streams.errors import EngineError, EngineUnavailable, JavaMissing, StreamsError
 from streams.settings import SparkSettings
 from streams.spark.engine.client import Engine
 from streams.spark.engine.messages import JobStatus
+from streams.spark.java import find_java
 
 log = logging.getLogger(__name__)
 
@@ -155,3 +159,39 @@ def engine_settings(facts: EngineFacts) -> SparkSettings:
         return SparkSettings.among(dict(facts.engine_properties))
     except SettingsError as error:
         raise ConfigError(f"The worker's settings of Spark are wrong: {error}") from error
+
+
+class SparkSinkConnector(EngineSinkConnector):
+    """Lets the engine stream topics into tables. One task: what it does is shared out by Spark."""
+
+    config_class = SparkSinkConfig
+    task_class = SparkSinkTask
+    aliases: ClassVar[tuple[str, ...]] = ("io.caudal.connect.spark.SparkSinkConnector",)
+
+    @classmethod
+    @override
+    def validate(cls, config: Config) -> Iterable[Problem]:
+        try:
+            find_java(os.environ)
+        except JavaMissing as error:
+            yield Problem("connector.class", str(error))
+
+    @override
+    def alter_engine_offsets(self, facts: EngineFacts, offsets: Mapping[TopicPartition, int | None]) -> bool:
+        """The sink reads on from these offsets, and from the beginning where there is none."""
+        changes = [[topic, partition, offset] for (topic, partition), offset in offsets.items()]
+        return self._asked(facts, offsets=changes, forget=False)
+
+    @override
+    def reset_engine_offsets(self, facts: EngineFacts, offsets: Mapping[TopicPartition, int]) -> bool:
+        """The sink begins anew."""
+        return self._asked(facts, offsets=[], forget=True)
+
+    def _asked(self, facts: EngineFacts, **arguments: Any) -> bool:
+        spec = SinkSpec.of_facts(facts, options=dict(self.config.given))
+        try:
+            with Engine.connect(engine_settings(facts)) as engine:
+                engine.call(OFFSETS, spec=spec.as_json(), **arguments)
+        except StreamsError as error:
+            raise ConnectError(str(error)) from error
+        return True

@@ -6,13 +6,11 @@ import pytest
 
 from connect.api.errors import ConfigError, ConnectError
 from connect.testing.contexts import FakeConnectorContext
-from connectors.mirror.checkpoint_connector import MirrorCheckpointConnector
-from connectors.mirror.checkpoint_options import MirrorCheckpointConfig
+from connectors.mirror.checkpoint_source import MirrorCheckpointConnector
 from connectors.mirror.clusters import Role, Side, client_settings, given_properties
-from connectors.mirror.heartbeat import MirrorHeartbeatConnector
-from connectors.mirror.source_connector import MirrorSourceConnector
-from connectors.mirror.source_options import MirrorSourceConfig
-from connectors.mirror.source_task import assigned_places, assigned_text
+from connectors.mirror.config import MirrorCheckpointConfig, MirrorSourceConfig
+from connectors.mirror.heartbeat_source import MirrorHeartbeatConnector
+from connectors.mirror.source import MirrorSourceConnector, assigned_places, assigned_text
 
 LEAST = {
     "source.cluster.alias": "us",

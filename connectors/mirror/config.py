@@ -1,4 +1,4 @@
-"""Options that all three connectors have, in MirrorMaker's names."""
+"""Options of the three connectors, in MirrorMaker's names."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,8 +9,10 @@ from typing_extensions import override
 from connect.api.config import (
     BOOLEAN,
     CLASS,
+    INT,
     LIST,
     LONG,
+    SHORT,
     STRING,
     Check,
     Config,
@@ -23,7 +25,7 @@ from connect.api.config import (
     option,
 )
 from connectors.mirror.policy import POLICIES, Policy, policy_of
-from connectors.mirror.selection import Selection
+from connectors.mirror.selection import Names, Selection
 
 CLUSTERS, TOPICS, INTERNAL = "Clusters", "Topics", "Internal topics"
 SOURCE, TARGET = "source", "target"
@@ -193,3 +195,159 @@ def converter_advice(config: Config) -> Iterable[Problem]:
         if name.rpartition(".")[2] != "ByteArrayConverter":
             reason = f"is {name}" if name else "is not set, so that the worker's is used"
             yield Problem(key, f"{key} {reason}: only {BYTE_ARRAY_CONVERTER} carries bytes as they are")
+
+
+ISOLATION = "isolation.level"
+_ISOLATION_NEEDED = (
+    "MirrorSourceConnector can only provide exactly-once guarantees when its source consumer is configured with "
+    "isolation.level set to 'read_committed'; otherwise, records from aborted and uncommitted transactions will be "
+    "replicated from the source cluster to the target cluster."
+)
+
+
+class MirrorSourceConfig(SelectingConfig):
+    """What can be told to the connector that mirrors topics."""
+
+    ASSIGNED: ClassVar[str] = "task.assigned.partitions"
+
+    refresh_topics_enabled: bool = option(BOOLEAN, default=True, importance=Importance.LOW, group=TOPICS)
+    """Whether new topics and partitions are looked for."""
+    refresh_topics_interval_seconds: int = option(
+        LONG, default=600, check=SECONDS, importance=Importance.LOW, group=TOPICS
+    )
+    """How often."""
+    sync_topic_configs_enabled: bool = option(BOOLEAN, default=True, importance=Importance.LOW, group=TOPICS)
+    """Whether topics of the target get the configs of those of the source, now and then."""
+    sync_topic_configs_interval_seconds: int = option(
+        LONG, default=600, check=SECONDS, importance=Importance.LOW, group=TOPICS
+    )
+    """How often."""
+    config_properties_exclude: tuple[str, ...] = option(
+        LIST,
+        default=(
+            r"follower\.replication\.throttled\.replicas",
+            r"leader\.replication\.throttled\.replicas",
+            r"message\.timestamp\.difference\.max\.ms",
+            r"message\.timestamp\.type",
+            r"unclean\.leader\.election\.enable",
+            r"min\.insync\.replicas",
+        ),
+        check=PATTERNS,
+        aliases=("config.properties.blacklist",),
+        importance=Importance.HIGH,
+        group=TOPICS,
+    )
+    """Configs of topics that are left alone: names and regular expressions, separated by commas."""
+    sync_topic_acls_enabled: bool = option(BOOLEAN, default=True, importance=Importance.LOW, group=TOPICS)
+    """Whether who may read a topic of the source may read its copy, where clusters have an authorizer."""
+    sync_topic_acls_interval_seconds: int = option(
+        LONG, default=600, check=SECONDS, importance=Importance.LOW, group=TOPICS
+    )
+    """How often."""
+    replication_factor: int = option(INT, default=2, check=REPLICAS, importance=Importance.LOW, group=TOPICS)
+    """Replicas of new topics of the target; fewer where it has fewer brokers."""
+    offset_syncs_topic_replication_factor: int = option(
+        SHORT,
+        default=3,
+        key="offset-syncs.topic.replication.factor",
+        check=REPLICAS,
+        importance=Importance.LOW,
+        group=INTERNAL,
+    )
+    """Replicas of the topic of offset syncs; fewer where there are fewer brokers."""
+    offset_lag_max: int = option(LONG, default=100, check=at_least(0), importance=Importance.LOW, group=INTERNAL)
+    """How many records at most are written before an offset sync is due; whatever is left is synced every second."""
+
+    @override
+    def problems(self) -> Iterable[Problem]:
+        yield from super().problems()
+        if self.is_exactly_once_required and self.isolation_level != "read_committed":
+            yield Problem("exactly.once.support", _ISOLATION_NEEDED)
+        if not self.emit_offset_syncs_enabled and any(key.startswith("offset-syncs.topic.") for key in self.given):
+            told = "MirrorSourceConnector can't setup offset-syncs feature while emit.offset-syncs.enabled set to false"
+            yield Problem("emit.offset-syncs.enabled", told)
+
+    @property
+    def is_exactly_once_required(self) -> bool:
+        """Whether the operator insists on exactly once."""
+        return self.given.get("exactly.once.support", "").strip().lower() == "required"
+
+    @property
+    def isolation_level(self) -> str:
+        """Whether records of unfinished and aborted transactions are mirrored; they are not, unless it is said."""
+        prefixes = ("source.consumer.", "consumer.", "source.cluster.")
+        return next((self.given[p + ISOLATION] for p in prefixes if p + ISOLATION in self.given), "read_committed")
+
+
+_GROUPS = "Groups"
+
+
+class MirrorCheckpointConfig(SelectingConfig):
+    """What can be told to the connector that translates what groups have committed."""
+
+    ASSIGNED: ClassVar[str] = "task.assigned.groups"
+
+    groups: tuple[str, ...] = option(LIST, default=(".*",), check=PATTERNS, importance=Importance.HIGH, group=_GROUPS)
+    """Groups whose offsets are translated: names and regular expressions, separated by commas."""
+    groups_exclude: tuple[str, ...] = option(
+        LIST,
+        default=("console-consumer-.*", "connect-.*", "__.*"),
+        check=PATTERNS,
+        aliases=("groups.blacklist",),
+        importance=Importance.HIGH,
+        group=_GROUPS,
+    )
+    """Groups that are left out, whatever `groups` says."""
+    refresh_groups_enabled: bool = option(BOOLEAN, default=True, importance=Importance.LOW, group=_GROUPS)
+    """Whether new groups are looked for."""
+    refresh_groups_interval_seconds: int = option(
+        LONG, default=600, check=SECONDS, importance=Importance.LOW, group=_GROUPS
+    )
+    """How often."""
+    emit_checkpoints_enabled: bool = option(BOOLEAN, default=True, importance=Importance.LOW, group=_GROUPS)
+    """Whether translated offsets are written to the topic of checkpoints."""
+    emit_checkpoints_interval_seconds: int = option(
+        LONG, default=60, check=SECONDS, importance=Importance.LOW, group=_GROUPS
+    )
+    """How often."""
+    sync_group_offsets_enabled: bool = option(BOOLEAN, default=False, importance=Importance.LOW, group=_GROUPS)
+    """Whether groups of the target get the translated offsets, as long as they have no members there."""
+    sync_group_offsets_interval_seconds: int = option(
+        LONG, default=60, check=SECONDS, importance=Importance.LOW, group=_GROUPS
+    )
+    """How often."""
+    checkpoints_topic_replication_factor: int = option(
+        SHORT, default=3, check=REPLICAS, importance=Importance.LOW, group=INTERNAL
+    )
+    """Replicas of the topic of checkpoints; fewer where the target has fewer brokers."""
+
+    @override
+    def problems(self) -> Iterable[Problem]:
+        yield from super().problems()
+        if not self.emit_checkpoints_enabled and not self.sync_group_offsets_enabled:
+            told = (
+                "MirrorCheckpointConnector can't run with both of emit.checkpoints.enabled and "
+                "sync.group.offsets.enabled set to false"
+            )
+            yield Problem("emit.checkpoints.enabled", told)
+        if not self.emit_offset_syncs_enabled:
+            told = "MirrorCheckpointConnector can't run while emit.offset-syncs.enabled is set to false"
+            yield Problem("emit.offset-syncs.enabled", told)
+
+    @property
+    def wanted_groups(self) -> Names:
+        """Which groups are meant."""
+        return Names(self.groups, excluded=self.groups_exclude)
+
+
+class MirrorHeartbeatConfig(MirrorConfig):
+    """What can be told to the connector of heartbeats."""
+
+    emit_heartbeats_enabled: bool = option(BOOLEAN, default=True, importance=Importance.LOW)
+    """Whether heartbeats are written."""
+    emit_heartbeats_interval_seconds: int = option(LONG, default=1, check=SECONDS, importance=Importance.LOW)
+    """How often."""
+    heartbeats_topic_replication_factor: int = option(
+        SHORT, default=3, check=REPLICAS, importance=Importance.LOW, group=INTERNAL
+    )
+    """Replicas of the topic of heartbeats; fewer where the target has fewer brokers."""

@@ -1,4 +1,4 @@
-"""The sink's task: each put is one transaction, and leaves nothing behind when it fails."""
+"""JdbcSink: each put is one transaction, which leaves nothing behind when it fails."""
 
 import logging
 import re
@@ -11,16 +11,16 @@ from typing_extensions import override
 from connect.api.config import Config
 from connect.api.errors import DataError, RetriableError
 from connect.api.record import SinkRecord
-from connect.api.sink import SinkContext, SinkTask, TopicPartition
+from connect.api.sink import SinkConnector, SinkContext, SinkTask, TopicPartition
 from connectors.sql import errors
 from connectors.sql.batch import Batcher, TableBatch
 from connectors.sql.changes import Step, parts
+from connectors.sql.config import SqlSinkConfig
 from connectors.sql.copy_writer import CopyWriter
 from connectors.sql.database import Database
 from connectors.sql.dialect import Table
 from connectors.sql.offset_table import OffsetTable
 from connectors.sql.row_plan import Row
-from connectors.sql.sink_options import SqlSinkConfig
 from connectors.sql.statement_writer import StatementWriter, Writer
 from connectors.sql.structure import Structure
 
@@ -218,3 +218,18 @@ def table_named(text: str, *, family: str) -> Table:
     found = [match.groups() for match in _NAME_PART.finditer(text)]
     names = [(one or "").replace(*marks[0]) or (two or "").replace(*marks[1]) or three for one, two, three in found]
     return Table(name=names[-1], schema=names[-2] if len(names) > 1 else None)
+
+
+class SqlSinkConnector(SinkConnector):
+    """Takes records of topics to tables of PostgreSQL, MySQL, MariaDB or SQLite."""
+
+    config_class = SqlSinkConfig
+    task_class = SqlSinkTask
+    aliases = (
+        "io.confluent.connect.jdbc.JdbcSinkConnector",
+        "io.aiven.connect.jdbc.JdbcSinkConnector",
+        "io.debezium.connector.jdbc.JdbcSinkConnector",
+        "JdbcSinkConnector",
+        "JdbcSink",
+        "SqlSink",
+    )

@@ -3,10 +3,9 @@ from collections.abc import Mapping
 import pytest
 
 from connect.api.errors import ConfigError
+from connectors.sql.config import SqlSinkConfig, SqlSourceConfig
 from connectors.sql.dialect import Table
-from connectors.sql.sink_options import SqlSinkConfig
-from connectors.sql.sink_task import table_named
-from connectors.sql.source_options import SqlSourceConfig
+from connectors.sql.sink import table_named
 
 SOURCE = {"connection.url": "jdbc:sqlite:x.db", "mode": "bulk", "topic.prefix": "x"}
 SINK = {"connection.url": "jdbc:sqlite:x.db"}

@@ -7,14 +7,14 @@ from typing import Final
 
 from typing_extensions import override
 
-from connect.api.config import BOOLEAN, LONG, SHORT, Config, Importance, Problem, option
+from connect.api.config import Config, Problem
 from connect.api.connector import ConnectorContext
 from connect.api.data import BYTES
 from connect.api.record import SourceRecord
 from connect.api.source import SourceConnector, SourceContext, SourceOffset, SourcePartition, SourceTask
 from connectors.mirror.clusters import admin_of
+from connectors.mirror.config import MirrorHeartbeatConfig, converter_advice
 from connectors.mirror.formats import Heartbeat, write_heartbeat
-from connectors.mirror.options import INTERNAL, REPLICAS, SECONDS, MirrorConfig, converter_advice
 from connectors.mirror.positions import check_heartbeat
 from connectors.mirror.topic_care import ensure_internal
 from connectors.mirror.watcher import Watcher
@@ -24,19 +24,6 @@ from core_broker.service.clock import Clock, SystemClock
 log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_SECONDS: Final = 1.0
-
-
-class MirrorHeartbeatConfig(MirrorConfig):
-    """What can be told to the connector of heartbeats."""
-
-    emit_heartbeats_enabled: bool = option(BOOLEAN, default=True, importance=Importance.LOW)
-    """Whether heartbeats are written."""
-    emit_heartbeats_interval_seconds: int = option(LONG, default=1, check=SECONDS, importance=Importance.LOW)
-    """How often."""
-    heartbeats_topic_replication_factor: int = option(
-        SHORT, default=3, check=REPLICAS, importance=Importance.LOW, group=INTERNAL
-    )
-    """Replicas of the topic of heartbeats; fewer where the target has fewer brokers."""
 
 
 class MirrorHeartbeatTask(SourceTask):

@@ -3,8 +3,7 @@
 import pytest
 
 from connect.api.errors import ConfigError
-from connectors.http.sink_options import HttpSinkConfig
-from connectors.http.source_options import HttpSourceConfig
+from connectors.http.config import HttpSinkConfig, HttpSourceConfig
 
 AIVEN = {"connector.class": "io.aiven.kafka.connect.http.HttpSinkConnector", "http.url": "http://h/x"}
 CONFLUENT = {"connector.class": "io.confluent.connect.http.HttpSinkConnector", "http.api.url": "http://h/x"}
