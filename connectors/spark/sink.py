@@ -23,19 +23,19 @@ from streams.spark.java import find_java
 
 log = logging.getLogger(__name__)
 
-_LOOK_SECONDS: Final = 0.25
+_CHECK_SECONDS: Final = 0.25
 _STOP_SECONDS: Final = 30.0
 _GAUGES: Final = ("sink_record_lag_max", "partition_count")
 _TOPIC: Final = "topic:"
-"""Counters with this prefix name a topic of which records were read."""
+"""Prefix of counters that name a topic of which records were read."""
 _JAVA_IS_GONE: Final = frozenset(
     {"Py4JError", "Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError"}
 )
-"""What a call into a Java that has just died raises; the engine follows it, but a job may tell before."""
+"""Errors of calls into a JVM that has just died; the engine ends too, but a job may report the error before."""
 
 
 class SparkSinkTask(EngineTask):
-    """Drives one query."""
+    """Runs the sink's query in the engine, and watches it."""
 
     config: SparkSinkConfig
 
@@ -53,24 +53,24 @@ class SparkSinkTask(EngineTask):
 
     @override
     def turn(self) -> None:
-        self.context.wait(_LOOK_SECONDS)
+        self.context.wait(_CHECK_SECONDS)
         if not self._runs:
             self._run()
         try:
             assert self._engine is not None
             status = self._engine.status(self._name)
         except (EngineUnavailable, EngineError) as error:
-            self._lose()
+            self._disconnect()
             raise RetriableError(f"The Spark engine is gone: {error}") from error
         self._count(status)
         if status.state == "failed":
             self._runs = False
             if status.error_kind in _JAVA_IS_GONE:
-                self._lose()
+                self._disconnect()
             raise failure_of(status)
         if status.state == "ended":
             self._runs = False
-            raise RetriableError("The query was ended by somebody else: it is started again")
+            raise RetriableError("The query was stopped from outside and is started again")
 
     @override
     def rest(self) -> None:
@@ -85,7 +85,7 @@ class SparkSinkTask(EngineTask):
         try:
             self._halt()
         finally:
-            self._lose()
+            self._disconnect()
 
     @property
     def _name(self) -> str:
@@ -94,7 +94,7 @@ class SparkSinkTask(EngineTask):
     def _run(self) -> None:
         try:
             if self._engine is None:
-                self._engine = Engine.connect(engine_settings(self.context), told=self._told)
+                self._engine = Engine.connect(engine_settings(self.context), told=self._log_line)
             self.context.ensure_dead_letter_topic()
             spec = SinkSpec.of_context(self.context, options=dict(self.config.given))
             self._seen = {}
@@ -103,30 +103,30 @@ class SparkSinkTask(EngineTask):
         except JavaMissing as error:
             raise ConfigError(str(error)) from error
         except (EngineUnavailable, EngineError) as error:
-            self._lose()
+            self._disconnect()
             raise RetriableError(str(error)) from error
 
     def _halt(self) -> None:
-        """End the query; one that does not end within its time ends with the connection."""
+        """Stop the query; if it does not stop in time, closing the connection ends it."""
         if self._engine is None or not self._runs:
             return
         self._runs = False
         try:
             self._engine.stop(self._name, timeout_seconds=_STOP_SECONDS)
         except (EngineUnavailable, EngineError) as error:
-            log.warning("a query did not end in time", extra={"sink": self._name, "error": str(error)})
-            self._lose()
+            log.warning("the query did not stop in time", extra={"sink": self._name, "error": str(error)})
+            self._disconnect()
 
-    def _lose(self) -> None:
+    def _disconnect(self) -> None:
         engine, self._engine, self._runs = self._engine, None, False
         if engine is not None:
             engine.close()
 
-    def _told(self, line: str) -> None:
-        log.info("the Spark engine", extra={"sink": self._name, "told": line})
+    def _log_line(self, line: str) -> None:
+        log.info("output of the Spark engine", extra={"sink": self._name, "line": line})
 
     def _count(self, status: JobStatus) -> None:
-        """Tell the worker what was done since it was told last."""
+        """Report to the worker what has changed since the last report."""
         sums = {name: count for name, count in status.counters.items() if not name.startswith(_TOPIC)}
         changes = {
             name: count if name in _GAUGES else count - self._seen.get(name, 0.0) for name, count in sums.items()
@@ -140,29 +140,25 @@ class SparkSinkTask(EngineTask):
 
 
 def failure_of(status: JobStatus) -> ConnectError:
-    """What it means for the task that its query has failed: a Java that died is an outage, anything else the end."""
+    """The error of a failed query: an outage if the JVM died, else the end of the task."""
     if status.error_kind in _JAVA_IS_GONE:
         last_line = (status.error or "").strip().rpartition("\n")[2]
         return RetriableError(f"Spark's Java has died: {last_line}")
-    return ConnectError(_readable(status))
-
-
-def _readable(status: JobStatus) -> str:
-    """What a job failed with: of a sink's own failure only that, not the way by which it came here."""
-    trace = status.error or "The query failed, and nobody told why"
-    return trace.partition(f"{SinkFailure.__name__}: ")[2] or trace
+    trace = status.error or "The query failed for an unknown reason"
+    # Of a sink's own failure only the executor's trace, not how it came here.
+    return ConnectError(trace.partition(f"{SinkFailure.__name__}: ")[2] or trace)
 
 
 def engine_settings(facts: EngineFacts) -> SparkSettings:
-    """The settings of the engine, among the worker's."""
+    """The engine's settings, which are among the worker's."""
     try:
         return SparkSettings.among(dict(facts.engine_properties))
     except SettingsError as error:
-        raise ConfigError(f"The worker's settings of Spark are wrong: {error}") from error
+        raise ConfigError(f"The worker's settings for Spark are invalid: {error}") from error
 
 
 class SparkSinkConnector(EngineSinkConnector):
-    """Lets the engine stream topics into tables. One task: what it does is shared out by Spark."""
+    """Streams topics into tables, in one task: Spark distributes the work."""
 
     config_class = SparkSinkConfig
     task_class = SparkSinkTask
@@ -178,16 +174,16 @@ class SparkSinkConnector(EngineSinkConnector):
 
     @override
     def alter_engine_offsets(self, facts: EngineFacts, offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """The sink reads on from these offsets, and from the beginning where there is none."""
+        """Continue at these offsets, or at the beginning where there is none."""
         changes = [[topic, partition, offset] for (topic, partition), offset in offsets.items()]
-        return self._asked(facts, offsets=changes, forget=False)
+        return self._call_engine(facts, offsets=changes, forget=False)
 
     @override
     def reset_engine_offsets(self, facts: EngineFacts, offsets: Mapping[TopicPartition, int]) -> bool:
-        """The sink begins anew."""
-        return self._asked(facts, offsets=[], forget=True)
+        """Start over."""
+        return self._call_engine(facts, offsets=[], forget=True)
 
-    def _asked(self, facts: EngineFacts, **arguments: Any) -> bool:
+    def _call_engine(self, facts: EngineFacts, **arguments: Any) -> bool:
         spec = SinkSpec.of_facts(facts, options=dict(self.config.given))
         try:
             with Engine.connect(engine_settings(facts)) as engine:

@@ -1,4 +1,4 @@
-"""What Spark reads for a sink: not records, but what executors tell of the files that they have written them into."""
+"""The Spark source of a sink's query: it reads no records but reports of files that executors have written them to."""
 
 import hashlib
 import heapq
@@ -14,14 +14,13 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from typing_extensions import override
 
 from connect.api.errors import RetriableError
-from connectors.spark.entries import ENTRY
 from connectors.spark.failures import MarkedFailure
-from connectors.spark.letter_box import QUIET, client_settings
-from connectors.spark.manifest import TopicPartition
 from connectors.spark.range_writer import write_ranges
-from connectors.spark.spec import SinkFolders, SinkSpec
+from connectors.spark.spec import QUIET, SinkFolders, SinkSpec
 from core_broker.client.admin import Admin
+from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import ClientError
+from streams.spark.commits.entries import ENTRY
 from streams.spark.topics.cluster import READ_COMMITTED, Cluster
 from streams.spark.topics.offsets import as_checkpoint, from_checkpoint
 from streams.spark.topics.ranges import OffsetRange, divided, shared_out
@@ -29,15 +28,15 @@ from streams.spark.topics.ranges import OffsetRange, divided, shared_out
 log = logging.getLogger(__name__)
 
 _ROWS_PER_TASK_MIN: Final = 20_000
-"""Fewer records than this are not worth another task, and another file."""
-_LOOK_SECONDS: Final = 5.0
-"""How often new topics and partitions are looked for."""
+"""Fewer records than this are not worth another task and another file."""
+_REFRESH_SECONDS: Final = 5.0
+"""How often to look for new topics and partitions."""
 _IDLE_MS: Final = 50
 _ISOLATION: Final = "isolation.level"
 
 
 def sink_source(reader: "SinkStreamReader", connector: str) -> type[DataSource]:
-    """A source of one query. It is a class of its own, as options of sources can be seen, and a reader has secrets."""
+    """The source of one query: a class of its own, as the options of a source are visible and a reader has secrets."""
     digest = hashlib.blake2s(connector.encode(), digest_size=8).hexdigest()
 
     class SinkSource(DataSource):
@@ -57,15 +56,15 @@ def sink_source(reader: "SinkStreamReader", connector: str) -> type[DataSource]:
     return SinkSource
 
 
-class MadeAnew(RetriableError):
-    """A topic ends before what was read of it: the query must begin again, and the topic with it."""
+class TopicRecreated(RetriableError):
+    """A partition ends before the position: the query must restart, and read the topic from its beginning."""
 
-    def __init__(self, place: TopicPartition) -> None:
-        super().__init__(f"Partition {place[1]} of topic {place[0]} ends before what was read of it")
+    def __init__(self, partition: TopicPartition) -> None:
+        super().__init__(f"Partition {partition[1]} of topic {partition[0]} ends before the offset that was read last")
 
 
 class RangesPartition(InputPartition):
-    """What one task of Spark writes."""
+    """The ranges that one Spark task writes."""
 
     def __init__(self, ranges: Sequence[OffsetRange]) -> None:
         super().__init__(tuple(ranges))
@@ -86,8 +85,8 @@ class SinkStreamReader(DataSourceStreamReader):
         isolation = others.pop(_ISOLATION, READ_COMMITTED)
         self._cluster = Cluster(spec.consumer["bootstrap.servers"], others, isolation)
         self._admin: Admin | None = None
-        self._places: list[TopicPartition] = []
-        self._next_look = 0.0
+        self._partitions: list[TopicPartition] = []
+        self._next_refresh = 0.0
         self._reported: dict[TopicPartition, int] = {}
 
     @override
@@ -110,17 +109,17 @@ class SinkStreamReader(DataSourceStreamReader):
         try:
             ends = self._ends()
         except ClientError as error:
-            # A cluster that is away comes back; a query that fails takes seconds to begin again.
-            log.warning("the cluster does not tell how far topics go", extra={"reason": str(error)})
+            # The cluster will be back, and a query that fails takes seconds to restart.
+            log.warning("the end offsets of the topics are unknown", extra={"reason": str(error)})
             return start
-        if made_anew := [place for place, end in ends.items() if begin.get(place, 0) > end]:
-            raise MarkedFailure(MadeAnew(made_anew[0]))
+        if recreated := [partition for partition, end in ends.items() if begin.get(partition, 0) > end]:
+            raise MarkedFailure(TopicRecreated(recreated[0]))
         self._reported = {**begin, **ends}
-        # What was never read is read from its beginning.
-        known = {place: begin.get(place, 0) for place in {*begin, *ends}}
-        wanted = {place: max(ends.get(place, 0), known[place]) for place in known}
+        # A partition that was never read is read from its beginning.
+        known = {partition: begin.get(partition, 0) for partition in {*begin, *ends}}
+        wanted = {partition: max(ends.get(partition, 0), known[partition]) for partition in known}
         if wanted == begin and self._spec.config.trigger_interval_ms < _IDLE_MS:
-            time.sleep(_IDLE_MS / 1000)  # Spark asks a hundred times a second when it is told to wait for nothing.
+            time.sleep(_IDLE_MS / 1000)  # With an interval of 0, Spark asks a hundred times a second.
         rows_max = None if isinstance(limit, ReadAllAvailable) else self._spec.config.batch_max_records
         return as_checkpoint(wanted if rows_max is None else shared_out(known, wanted, rows_max=rows_max))
 
@@ -131,7 +130,7 @@ class SinkStreamReader(DataSourceStreamReader):
     @override
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         begin, until = from_checkpoint(start), from_checkpoint(end)
-        ranges = [OffsetRange(*place, begin.get(place, 0), offset) for place, offset in sorted(until.items())]
+        ranges = [OffsetRange(*one, begin.get(one, 0), offset) for one, offset in sorted(until.items())]
         rows_max = self._spec.config.task_max_records
         total = sum(one.size for one in ranges if one.size > 0)
         tasks = min(self._parallelism, math.ceil(total / _ROWS_PER_TASK_MIN))
@@ -140,17 +139,17 @@ class SinkStreamReader(DataSourceStreamReader):
 
     def _ends(self) -> dict[TopicPartition, int]:
         if self._admin is None:
-            self._admin = Admin(client_settings(self._spec.admin))
-        if not self._places or time.monotonic() >= self._next_look:
-            partitions = self._admin.topic_names()
-            chosen = self._spec.topics.chosen(partitions)
-            self._places = [(topic, number) for topic in chosen for number in range(partitions.get(topic, 0))]
-            self._next_look = time.monotonic() + _LOOK_SECONDS
-        if not self._places:
+            self._admin = self._spec.open_admin()
+        if not self._partitions or time.monotonic() >= self._next_refresh:
+            counts = self._admin.topic_names()
+            chosen = self._spec.topics.chosen(counts)
+            self._partitions = [(topic, number) for topic in chosen for number in range(counts.get(topic, 0))]
+            self._next_refresh = time.monotonic() + _REFRESH_SECONDS
+        if not self._partitions:
             return {}
         if self._cluster.isolation == READ_COMMITTED:
-            return self._admin.committed_ends(self._places)
-        return self._admin.offsets(self._places, "latest")
+            return self._admin.committed_ends(self._partitions)
+        return self._admin.offsets(self._partitions, "latest")
 
     # --- on executors ---
 
@@ -161,7 +160,7 @@ class SinkStreamReader(DataSourceStreamReader):
 
 
 def _bins(parts: Sequence[OffsetRange], count: int) -> list[list[OffsetRange]]:
-    """Parts for so many tasks, each with about as much to do."""
+    """The parts for each of `count` tasks, with about the same number of records."""
     bins: list[list[OffsetRange]] = [[] for _ in range(max(1, min(count, len(parts))))]
     heap = [(0, index) for index in range(len(bins))]
     for part in sorted(parts, key=lambda part: -part.size):

@@ -1,10 +1,10 @@
 import pytest
 
 from connect.api.engine import TopicChoice
-from connectors.spark.manifest import Reload
-from connectors.spark.reloading import check_there, reload_of
+from connectors.spark.positions import check_retained, plan_reload
 from connectors.spark.spec import SinkSpec
 from streams.errors import WrongOption
+from streams.spark.commits.manifest import Reload
 
 READ = {("orders", 0): 100, ("orders", 1): 7}
 UPSERT = {"write.mode": "upsert", "table.format": "delta", "pk.mode": "record_key"}
@@ -25,7 +25,7 @@ def spec(**options: str) -> SinkSpec:
 
 
 def asked(sink: SinkSpec, start: int = 10, end: int = 20, partition: int = 0) -> Reload:
-    return reload_of(sink, READ, "orders", partition, start=start, end=end)
+    return plan_reload(sink, READ, "orders", partition, start=start, end=end)
 
 
 def test_a_range_that_was_read_is_replaced_in_the_table_of_its_topic() -> None:
@@ -57,6 +57,6 @@ def test_rows_that_nobody_could_find_are_refused() -> None:
 
 def test_rows_whose_records_are_gone_are_not_removed() -> None:
     again = asked(spec())
-    check_there(again, 10)
+    check_retained(again, 10)
     with pytest.raises(WrongOption, match="must begin at 11 or later"):
-        check_there(again, 11)
+        check_retained(again, 11)

@@ -1,18 +1,19 @@
-"""What executors tell the driver: the files that they have written, and how far they have read."""
+"""What executors report to the driver: the files that they have written, and how far they have read."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 import pyarrow as pa
 
-from streams.spark.tables.model import StagedFile
+from streams.spark.tables.model import StagedFile, unpacked_schema
 
 ENTRY: Final = "entry"
 ENTRY_SCHEMA: Final = pa.schema([pa.field(ENTRY, pa.string())])
 
 
 class WrittenRange(msgspec.Struct, frozen=True, kw_only=True, tag="range"):
-    """A part of a partition that was read, with all of its records in files or letters."""
+    """A range of a partition that was read; all of its records are in staged files."""
 
     topic: str
     partition: int
@@ -21,7 +22,7 @@ class WrittenRange(msgspec.Struct, frozen=True, kw_only=True, tag="range"):
 
 
 class WrittenRows(msgspec.Struct, frozen=True, kw_only=True, tag="rows"):
-    """A staged file, and the shape of its rows with the columns that its folder tells."""
+    """A staged file of rows; their schema includes the partition columns, which are not in the file."""
 
     table: str
     file: StagedFile
@@ -31,34 +32,34 @@ class WrittenRows(msgspec.Struct, frozen=True, kw_only=True, tag="rows"):
 
     @property
     def schema(self) -> pa.Schema:
-        """The shape."""
-        return pa.ipc.read_schema(pa.py_buffer(self.schema_bytes))
+        """The schema of the rows."""
+        return unpacked_schema(self.schema_bytes)
 
 
-class WrittenLetters(msgspec.Struct, frozen=True, kw_only=True, tag="letters"):
-    """A staged file of dead letters."""
+class WrittenRecords(msgspec.Struct, frozen=True, kw_only=True, tag="letters"):
+    """A staged file of records that are to be sent to a topic, such as dead letters."""
 
     path: str
     count: int
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True, tag="counted"):
-    """What was counted on the way."""
+    """Metrics of one task."""
 
     counts: dict[str, float]
 
 
-Entry = WrittenRange | WrittenRows | WrittenLetters | Counted
+Entry = WrittenRange | WrittenRows | WrittenRecords | Counted
 _decoder: Final = msgspec.json.Decoder(Entry)
 
 
-def packed(entries: list[Entry]) -> pa.RecordBatch:
+def pack_entries(entries: Sequence[Entry]) -> pa.RecordBatch:
     """Entries as the rows that an executor yields."""
     texts = [msgspec.json.encode(entry).decode() for entry in entries]
     return pa.RecordBatch.from_arrays([pa.array(texts, pa.string())], schema=ENTRY_SCHEMA)
 
 
-def unpacked(text: str) -> Entry:
-    """An entry as the driver reads it."""
+def parse_entry(text: str) -> Entry:
+    """One of those rows, on the driver."""
     entry: Entry = _decoder.decode(text)
     return entry
