@@ -2,28 +2,25 @@
 
 import json
 import logging
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from typing_extensions import override
 
-from connect.api.config import Config, Problem
+from connect.api.config import Config
 from connect.api.connector import ConnectorContext
 from connect.api.data import BYTES
 from connect.api.errors import ConnectError
 from connect.api.record import SourceRecord
-from connect.api.source import SourceConnector, SourceContext, SourceOffset, SourcePartition, SourceTask
-from connectors.mirror.clusters import SIDES, Side, admin_of, client_settings, explained
-from connectors.mirror.config import MirrorCheckpointConfig, converter_advice
+from connect.api.source import SourceContext, SourceTask
+from connectors.mirror.clusters import admin_of, client_settings, map_errors
+from connectors.mirror.config import MirrorCheckpointConfig, Side
+from connectors.mirror.connector import MirrorConnector
 from connectors.mirror.formats import Checkpoint, read_checkpoint, read_sync, write_checkpoint
-from connectors.mirror.positions import check_altered
-from connectors.mirror.topic_care import ensure_internal
+from connectors.mirror.topic_sync import ensure_internal
 from connectors.mirror.topic_tail import TopicTail
 from connectors.mirror.translation import Translation
-from connectors.mirror.watcher import Watcher
-from core_broker.client.admin import Admin
 from core_broker.client.consumer import TopicPartition
 from core_broker.client.errors import ClientError, NotFound
 from core_broker.client.group_consumer import Commit
@@ -39,7 +36,7 @@ _IDLE: Final = ("empty", "dead")
 
 
 class MirrorCheckpointTask(SourceTask):
-    """Looks at its groups again and again."""
+    """Translates the offsets of its groups at intervals."""
 
     def __init__(self, config: Config, context: SourceContext) -> None:
         assert isinstance(config, MirrorCheckpointConfig)
@@ -55,11 +52,10 @@ class MirrorCheckpointTask(SourceTask):
     def start(self) -> None:
         options = self._options
         self._groups: list[str] = json.loads(options.given.get(MirrorCheckpointConfig.ASSIGNED, "[]"))
-        self._side: Side = "source" if options.offset_syncs_topic_location == "source" else "target"
         self._topic = options.policy.checkpoints_topic()
         self._selection = options.selection
         self._source, self._target = admin_of(options, "source"), admin_of(options, "target")
-        self._syncs = self._tail(self._side, options.offset_syncs_topic)
+        self._syncs = self._tail(options.offset_syncs_side, options.offset_syncs_topic)
         self._written = self._tail("target", self._topic)
         self._is_ready = False
 
@@ -76,87 +72,81 @@ class MirrorCheckpointTask(SourceTask):
             return ()
         options = self._options
         self._catch_up()
-        fresh = self._fresh_checkpoints()
+        changed = self._changed_checkpoints()
         if options.sync_group_offsets_enabled:
             self._sync_groups()
         self._due = time.monotonic() + min(
             options.emit_checkpoints_interval_seconds if options.emit_checkpoints_enabled else _NEVER,
             options.sync_group_offsets_interval_seconds if options.sync_group_offsets_enabled else _NEVER,
         )
-        return [self._record(checkpoint) for checkpoint in fresh] if options.emit_checkpoints_enabled else []
+        return [self._record(checkpoint) for checkpoint in changed] if options.emit_checkpoints_enabled else []
 
     @override
     def stop(self) -> None:
         while self._tails:
             self._tails.pop().close()
 
-    # --- what is known ---
-
     def _catch_up(self) -> None:
-        """Learn where copies are; at first also what was written before, so that nothing ever goes back."""
+        """Read new offset syncs; the first time also earlier checkpoints, so that offsets never move backwards."""
         if not self._is_ready:
-            for record in self._news("target", self._written):
+            for record in self._read_new("target", self._written):
                 checkpoint = read_checkpoint(record.key, record.value)
                 if checkpoint is not None and checkpoint.group in self._groups:
-                    self._checkpoints.setdefault(checkpoint.group, {})[checkpoint.place] = checkpoint
+                    self._checkpoints.setdefault(checkpoint.group, {})[checkpoint.partition] = checkpoint
             self._is_ready = True
-        for record in self._news(self._side, self._syncs):
+        for record in self._read_new(self._options.offset_syncs_side, self._syncs):
             if (sync := read_sync(record.key, record.value)) is not None:
                 self._translation.add(sync)
 
-    def _news(self, side: Side, tail: TopicTail) -> Iterator[IncomingRecord]:
-        """What has come in a topic; nothing while it is not there."""
+    def _read_new(self, side: Side, tail: TopicTail) -> Iterator[IncomingRecord]:
+        """New records of a topic; none while it does not exist."""
         try:
-            with explained(side):
-                yield from tail.news()
+            with map_errors(side):
+                yield from tail.read_new()
         except ConnectError as error:
             if not isinstance(error.__cause__, NotFound):
                 raise
 
-    # --- checkpoints ---
-
-    def _fresh_checkpoints(self) -> list[Checkpoint]:
-        """What has changed since the last checkpoints."""
-        found = [checkpoint for group in self._groups for checkpoint in self._translated(group)]
-        with explained("target"):
-            ends = self._target.committed_ends({checkpoint.place for checkpoint in found})
-        fresh = []
+    def _changed_checkpoints(self) -> list[Checkpoint]:
+        """Checkpoints that differ from the last ones."""
+        found = [checkpoint for group in self._groups for checkpoint in self._translate(group)]
+        with map_errors("target"):
+            ends = self._target.committed_ends({checkpoint.partition for checkpoint in found})
+        changed = []
         for checkpoint in found:
-            # A copy that was made anew ends before what is known of it.
-            if checkpoint.downstream <= ends.get(checkpoint.place, -1) and self._is_news(checkpoint):
-                self._checkpoints.setdefault(checkpoint.group, {})[checkpoint.place] = checkpoint
-                fresh.append(checkpoint)
-        return fresh
+            known = self._checkpoints.setdefault(checkpoint.group, {})
+            last = known.get(checkpoint.partition)
+            # It moves forward, or the group itself was moved back.
+            is_new = last is None or checkpoint.upstream < last.upstream or checkpoint.downstream > last.downstream
+            # A copy that was recreated ends before the translated offset.
+            if is_new and checkpoint.downstream <= ends.get(checkpoint.partition, -1):
+                known[checkpoint.partition] = checkpoint
+                changed.append(checkpoint)
+        return changed
 
-    def _translated(self, group: str) -> Iterable[Checkpoint]:
+    def _translate(self, group: str) -> Iterable[Checkpoint]:
         try:
-            with explained("source"):
+            with map_errors("source"):
                 committed = self._source.group_commits(group)
         except ConnectError as error:
             if not isinstance(error.__cause__, NotFound):
                 raise
             return
-        for place, commit in committed.items():
-            if self._selection.has_offsets_of(place[0]):
-                downstream = self._translation.downstream(place, commit.offset)
-                if downstream is not None:
-                    yield Checkpoint(group, self._renamed(place), commit.offset, downstream, commit.metadata)
-
-    def _renamed(self, place: TopicPartition) -> TopicPartition:
-        """Where a partition of the source is in the target; one that was mirrored from there has its own name."""
-        policy, topic = self._options.policy, place[0]
-        if policy.origin(topic) == self._options.target_cluster_alias:
-            return policy.original(topic), place[1]
-        return policy.remote(topic), place[1]
-
-    def _is_news(self, checkpoint: Checkpoint) -> bool:
-        """Whether a checkpoint goes on, or the group itself went back."""
-        last = self._checkpoints.get(checkpoint.group, {}).get(checkpoint.place)
-        return last is None or checkpoint.upstream < last.upstream or checkpoint.downstream > last.downstream
+        policy = self._options.policy
+        for partition, commit in committed.items():
+            topic, number = partition
+            if not self._selection.has_offsets_of(topic):
+                continue
+            downstream = self._translation.downstream(partition, commit.offset)
+            if downstream is not None:
+                # A topic that was mirrored from the target has its original name there.
+                is_from_target = policy.origin(topic) == self._options.target_cluster_alias
+                copy = policy.original(topic) if is_from_target else policy.remote(topic)
+                yield Checkpoint(group, (copy, number), commit.offset, downstream, commit.metadata)
 
     def _record(self, checkpoint: Checkpoint) -> SourceRecord:
         key, value = write_checkpoint(checkpoint)
-        topic, partition = checkpoint.place
+        topic, partition = checkpoint.partition
         return SourceRecord(
             topic=self._topic,
             partition=0,
@@ -169,86 +159,48 @@ class MirrorCheckpointTask(SourceTask):
             source_offset={"offset": 0},
         )
 
-    # --- groups of the target ---
-
     def _sync_groups(self) -> None:
-        """Commit for groups without members what has been translated, unless they are further already."""
-        groups = [group for group in self._groups if self._checkpoints.get(group)]
-        for group in groups:
-            wanted = {place: Commit(item.downstream, item.metadata) for place, item in self._checkpoints[group].items()}
+        """Commit translated offsets for groups without members, unless they are further already."""
+        for group, checkpoints in self._checkpoints.items():
+            wanted = {partition: Commit(item.downstream, item.metadata) for partition, item in checkpoints.items()}
             try:
-                if self._target.group(group).state in _IDLE:
+                if wanted and self._target.group(group).state in _IDLE:
                     self._commit(group, wanted)
             except ClientError as error:
                 extra = {"group": group, "error": str(error)}
-                log.warning("the offsets of a group were not set in the target", extra=extra)
+                log.warning("translated offsets of a group were not committed", extra=extra)
 
     def _commit(self, group: str, wanted: Mapping[TopicPartition, Commit]) -> None:
         try:
             known = self._target.group_offsets(group)
         except NotFound:
             known = {}
-        ahead = {place: commit for place, commit in wanted.items() if commit.offset > known.get(place, -1)}
+        ahead = {partition: commit for partition, commit in wanted.items() if commit.offset > known.get(partition, -1)}
         if ahead:
             self._target.set_group_commits(group, ahead)
 
 
-_FIRST_LOOK_SECONDS: Final = 10.0
-
-
-class MirrorCheckpointConnector(SourceConnector):
-    """Lets groups of another Kafka cluster go on in this one, where they were."""
+class MirrorCheckpointConnector(MirrorConnector):
+    """Lets groups of another Kafka cluster continue in this one."""
 
     config_class = MirrorCheckpointConfig
     task_class = MirrorCheckpointTask
     tasks_limit = None
     aliases = ("org.apache.kafka.connect.mirror.MirrorCheckpointConnector", "MirrorCheckpoint")
+    watched = "groups"
+    partition_texts = ("group", "topic")
 
     def __init__(self, config: Config, context: ConnectorContext) -> None:
         assert isinstance(config, MirrorCheckpointConfig)
         super().__init__(config, context)
         self._options = config
-        self._groups: list[str] = []
-        self._planned: list[str] | None = None
-        self._planning = threading.Lock()
-        self._admins: dict[Side, Admin] = {}
-        self._watcher = Watcher(f"groups of {context.name}", self._look)
-
-    @classmethod
-    @override
-    def advise(cls, config: Config) -> Iterable[Problem]:
-        return converter_advice(config)
-
-    @override
-    def start(self) -> None:
-        if self._options.enabled:
-            for side in SIDES:
-                self._admins[side] = admin_of(self._options, side, watch=self._watcher.check)
-            self._watcher.start()
 
     @override
     def task_configs(self, tasks_max: int) -> Sequence[Mapping[str, str]]:
-        if not self._options.enabled:
-            return []
-        self._watcher.wait_until_seen(_FIRST_LOOK_SECONDS)
-        with self._planning:
-            groups = self._planned = self._groups
-        count = min(len(groups), tasks_max)
-        shares = [groups[number::count] for number in range(count)]
-        # Names of groups may have commas in them.
-        return [{**self.config.given, MirrorCheckpointConfig.ASSIGNED: json.dumps(share)} for share in shares]
+        # As JSON, since names of groups may contain commas.
+        return self._task_configs(MirrorCheckpointConfig.ASSIGNED, json.dumps, tasks_max)
 
     @override
-    def stop(self) -> None:
-        self._watcher.stop()
-        self._admins = {}
-
-    @override
-    def alter_offsets(self, offsets: Sequence[tuple[SourcePartition, SourceOffset | None]]) -> bool:
-        for partition, offset in offsets:
-            check_altered(partition, offset, texts=("group", "topic"))
-        return False
-
     def _look(self) -> float | None:
         options = self._options
         ensure_internal(
@@ -257,11 +209,5 @@ class MirrorCheckpointConnector(SourceConnector):
             replication_factor=options.checkpoints_topic_replication_factor,
         )
         wanted = options.wanted_groups
-        groups = [group.group_id for group in self._admins["source"].groups() if group.group_id in wanted]
-        with self._planning:
-            self._groups = groups
-            is_changed = self._planned is not None and self._planned != groups
-        if is_changed:
-            log.info("groups have come or gone", extra={"connector": self.context.name, "groups": len(groups)})
-            self.context.request_reconfiguration()
+        self._plan([group.group_id for group in self._admins["source"].groups() if group.group_id in wanted])
         return float(options.refresh_groups_interval_seconds) if options.refresh_groups_enabled else None

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 from typing_extensions import override
 
@@ -28,11 +28,9 @@ from connectors.mirror.policy import POLICIES, Policy, policy_of
 from connectors.mirror.selection import Names, Selection
 
 CLUSTERS, TOPICS, INTERNAL = "Clusters", "Topics", "Internal topics"
-SOURCE, TARGET = "source", "target"
+Side = Literal["source", "target"]
 REPLICAS: Final = at_least(1)
 SECONDS: Final = between(1, 365 * 86_400)
-CONVERTERS: Final = ("key.converter", "value.converter", "header.converter")
-BYTE_ARRAY_CONVERTER: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
 
 def _are_patterns(patterns: Sequence[str]) -> bool:
@@ -54,7 +52,7 @@ _POLICY: Final = Check(
 
 
 class MirrorConfig(Config):
-    """What all three connectors need to know."""
+    """Options of all three connectors."""
 
     PREFIXES: ClassVar[tuple[str, ...]] = (
         "source.cluster.",
@@ -66,21 +64,21 @@ class MirrorConfig(Config):
     )
 
     source_cluster_alias: str = option(STRING, check=_ALIAS, importance=Importance.HIGH, group=CLUSTERS)
-    """What the cluster is called that is read from; part of the names of topics and of offsets."""
+    """The alias of the source cluster; part of the names of topics, and of offsets."""
     target_cluster_alias: str = option(
         STRING, default="target", check=_ALIAS, importance=Importance.HIGH, group=CLUSTERS
     )
-    """What the cluster is called that is written to: the one of the Connect worker."""
+    """The alias of the target cluster, which is the Connect worker's."""
     source_cluster_bootstrap_servers: str = option(
         STRING, check=not_empty(), importance=Importance.HIGH, group=CLUSTERS
     )
-    """Brokers of the source. Other `source.cluster.*` keys are properties of all clients there."""
+    """Brokers of the source. Other `source.cluster.*` keys are properties of all its clients."""
     target_cluster_bootstrap_servers: str = option(
         STRING, check=not_empty(), importance=Importance.HIGH, group=CLUSTERS
     )
-    """Brokers of the target. Other `target.cluster.*` keys are properties of all clients there."""
+    """Brokers of the target. Other `target.cluster.*` keys are properties of all its clients."""
     enabled: bool = option(BOOLEAN, default=True, importance=Importance.LOW)
-    """Whether anything is done at all."""
+    """Whether the connector does anything."""
     replication_policy_class: str = option(
         CLASS,
         default="org.apache.kafka.connect.mirror.DefaultReplicationPolicy",
@@ -89,7 +87,7 @@ class MirrorConfig(Config):
         group=TOPICS,
         recommended=tuple(f"org.apache.kafka.connect.mirror.{name}" for name in POLICIES),
     )
-    """How topics are called in the target: DefaultReplicationPolicy (`alias.topic`) or IdentityReplicationPolicy."""
+    """The names of topics in the target: DefaultReplicationPolicy (`alias.topic`) or IdentityReplicationPolicy."""
     replication_policy_separator: str = option(
         STRING,
         default=".",
@@ -100,21 +98,21 @@ class MirrorConfig(Config):
         importance=Importance.LOW,
         group=TOPICS,
     )
-    """What stands between the alias and the topic."""
+    """The text between the alias and the topic."""
     replication_policy_internal_topic_separator_enabled: bool = option(
         BOOLEAN, default=True, key="replication.policy.internal.topic.separator.enabled", importance=Importance.LOW
     )
-    """Whether the separator is that of internal topics, too; else theirs is a dot."""
+    """Whether internal topics use the same separator; otherwise a dot."""
     heartbeats_topic_name: str = option(
         STRING, default="heartbeats", key="heartbeats.topic.name", check=_ALIAS, importance=Importance.LOW
     )
     """The topic of heartbeats."""
     admin_timeout_ms: int = option(LONG, default=60_000, check=between(1, 3_600_000), importance=Importance.LOW)
-    """How long questions to a cluster may take."""
+    """How long an admin request may take."""
 
     @property
     def policy(self) -> Policy:
-        """How topics are called."""
+        """The names of topics."""
         return policy_of(
             self.replication_policy_class,
             source=self.source_cluster_alias,
@@ -128,14 +126,12 @@ class MirrorConfig(Config):
     @override
     def problems(self) -> Iterable[Problem]:
         if self.source_cluster_alias == self.target_cluster_alias:
-            told = (
-                f"Invalid value {self.target_cluster_alias} for configuration target.cluster.alias: must be another one"
-            )
-            yield Problem("target.cluster.alias", f"{told} than source.cluster.alias")
+            reason = "must differ from source.cluster.alias"
+            yield Problem.invalid("target.cluster.alias", self.target_cluster_alias, reason)
 
 
 class SelectingConfig(MirrorConfig):
-    """What the connectors need to know that choose topics."""
+    """Options of the connectors that select topics."""
 
     topics: tuple[str, ...] = option(LIST, default=(".*",), check=PATTERNS, importance=Importance.HIGH, group=TOPICS)
     """Topics to mirror: names and regular expressions, separated by commas."""
@@ -147,32 +143,32 @@ class SelectingConfig(MirrorConfig):
         importance=Importance.HIGH,
         group=TOPICS,
     )
-    """Topics that are left out, whatever `topics` says: names and regular expressions, separated by commas."""
+    """Topics that are not mirrored, whatever `topics` says: names and regular expressions, separated by commas."""
     heartbeats_replication_enabled: bool = option(
         BOOLEAN, default=True, key="heartbeats.replication.enabled", importance=Importance.LOW, group=TOPICS
     )
-    """Whether the heartbeats of the source are mirrored, even if `topics` does not name them."""
+    """Whether the heartbeats of the source are mirrored, even if `topics` does not match them."""
     emit_offset_syncs_enabled: bool = option(
         BOOLEAN, default=True, key="emit.offset-syncs.enabled", importance=Importance.LOW, group=INTERNAL
     )
-    """Whether it is written down which offset of the source is which of the target; checkpoints need it."""
+    """Whether the mapping of offsets from source to target is stored, which checkpoints require."""
     offset_syncs_topic_location: str = option(
         STRING,
-        default=SOURCE,
+        default="source",
         key="offset-syncs.topic.location",
-        check=one_of(SOURCE, TARGET),
+        check=one_of("source", "target"),
         importance=Importance.LOW,
         group=INTERNAL,
     )
     """The cluster with the topic of offset syncs: `source` or `target`."""
     consumer_poll_timeout_ms: int = option(LONG, default=1000, check=between(1, 60_000), importance=Importance.LOW)
-    """How long a poll waits for records, a second at most."""
+    """How long a poll waits for records, at most a second."""
     add_source_alias_to_metrics: bool = option(BOOLEAN, default=False, importance=Importance.LOW)
-    """Accepted and without effect: metrics are those of every connector."""
+    """Accepted, but without effect: metrics are those of every connector."""
 
     @property
     def selection(self) -> Selection:
-        """Which topics are mirrored."""
+        """The topics that are mirrored."""
         return Selection(
             self.policy,
             target=self.target_cluster_alias,
@@ -182,19 +178,15 @@ class SelectingConfig(MirrorConfig):
         )
 
     @property
+    def offset_syncs_side(self) -> Side:
+        """The cluster with the topic of offset syncs."""
+        return "source" if self.offset_syncs_topic_location == "source" else "target"
+
+    @property
     def offset_syncs_topic(self) -> str:
-        """The topic of offset syncs; named after the cluster where it is not."""
-        is_there = self.offset_syncs_topic_location == SOURCE
-        return self.policy.offset_syncs_topic(self.target_cluster_alias if is_there else self.source_cluster_alias)
-
-
-def converter_advice(config: Config) -> Iterable[Problem]:
-    """Warnings about converters that do not hand bytes through."""
-    for key in CONVERTERS:
-        name = config.given.get(key, "").strip()
-        if name.rpartition(".")[2] != "ByteArrayConverter":
-            reason = f"is {name}" if name else "is not set, so that the worker's is used"
-            yield Problem(key, f"{key} {reason}: only {BYTE_ARRAY_CONVERTER} carries bytes as they are")
+        """The topic of offset syncs; named after the other cluster."""
+        is_source = self.offset_syncs_side == "source"
+        return self.policy.offset_syncs_topic(self.target_cluster_alias if is_source else self.source_cluster_alias)
 
 
 ISOLATION = "isolation.level"
@@ -206,18 +198,18 @@ _ISOLATION_NEEDED = (
 
 
 class MirrorSourceConfig(SelectingConfig):
-    """What can be told to the connector that mirrors topics."""
+    """Options of MirrorSource."""
 
     ASSIGNED: ClassVar[str] = "task.assigned.partitions"
 
     refresh_topics_enabled: bool = option(BOOLEAN, default=True, importance=Importance.LOW, group=TOPICS)
-    """Whether new topics and partitions are looked for."""
+    """Whether to look for new topics and partitions."""
     refresh_topics_interval_seconds: int = option(
         LONG, default=600, check=SECONDS, importance=Importance.LOW, group=TOPICS
     )
     """How often."""
     sync_topic_configs_enabled: bool = option(BOOLEAN, default=True, importance=Importance.LOW, group=TOPICS)
-    """Whether topics of the target get the configs of those of the source, now and then."""
+    """Whether configs of topics are copied to the target at intervals."""
     sync_topic_configs_interval_seconds: int = option(
         LONG, default=600, check=SECONDS, importance=Importance.LOW, group=TOPICS
     )
@@ -237,9 +229,9 @@ class MirrorSourceConfig(SelectingConfig):
         importance=Importance.HIGH,
         group=TOPICS,
     )
-    """Configs of topics that are left alone: names and regular expressions, separated by commas."""
+    """Configs of topics that are not copied: names and regular expressions, separated by commas."""
     sync_topic_acls_enabled: bool = option(BOOLEAN, default=True, importance=Importance.LOW, group=TOPICS)
-    """Whether who may read a topic of the source may read its copy, where clusters have an authorizer."""
+    """Whether ACLs of topics are copied, where clusters have an authorizer."""
     sync_topic_acls_interval_seconds: int = option(
         LONG, default=600, check=SECONDS, importance=Importance.LOW, group=TOPICS
     )
@@ -256,7 +248,7 @@ class MirrorSourceConfig(SelectingConfig):
     )
     """Replicas of the topic of offset syncs; fewer where there are fewer brokers."""
     offset_lag_max: int = option(LONG, default=100, check=at_least(0), importance=Importance.LOW, group=INTERNAL)
-    """How many records at most are written before an offset sync is due; whatever is left is synced every second."""
+    """Most records of a partition between two offset syncs; the last record is synced within a second in any case."""
 
     @override
     def problems(self) -> Iterable[Problem]:
@@ -264,17 +256,17 @@ class MirrorSourceConfig(SelectingConfig):
         if self.is_exactly_once_required and self.isolation_level != "read_committed":
             yield Problem("exactly.once.support", _ISOLATION_NEEDED)
         if not self.emit_offset_syncs_enabled and any(key.startswith("offset-syncs.topic.") for key in self.given):
-            told = "MirrorSourceConnector can't setup offset-syncs feature while emit.offset-syncs.enabled set to false"
-            yield Problem("emit.offset-syncs.enabled", told)
+            text = "MirrorSourceConnector can't setup offset-syncs feature while emit.offset-syncs.enabled set to false"
+            yield Problem("emit.offset-syncs.enabled", text)
 
     @property
     def is_exactly_once_required(self) -> bool:
-        """Whether the operator insists on exactly once."""
+        """Whether exactly-once delivery is required."""
         return self.given.get("exactly.once.support", "").strip().lower() == "required"
 
     @property
     def isolation_level(self) -> str:
-        """Whether records of unfinished and aborted transactions are mirrored; they are not, unless it is said."""
+        """read_uncommitted also mirrors records of open and aborted transactions; the default is read_committed."""
         prefixes = ("source.consumer.", "consumer.", "source.cluster.")
         return next((self.given[p + ISOLATION] for p in prefixes if p + ISOLATION in self.given), "read_committed")
 
@@ -283,7 +275,7 @@ _GROUPS = "Groups"
 
 
 class MirrorCheckpointConfig(SelectingConfig):
-    """What can be told to the connector that translates what groups have committed."""
+    """Options of MirrorCheckpoint."""
 
     ASSIGNED: ClassVar[str] = "task.assigned.groups"
 
@@ -297,9 +289,9 @@ class MirrorCheckpointConfig(SelectingConfig):
         importance=Importance.HIGH,
         group=_GROUPS,
     )
-    """Groups that are left out, whatever `groups` says."""
+    """Groups whose offsets are not translated, whatever `groups` says."""
     refresh_groups_enabled: bool = option(BOOLEAN, default=True, importance=Importance.LOW, group=_GROUPS)
-    """Whether new groups are looked for."""
+    """Whether to look for new groups."""
     refresh_groups_interval_seconds: int = option(
         LONG, default=600, check=SECONDS, importance=Importance.LOW, group=_GROUPS
     )
@@ -311,7 +303,7 @@ class MirrorCheckpointConfig(SelectingConfig):
     )
     """How often."""
     sync_group_offsets_enabled: bool = option(BOOLEAN, default=False, importance=Importance.LOW, group=_GROUPS)
-    """Whether groups of the target get the translated offsets, as long as they have no members there."""
+    """Whether translated offsets are committed for groups of the target, as long as they have no members there."""
     sync_group_offsets_interval_seconds: int = option(
         LONG, default=60, check=SECONDS, importance=Importance.LOW, group=_GROUPS
     )
@@ -325,23 +317,23 @@ class MirrorCheckpointConfig(SelectingConfig):
     def problems(self) -> Iterable[Problem]:
         yield from super().problems()
         if not self.emit_checkpoints_enabled and not self.sync_group_offsets_enabled:
-            told = (
+            text = (
                 "MirrorCheckpointConnector can't run with both of emit.checkpoints.enabled and "
                 "sync.group.offsets.enabled set to false"
             )
-            yield Problem("emit.checkpoints.enabled", told)
+            yield Problem("emit.checkpoints.enabled", text)
         if not self.emit_offset_syncs_enabled:
-            told = "MirrorCheckpointConnector can't run while emit.offset-syncs.enabled is set to false"
-            yield Problem("emit.offset-syncs.enabled", told)
+            text = "MirrorCheckpointConnector can't run while emit.offset-syncs.enabled is set to false"
+            yield Problem("emit.offset-syncs.enabled", text)
 
     @property
     def wanted_groups(self) -> Names:
-        """Which groups are meant."""
+        """The groups whose offsets are translated."""
         return Names(self.groups, excluded=self.groups_exclude)
 
 
 class MirrorHeartbeatConfig(MirrorConfig):
-    """What can be told to the connector of heartbeats."""
+    """Options of MirrorHeartbeat."""
 
     emit_heartbeats_enabled: bool = option(BOOLEAN, default=True, importance=Importance.LOW)
     """Whether heartbeats are written."""

@@ -1,4 +1,4 @@
-"""Options of the three connectors, and what clients are told."""
+"""Options of the three connectors, and the properties of their clients."""
 
 from collections.abc import Mapping
 
@@ -7,10 +7,10 @@ import pytest
 from connect.api.errors import ConfigError, ConnectError
 from connect.testing.contexts import FakeConnectorContext
 from connectors.mirror.checkpoint_source import MirrorCheckpointConnector
-from connectors.mirror.clusters import Role, Side, client_settings, given_properties
-from connectors.mirror.config import MirrorCheckpointConfig, MirrorSourceConfig
+from connectors.mirror.clusters import Role, client_settings, given_properties
+from connectors.mirror.config import MirrorCheckpointConfig, MirrorSourceConfig, Side
 from connectors.mirror.heartbeat_source import MirrorHeartbeatConnector
-from connectors.mirror.source import MirrorSourceConnector, assigned_places, assigned_text
+from connectors.mirror.source import MirrorSourceConnector, format_partitions, parse_partitions
 
 LEAST = {
     "source.cluster.alias": "us",
@@ -33,7 +33,7 @@ def test_the_topic_of_offset_syncs_is_named_after_the_other_cluster(location: st
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "text"),
     [
         ({"target.cluster.alias": "us"}, "target.cluster.alias"),
         ({"topics": "("}, "topics"),
@@ -43,8 +43,8 @@ def test_the_topic_of_offset_syncs_is_named_after_the_other_cluster(location: st
         ({"emit.offset-syncs.enabled": "false", "offset-syncs.topic.location": "target"}, "emit.offset-syncs.enabled"),
     ],
 )
-def test_what_cannot_work_is_refused(changes: Mapping[str, str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_what_cannot_work_is_refused(changes: Mapping[str, str], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
         config(changes)
 
 
@@ -120,8 +120,8 @@ def test_converters_that_change_bytes_are_warned_of(given: Mapping[str, str], wa
 
 def test_partitions_of_a_task_are_written_as_mirror_maker_does() -> None:
     places = [("a-b", 0), ("a", 12)]
-    assert assigned_text(places) == "a-b-0,a-12"
-    assert assigned_places(assigned_text(places)) == places
+    assert format_partitions(places) == "a-b-0,a-12"
+    assert parse_partitions(format_partitions(places)) == places
 
 
 @pytest.mark.parametrize("connector", [MirrorSourceConnector, MirrorCheckpointConnector, MirrorHeartbeatConnector])

@@ -1,8 +1,8 @@
 """Who may read a topic may read its copy."""
 
-from connectors.mirror.access_care import sync_acls
 from connectors.mirror.clusters import admin_of
 from connectors.mirror.config import MirrorSourceConfig
+from connectors.mirror.topic_sync import sync_acls
 from core_broker.client.access import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from tests.support.authorizing_cluster import AuthorizingCluster
 
