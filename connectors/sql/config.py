@@ -35,13 +35,13 @@ _DATABASE: Final = "Database"
 
 
 class ConnectionConfig(Config):
-    """How to reach a database."""
+    """Options of both: how to connect to the database."""
 
     connection_url: str = option(
         STRING, check=not_empty(), importance=Importance.HIGH, group=_DATABASE, width=Width.LONG
     )
-    """Where the database is: `jdbc:postgresql://host:5432/name`, `jdbc:mysql://host/name`, `jdbc:mariadb://host/name`,
-    `jdbc:sqlite:/path/file.db`, or the same as SQLAlchemy writes it."""
+    """The URL of the database: `jdbc:postgresql://host:5432/name`, `jdbc:mysql://host/name`,
+    `jdbc:mariadb://host/name`, `jdbc:sqlite:/path/file.db`, or SQLAlchemy's form of it."""
     connection_user: str | None = option(
         optional(STRING),
         default=None,
@@ -50,20 +50,20 @@ class ConnectionConfig(Config):
         group=_DATABASE,
         width=Width.MEDIUM,
     )
-    """Who connects; not set: as the URL says."""
+    """The user; not set: the URL's."""
     connection_password: str | None = option(
         optional(PASSWORD), default=None, importance=Importance.HIGH, group=_DATABASE, width=Width.MEDIUM
     )
-    """The password of that user; not set: as the URL says."""
+    """The password of that user; not set: the URL's."""
     connection_attempts: int = option(
         INT, default=3, check=at_least(1), importance=Importance.LOW, group=_DATABASE, width=Width.SHORT
     )
-    """How often the first connection is tried at once before the worker is told to try again later. When one is lost
-    afterwards, the worker tries again as after any outage."""
+    """Attempts to open the first connection before the task reports an outage. A connection that is lost later is an
+    outage at once."""
     connection_backoff_ms: int = option(
         LONG, default=10_000, check=at_least(0), importance=Importance.LOW, group=_DATABASE, width=Width.SHORT
     )
-    """How long to wait between two such attempts."""
+    """The pause between two such attempts."""
     db_timezone: str = option(
         STRING, default="UTC", aliases=("database.time_zone",), importance=Importance.MEDIUM, group=_DATABASE
     )
@@ -76,11 +76,11 @@ class ConnectionConfig(Config):
         group=_DATABASE,
         width=Width.SHORT,
     )
-    """Whether names of tables and columns are quoted; never: only where they would not work without."""
+    """Whether names of tables and columns are quoted; never: only where they must be."""
     dialect_name: str = option(STRING, default="", importance=Importance.LOW, group=_DATABASE)
-    """Taken for compatibility: the URL tells which database it is."""
+    """Accepted for compatibility: the database is known from the URL."""
     table_types: tuple[str, ...] = option(LIST, default=("TABLE",), importance=Importance.LOW, group=_DATABASE)
-    """Which kinds of tables are meant: TABLE, VIEW, or both."""
+    """The types of tables: TABLE, VIEW, or both."""
 
     @override
     def problems(self) -> Iterable[Problem]:
@@ -94,7 +94,7 @@ class ConnectionConfig(Config):
             yield Problem("db.timezone", str(error))
 
     def address(self) -> Address:
-        """Where the database is; raises ConfigError."""
+        """The address of the database; raises ConfigError."""
         return url.parse(self.connection_url, user=self.connection_user, password=self.connection_password)
 
     def zone(self) -> ZoneInfo:
@@ -102,14 +102,12 @@ class ConnectionConfig(Config):
         try:
             return ZoneInfo(self.db_timezone)
         except (ZoneInfoNotFoundError, ValueError):
-            told = (
-                f"Invalid value {self.db_timezone} for configuration db.timezone: must be a name such as Europe/Madrid"
-            )
-            raise ConfigError(told) from None
+            reason = "must be a time zone such as Europe/Madrid"
+            raise ConfigError(f"Invalid value {self.db_timezone} for configuration db.timezone: {reason}") from None
 
     @property
     def includes_views(self) -> bool:
-        """Whether views are tables, too."""
+        """Whether views are read, too."""
         return "VIEW" in {name.upper() for name in self.table_types}
 
 
@@ -131,30 +129,30 @@ _ISOLATION: Final = {
 
 
 class SqlSourceConfig(ConnectionConfig):
-    """What an operator may say about reading from tables."""
+    """Options of the source."""
 
     mode: str = option(
         LOWER_CASE, check=one_of(BULK, INCREMENTING, TIMESTAMP, BOTH), importance=Importance.HIGH, group=_MODE
     )
-    """bulk: all rows each time. incrementing: rows with a larger number than any before. timestamp: rows that were
-    changed after those before. timestamp+incrementing: the same, with a number that tells rows of one moment apart."""
+    """bulk: all rows each time. incrementing: rows with a higher number than any before. timestamp: rows with a later
+    timestamp. timestamp+incrementing: the same, with a number that distinguishes rows of one timestamp."""
     incrementing_column_name: str = option(STRING, default="", group=_MODE, width=Width.MEDIUM)
-    """The column of strictly growing numbers; not set: the one that the database counts itself."""
+    """The column of strictly increasing numbers; not set: the one that the database generates."""
     incrementing_column_mapping: tuple[str, ...] = option(LIST, default=(), group=_MODE)
     """The same for each table: `regular expression of schema.table:column`."""
     timestamp_column_name: tuple[str, ...] = option(LIST, default=(), group=_MODE, width=Width.MEDIUM)
-    """Columns with the moment of the last change; of several the first that is not null counts."""
+    """Columns with the time of the last change; of several, the first that is not null counts."""
     timestamp_columns_mapping: tuple[str, ...] = option(LIST, default=(), group=_MODE)
-    """The same for each table: `regular expression of schema.table:[columns]`, several with vertical bars between."""
+    """The same for each table: `regular expression of schema.table:[columns]`, with vertical bars between columns."""
     timestamp_initial: int | None = option(
         optional(LONG), default=None, check=at_least(-1), importance=Importance.LOW, group=_MODE
     )
-    """From when on rows are read at first, in milliseconds since 1970; -1: from now on; not set: all."""
+    """Timestamp of the first rows to read, in milliseconds since 1970; -1: the current time; not set: all rows."""
     timestamp_delay_interval_ms: int = option(LONG, default=0, check=at_least(0), group=_MODE)
-    """How long to wait before a row is read. What a transaction that takes longer has written may be missed."""
+    """How old a row must be before it is read. Rows of a longer transaction may be missed."""
     open_transactions: str = option(LOWER_CASE, default="wait", check=one_of("wait", "ignore"), group=_MODE)
-    """wait: PostgreSQL's rows are read only when no transaction is open that may still add rows before them. ignore: as
-    Kafka Connect does, rows that are committed late may be missed."""
+    """wait: rows of PostgreSQL are read only when no open transaction can still add rows before them. ignore: rows that
+    are committed late may be missed, as in Kafka Connect."""
     timestamp_granularity: str = option(
         LOWER_CASE,
         default="connect_logical",
@@ -162,20 +160,20 @@ class SqlSourceConfig(ConnectionConfig):
         importance=Importance.LOW,
         group=_MODE,
     )
-    """How columns with a date and a time are told: as Connect's Timestamp, or as nanoseconds since 1970."""
+    """The type of columns with a date and a time: Connect's Timestamp, or nanoseconds since 1970."""
     validate_non_null: bool = option(BOOLEAN, default=True, importance=Importance.LOW, group=_MODE)
-    """Whether columns that tell how far was read must be NOT NULL: a row with null in them would never be read."""
+    """Whether incrementing and timestamp columns must be NOT NULL: rows with null in them would never be read."""
     query: str = option(STRING, default="", aliases=("query.masked",), group=_MODE, width=Width.LONG)
-    """What to read instead of tables. It must be possible to add WHERE to it, unless the mode is bulk."""
+    """A query to read instead of tables. Unless the mode is bulk, WHERE is appended to it."""
     query_suffix: str = option(STRING, default="", importance=Importance.LOW, group=_MODE)
-    """What is added to the end of each query."""
+    """A text that is appended to each query."""
     transaction_isolation_mode: str = option(
         LOWER_CASE, default="default", check=one_of(*_ISOLATION), importance=Importance.LOW, group=_MODE
     )
-    """How transactions that read are kept apart from others; default: as the database does."""
+    """The isolation level of transactions that read; default: the database's."""
 
     table_whitelist: tuple[str, ...] = option(LIST, default=(), group=_TABLES, width=Width.LONG)
-    """Tables to read, with their schema or without; all when empty."""
+    """Tables to read, with or without their schema; all when empty."""
     table_blacklist: tuple[str, ...] = option(LIST, default=(), group=_TABLES, width=Width.LONG)
     """Tables not to read."""
     table_include_list: tuple[str, ...] = option(LIST, default=(), group=_TABLES, width=Width.LONG)
@@ -183,9 +181,9 @@ class SqlSourceConfig(ConnectionConfig):
     table_exclude_list: tuple[str, ...] = option(LIST, default=(), group=_TABLES, width=Width.LONG)
     """The same as the blacklist, with regular expressions."""
     schema_pattern: str | None = option(optional(STRING), default=None, importance=Importance.HIGH, group=_TABLES)
-    """Schemas to look for tables in, `%` for any text and `_` for any character; all when not set."""
+    """Schemas in which to look for tables, with `%` for any text and `_` for any character; all when not set."""
     catalog_pattern: str | None = option(optional(STRING), default=None, group=_TABLES)
-    """Taken for compatibility: tables of the database in the URL are read."""
+    """Accepted for compatibility: tables of the database in the URL are read."""
     tables: str | None = option(optional(STRING), default=None, importance=Importance.LOW, group=_TABLES)
     """The tables of one task; set by the connector."""
     numeric_mapping: str = option(
@@ -195,55 +193,55 @@ class SqlSourceConfig(ConnectionConfig):
         importance=Importance.LOW,
         group=_TABLES,
     )
-    """none: NUMERIC is Connect's Decimal. best_fit: whole numbers and doubles where they hold it.
-    best_fit_eager_double: doubles even where they do not hold all digits. precision_only: whole numbers where there is
-    no scale."""
+    """none: NUMERIC is Connect's Decimal. best_fit: integers and doubles where they fit. best_fit_eager_double: doubles
+    even where they lose digits. precision_only: integers where the scale is 0."""
 
     topic_prefix: str = option(STRING, check=_TOPIC, importance=Importance.HIGH, group=_CONNECTOR, width=Width.MEDIUM)
-    """What comes before the name of the table in the name of the topic; with `query` the name of the topic."""
+    """The prefix of topics, before the name of the table; with `query` the name of the topic."""
     poll_interval_ms: int = option(INT, default=5000, check=at_least(1), importance=Importance.HIGH, group=_CONNECTOR)
-    """How long to wait between two looks at a table."""
+    """The interval at which a table is read."""
     batch_max_rows: int = option(INT, default=1000, check=at_least(1), importance=Importance.LOW, group=_CONNECTOR)
-    """Most rows that are read at once."""
+    """Most rows of a batch."""
     table_poll_interval_ms: int = option(
         LONG, default=60_000, check=at_least(1), importance=Importance.LOW, group=_CONNECTOR
     )
-    """How long to wait between two looks for new tables."""
+    """The interval at which to look for new tables."""
     table_monitoring_startup_polling_limit_ms: int = option(
         LONG, default=10_000, check=at_least(0), importance=Importance.LOW, group=_CONNECTOR
     )
-    """How long to wait for the first look at the tables; after that there are no tasks until the database answers."""
+    """How long to wait for the first list of tables; then there are no tasks until the database answers."""
 
     @override
     def problems(self) -> Iterable[Problem]:
         yield from super().problems()
-        yield from self._wrong_tables()
+        yield from self._table_problems()
         if self.mode in (TIMESTAMP, BOTH) and not self.timestamp_column_name and not self.timestamp_columns_mapping:
-            yield _problem("timestamp.column.name", "", f"must be set with mode={self.mode}")
+            yield Problem.invalid("timestamp.column.name", "", f"must be set with mode={self.mode}")
         if self.mode in (INCREMENTING, BOTH) and self.query and not self.incrementing_column_name:
-            yield _problem("incrementing.column.name", "", f"must be set with mode={self.mode} and a query")
+            yield Problem.invalid("incrementing.column.name", "", f"must be set with mode={self.mode} and a query")
         if self.mode == BULK and self.given.get("exactly.once.support") == "required":
-            yield _problem("mode", BULK, "must be another one with exactly.once.support=required: it reads rows again")
+            reason = "must not be bulk with exactly.once.support=required: it reads rows again"
+            yield Problem.invalid("mode", BULK, reason)
         if self.query and not self.topic_prefix:
-            yield _problem("topic.prefix", "", "must be the name of a topic with a query")
+            yield Problem.invalid("topic.prefix", "", "must be the name of a topic with a query")
 
-    def _wrong_tables(self) -> Iterable[Problem]:
+    def _table_problems(self) -> Iterable[Problem]:
         wanted = self.table_whitelist or self.table_include_list
         unwanted = self.table_blacklist or self.table_exclude_list
         if wanted and unwanted:
-            yield _problem("table.whitelist", ",".join(wanted), "must be empty when there is a blacklist, too")
+            yield Problem.invalid("table.whitelist", ",".join(wanted), "must be empty when there is a blacklist, too")
         if self.query and (wanted or unwanted):
-            yield _problem("query", "[hidden]", "must be empty when tables are named")
+            yield Problem.invalid("query", "[hidden]", "must be empty when tables are named")
         for key in ("table.include.list", "table.exclude.list"):
             for text in getattr(self, key.replace(".", "_")):
                 try:
                     re.compile(text)
                 except re.error as error:
-                    yield _problem(key, text, f"must be regular expressions: {error}")
+                    yield Problem.invalid(key, text, f"must be regular expressions: {error}")
 
     @property
     def isolation(self) -> str | None:
-        """SQLAlchemy's word for the isolation; None for the default."""
+        """SQLAlchemy's name of the isolation level; None for the default."""
         return _ISOLATION[self.transaction_isolation_mode]
 
     def wants(self, table: Table) -> bool:
@@ -255,20 +253,16 @@ class SqlSourceConfig(ConnectionConfig):
         return not _is_named(table, self.table_blacklist) and not _is_matched(table, self.table_exclude_list)
 
     def timestamp_columns_of(self, table: Table | None) -> tuple[str, ...]:
-        """The columns with the moment of the last change."""
-        found = _mapped(table, self.timestamp_columns_mapping)
+        """The columns with the time of the last change."""
+        found = _find_mapping(table, self.timestamp_columns_mapping)
         return tuple(found.strip("[]").split("|")) if found else self.timestamp_column_name
 
     def incrementing_column_of(self, table: Table | None) -> str:
-        """The column of growing numbers; empty when the database tells."""
-        return _mapped(table, self.incrementing_column_mapping) or self.incrementing_column_name
+        """The column of increasing numbers; empty when the database is to be asked."""
+        return _find_mapping(table, self.incrementing_column_mapping) or self.incrementing_column_name
 
 
-def _problem(key: str, value: str, reason: str) -> Problem:
-    return Problem(key, f"Invalid value {value} for configuration {key}: {reason}")
-
-
-def _mapped(table: Table | None, mappings: Sequence[str]) -> str:
+def _find_mapping(table: Table | None, mappings: Sequence[str]) -> str:
     pairs = [text.rpartition(":") for text in mappings]
     return next((column.strip() for pattern, _, column in pairs if table and _is_matched(table, [pattern])), "")
 
@@ -292,7 +286,7 @@ KAFKA_COLUMNS: Final = ("__connect_topic", "__connect_partition", "__connect_off
 
 
 class SqlSinkConfig(ConnectionConfig):
-    """What an operator may say about writing to tables."""
+    """Options of the sink."""
 
     insert_mode: str = option(
         LOWER_CASE,
@@ -304,14 +298,14 @@ class SqlSinkConfig(ConnectionConfig):
     )
     """insert: each record is a new row. upsert: a row with the same key is changed. update: only existing rows are."""
     batch_size: int = option(INT, default=3000, check=at_least(1), group=_WRITES, width=Width.SHORT)
-    """Most rows that go to the database at once."""
+    """Most rows that are sent to the database at once."""
     delete_enabled: bool = option(BOOLEAN, default=False, group=_WRITES, width=Width.SHORT)
-    """Whether a record without a value deletes the row with its key; needs pk.mode=record_key."""
+    """Whether a record without a value deletes the row with its key; requires pk.mode=record_key."""
     exactly_once: bool = option(BOOLEAN, default=False, group=_WRITES)
-    """Whether offsets are kept in the database, in one transaction with the rows: no record is then written twice, in
-    insert mode neither."""
+    """Whether offsets are stored in the database, in one transaction with the rows, so that no record is written twice
+    even in insert mode."""
     exactly_once_table: str = option(STRING, default="connect_offsets", check=not_empty(), group=_WRITES)
-    """The table that those offsets are kept in; it is created when it is missing."""
+    """The table of those offsets; created when it is missing."""
 
     table_name_format: str = option(
         STRING,
@@ -321,7 +315,7 @@ class SqlSinkConfig(ConnectionConfig):
         group=_MAPPING,
         width=Width.LONG,
     )
-    """The name of the table; `${topic}` is the topic. A dot separates the schema (the database in MySQL) from it."""
+    """The name of the table; `${topic}` is the topic. The schema (the database in MySQL) may stand before a dot."""
     pk_mode: str = option(
         LOWER_CASE,
         default="none",
@@ -331,60 +325,57 @@ class SqlSinkConfig(ConnectionConfig):
         group=_MAPPING,
         width=Width.MEDIUM,
     )
-    """Where the primary key comes from: none, the record's place in Kafka, its key, or its value."""
+    """Where the primary key comes from: none; kafka: topic, partition and offset; the record's key, or its value."""
     pk_fields: tuple[str, ...] = option(
         LIST, default=(), aliases=("primary.key.fields",), group=_MAPPING, width=Width.LONG
     )
-    """kafka: names of three columns for topic, partition and offset. record_key: which fields of the key, all when
-    empty; the name of the column for a key that is no struct. record_value: which fields of the value, or all."""
+    """kafka: the names of three columns for topic, partition and offset. record_key: fields of the key, all when empty;
+    for a key that is not a struct, the name of its column. record_value: fields of the value, all when empty."""
     fields_whitelist: tuple[str, ...] = option(
         LIST, default=(), aliases=("field.include.list", "fields.included"), group=_MAPPING, width=Width.LONG
     )
-    """Which fields of the value are written, beside those of the key; all when empty."""
+    """The fields of the value that are written besides the key; all when empty."""
     unknown_fields: str = option(LOWER_CASE, default="fail", check=one_of("fail", "ignore"), group=_MAPPING)
-    """What becomes of a field that the table has no column for, when columns are not added: fail the record, or leave
-    the field out."""
+    """What happens to a field without a column, when columns are not added: the record fails, or the field is left
+    out."""
     nested_mode: str = option(LOWER_CASE, default="json", check=one_of("json", "fail"), group=_MAPPING)
-    """What becomes of structs, maps and arrays: written as JSON (PostgreSQL: arrays as arrays), or the record fails."""
+    """What happens to structs, maps and arrays: written as JSON (PostgreSQL: arrays as arrays), or the record fails."""
     replace_null_with_default: bool = option(BOOLEAN, default=True, group=_MAPPING)
     """Whether null becomes the default of the field's schema, where it has one."""
     string_output_value_column_name: str = option(STRING, default="", group=_MAPPING)
     """The column for values that are plain text; not set: such records fail."""
 
     auto_create: bool = option(BOOLEAN, default=False, group=_DDL, width=Width.SHORT)
-    """Whether a table that is missing is created, as the first records need it."""
+    """Whether missing tables are created, with columns for the first records."""
     auto_evolve: bool = option(BOOLEAN, default=False, group=_DDL, width=Width.SHORT)
-    """Whether columns that are missing are added. Nothing is ever dropped, renamed or made wider."""
+    """Whether missing columns are added. Nothing is ever dropped, renamed or widened."""
     schema_evolution: str = option(LOWER_CASE, default="none", check=one_of("none", "basic"), group=_DDL)
-    """Debezium's word for the two above: basic means both."""
+    """Debezium's option for the two above: basic means both."""
 
     max_retries: int = option(
         INT, default=10, check=at_least(0), aliases=("flush.max.retries",), group=_RETRIES, width=Width.SHORT
     )
-    """After how many failures in a row an outage is told as an error in the log. The sink goes on trying: an outage is
-    not the fault of a record, and a task that has stopped does not write either."""
+    """After how many failures in a row an outage is logged as an error. The sink keeps trying: no record is to blame,
+    and a task that has stopped does not write either."""
     retry_backoff_ms: int = option(
         INT, default=3000, check=at_least(0), aliases=("flush.retry.delay.ms",), group=_RETRIES, width=Width.SHORT
     )
-    """How long to wait before the same records are written again."""
+    """The pause before the same records are written again."""
     trim_sensitive_log: bool = option(BOOLEAN, default=False, importance=Importance.LOW, group=_RETRIES)
-    """Whether values of records are kept out of errors (PostgreSQL tells them as details)."""
+    """Whether error messages leave out values of records, which are in PostgreSQL's details."""
 
     @override
     def problems(self) -> Iterable[Problem]:
         yield from super().problems()
         needs_key = self.insert_mode != "insert" or self.delete_enabled
         if needs_key and self.pk_mode == "none":
-            told = "must be kafka, record_key or record_value with insert.mode=upsert or update"
-            yield Problem("pk.mode", f"Invalid value none for configuration pk.mode: {told}")
+            reason = "must be kafka, record_key or record_value with insert.mode=upsert or update"
+            yield Problem.invalid("pk.mode", "none", reason)
         if self.delete_enabled and self.pk_mode != "record_key":
-            told = "must be false unless pk.mode=record_key"
-            yield Problem("delete.enabled", f"Invalid value true for configuration delete.enabled: {told}")
+            yield Problem.invalid("delete.enabled", "true", "must be false unless pk.mode=record_key")
         if self.pk_mode == "kafka" and len(self.pk_fields) not in (0, 3):
-            told = (
-                f"must be three names (topic, partition, offset) or none with pk.mode=kafka: {','.join(self.pk_fields)}"
-            )
-            yield Problem("pk.fields", f"Invalid value for configuration pk.fields: {told}")
+            reason = "must be three names (topic, partition, offset) or empty with pk.mode=kafka"
+            yield Problem.invalid("pk.fields", ",".join(self.pk_fields), reason)
 
     @property
     def creates(self) -> bool:

@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Collection, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from sqlalchemy import Connection
 from typing_extensions import override
@@ -16,18 +16,17 @@ from connectors.sql import errors
 from connectors.sql.batch import Batcher, TableBatch
 from connectors.sql.changes import Step, parts
 from connectors.sql.config import SqlSinkConfig
-from connectors.sql.copy_writer import CopyWriter
 from connectors.sql.database import Database
 from connectors.sql.dialect import Table
 from connectors.sql.offset_table import OffsetTable
 from connectors.sql.row_plan import Row
-from connectors.sql.statement_writer import StatementWriter, Writer
 from connectors.sql.structure import Structure
+from connectors.sql.writers import CopyWriter, StatementWriter
 
 log = logging.getLogger(__name__)
 
-_CONFLICT_PAUSE_MS = 100
-_NAME_PART = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^.]+)')
+_CONFLICT_PAUSE_MS: Final = 100
+_NAME_PART: Final = re.compile(r'"((?:[^"]|"")+)"|`((?:[^`]|``)+)`|([^.]+)')
 
 
 class SqlSinkTask(SinkTask):
@@ -44,14 +43,13 @@ class SqlSinkTask(SinkTask):
         self._failures = 0
         self._database = Database(config, wait=context.wait)
         self._structure = Structure(self._database, config)
-        family = self._database.family
+        family, dialect = self._database.family, self._database.dialect
         self._batcher = Batcher(self._structure, config, family=family, zone=config.zone())
-        dialect = self._database.dialect
-        self._writer: Writer = CopyWriter(dialect) if family == "postgresql" else StatementWriter(dialect)
+        self._writer = CopyWriter(dialect) if family == "postgresql" else StatementWriter(dialect)
         self._unclaimed: set[TopicPartition] = set()
         self._offsets: OffsetTable | None = None
         if config.exactly_once:
-            table = table_named(config.exactly_once_table, family=family)
+            table = parse_table(config.exactly_once_table, family=family)
             self._offsets = OffsetTable(self._database, table=table, connector=context.connector)
 
     @override
@@ -60,18 +58,16 @@ class SqlSinkTask(SinkTask):
             return
         self._unclaimed.update(places)
         try:
-            self._claim()
+            self._claim(self._offsets)
         except RetriableError as error:
-            log.warning("offsets in the database are read later", extra={"error": str(error)})
+            log.warning("the stored offsets cannot be read yet", extra={"error": str(error)})
 
-    def _claim(self) -> None:
-        """Take the partitions that were given to this task, and go on where the database says."""
-        if self._offsets is None or not self._unclaimed:
-            return
+    def _claim(self, offsets: OffsetTable) -> None:
+        """Take the partitions that were assigned to this task, and continue at their stored offsets."""
         try:
-            found = self._offsets.claim(self._unclaimed)
+            found = offsets.claim(self._unclaimed)
         except errors.DRIVER_ERRORS as error:
-            raise self._failed(error, doing="cannot read the offsets that are kept in the database") from error
+            raise self._fail(error, doing="cannot read the offsets that are stored in the database") from error
         self._unclaimed.clear()
         if found:
             self.context.rewind(found)
@@ -86,61 +82,59 @@ class SqlSinkTask(SinkTask):
     def put(self, records: Sequence[SinkRecord]) -> None:
         if not records:
             return
-        if self._unclaimed:
-            # Read before it was known where to go on: left out here, and read again from there.
-            late = frozenset(self._unclaimed)
-            self._claim()
-            self.context.rewind(self._starts(records, late))
-            records = [record for record in records if record.place not in late]
+        if self._unclaimed and self._offsets is not None:
+            records = self._claim_late(self._offsets, records)
         try:
             self._put(records)
         except errors.DRIVER_ERRORS as error:
             if not errors.may_be_stale(error):
-                raise self._failed(error, doing="cannot write to the database") from error
+                raise self._fail(error, doing="cannot write to the database") from error
             self._forget()
-            self._put_again(records)
+            # Once more, with the tables reflected again: one may have been altered from outside.
+            try:
+                self._put(records)
+            except errors.DRIVER_ERRORS as again:
+                raise self._fail(again, doing="cannot write to the database") from again
         except RetriableError:
             self._forget()
             self.context.retry_after(self.config.retry_backoff_ms)
             raise
         self._failures = 0
 
-    def _starts(self, records: Sequence[SinkRecord], places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where to read on: what the database says, else from the first of these records."""
-        assert self._offsets is not None
+    def _claim_late(self, offsets: OffsetTable, records: Sequence[SinkRecord]) -> list[SinkRecord]:
+        """Claim partitions whose records were read before their stored offset was known; they are read again."""
+        late = frozenset(self._unclaimed)
+        self._claim(offsets)
         first: dict[TopicPartition, int] = {}
         for record in records:
-            if record.place in places:
+            if record.place in late:
                 first.setdefault(record.place, record.original_offset)
-        return {place: self._offsets.next_of(place, offset) for place, offset in first.items()}
+        self.context.rewind({place: offsets.next_offset(place, offset) for place, offset in first.items()})
+        return [record for record in records if record.place not in late]
 
     @override
     def stop(self) -> None:
         self._database.close()
 
-    def _put_again(self, records: Sequence[SinkRecord]) -> None:
-        """Once more, with a fresh look at the tables: one may have been changed behind our back."""
-        try:
-            self._put(records)
-        except errors.DRIVER_ERRORS as error:
-            raise self._failed(error, doing="cannot write to the database") from error
-
     def _put(self, records: Sequence[SinkRecord]) -> None:
         if self._offsets is not None:
-            records = self._offsets.unwritten(records)
+            records = self._offsets.without_written(records)
         if not records:
             return
         for topic in {record.topic for record in records} - self._tables.keys():
-            self._tables[topic] = self._table_of(topic)
+            name = self.config.table_name_format.replace("${topic}", topic)
+            if "debezium" in self.config.given.get("connector.class", ""):
+                name = name.replace(".", "_")
+            self._tables[topic] = parse_table(name, family=self._database.family)
         batches = list(self._batcher.batches(records, self._tables))
         try:
-            self._transact(batches, records)
+            self._write_transaction(batches, records)
         except BaseException as error:
             if errors.is_too_large(error):
                 self._refuse_too_large(batches, error)
             raise
 
-    def _transact(self, batches: Sequence[TableBatch], records: Sequence[SinkRecord]) -> None:
+    def _write_transaction(self, batches: Sequence[TableBatch], records: Sequence[SinkRecord]) -> None:
         is_written = False
         try:
             with self._database.transaction() as connection:
@@ -151,21 +145,21 @@ class SqlSinkTask(SinkTask):
                     self._offsets.write(connection, records)
                 is_written = True
         except BaseException:
-            # When the commit itself fails, nobody knows whether it was done.
+            # When the commit itself fails, it is unknown whether it was done.
             if is_written and self._offsets is not None:
-                self._offsets.is_unsure()
+                self._offsets.mark_unsure()
             raise
         if self._offsets is not None:
-            self._offsets.is_committed()
+            self._offsets.mark_committed()
 
     def _refuse_too_large(self, batches: Sequence[TableBatch], error: BaseException) -> None:
-        """MySQL hangs up on a row that is too large for it; that is no outage, and would go on for ever."""
+        """DataError when a row is too large for MySQL, which closes the connection as in an outage: for ever."""
         self._database.disconnect()
         most = self._database.packet_bytes()
         rows = (row for batch in batches for step in batch.steps for row in step.rows)
         if most is not None and any(_size(row) >= most for row in rows):
-            told = f"a row is larger than the {most} bytes that the server takes (max_allowed_packet)"
-            raise DataError(told) from error
+            text = f"a row is larger than the {most} bytes that the server accepts (max_allowed_packet)"
+            raise DataError(text) from error
 
     def _write(self, connection: Connection, batch: TableBatch, step: Step) -> None:
         for rows in parts(step.rows, self.config.batch_size):
@@ -178,11 +172,12 @@ class SqlSinkTask(SinkTask):
             else:
                 self._writer.update(connection, batch.table, columns=step.columns, rows=rows, keys=batch.keys)
 
-    def _failed(self, error: Exception, *, doing: str) -> Exception:
-        raised = errors.classified(error, doing=doing, trimmed=self.config.trim_sensitive_log)
+    def _fail(self, error: Exception, *, doing: str) -> Exception:
+        """The error to raise; prepares for another attempt if it is an outage."""
+        mapped = errors.map_error(error, doing=doing, trimmed=self.config.trim_sensitive_log)
         self._forget()
-        if not isinstance(raised, RetriableError):
-            return raised
+        if not isinstance(mapped, RetriableError):
+            return mapped
         self._failures += 1
         is_conflict = errors.is_conflict(error)
         if not is_conflict:
@@ -190,38 +185,17 @@ class SqlSinkTask(SinkTask):
         backoff = self.config.retry_backoff_ms
         self.context.retry_after(min(_CONFLICT_PAUSE_MS, backoff) if is_conflict else backoff)
         level = logging.ERROR if self._failures > self.config.max_retries else logging.WARNING
-        log.log(level, "the database cannot be written to", extra={"error": str(raised), "failures": self._failures})
-        return raised
+        log.log(level, "cannot write to the database", extra={"error": str(mapped), "failures": self._failures})
+        return mapped
 
     def _forget(self) -> None:
         self._structure.forget()
         self._batcher.forget()
         self._writer.forget()
 
-    def _table_of(self, topic: str) -> Table:
-        named = self.config.table_name_format.replace("${topic}", topic)
-        if "debezium" in self.config.given.get("connector.class", ""):
-            named = named.replace(".", "_")
-        return table_named(named, family=self._database.family)
-
-
-def _size(row: Row) -> int:
-    """About how many bytes a row is in a statement."""
-    return sum(len(cell.encode() if isinstance(cell, str) else cell) for cell in row if isinstance(cell, str | bytes))
-
-
-def table_named(text: str, *, family: str) -> Table:
-    """The table that a name means: quoted or not, with its schema or without."""
-    if family == "sqlite" and not text.startswith(('"', "`")):
-        return Table(name=text)
-    marks = ('""', '"'), ("``", "`")
-    found = [match.groups() for match in _NAME_PART.finditer(text)]
-    names = [(one or "").replace(*marks[0]) or (two or "").replace(*marks[1]) or three for one, two, three in found]
-    return Table(name=names[-1], schema=names[-2] if len(names) > 1 else None)
-
 
 class SqlSinkConnector(SinkConnector):
-    """Takes records of topics to tables of PostgreSQL, MySQL, MariaDB or SQLite."""
+    """Writes records to tables of PostgreSQL, MySQL, MariaDB or SQLite."""
 
     config_class = SqlSinkConfig
     task_class = SqlSinkTask
@@ -233,3 +207,17 @@ class SqlSinkConnector(SinkConnector):
         "JdbcSink",
         "SqlSink",
     )
+
+
+def parse_table(text: str, *, family: str) -> Table:
+    """The table of a name: quoted or not, with its schema or without."""
+    if family == "sqlite" and not text.startswith(('"', "`")):
+        return Table(name=text)
+    found = [match.groups() for match in _NAME_PART.finditer(text)]
+    names = [(one or "").replace('""', '"') or (two or "").replace("``", "`") or three for one, two, three in found]
+    return Table(name=names[-1], schema=names[-2] if len(names) > 1 else None)
+
+
+def _size(row: Row) -> int:
+    """About how many bytes a row has in a statement."""
+    return sum(len(cell.encode() if isinstance(cell, str) else cell) for cell in row if isinstance(cell, str | bytes))

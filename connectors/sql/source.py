@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from typing_extensions import override
 
@@ -25,7 +25,9 @@ from connectors.sql.table_reader import TableReader
 
 log = logging.getLogger(__name__)
 
-_LONGEST_WAIT_SECONDS = 1.0
+_LONGEST_WAIT_SECONDS: Final = 1.0
+_LONGEST_STOP_SECONDS: Final = 10.0
+_PAUSE_AFTER_ERROR_SECONDS: Final = 5.0
 
 
 class SqlSourceTask(SourceTask):
@@ -43,19 +45,16 @@ class SqlSourceTask(SourceTask):
 
     @override
     def start(self) -> None:
-        tables: list[Table | None] = [None] if self.config.query else list(tables_of(self.config.tables or "[]"))
+        names = json.loads(self.config.tables or "[]")
+        tables = [None] if self.config.query else [Table(name=name, schema=schema) for schema, name in names]
         if not tables:
             raise ConfigError("each task must have at least one table assigned to it or one query specified")
         for table in tables:
             reader = TableReader(self._database, self.config, table=table, report=self._report)
-            reader.position = self._position_of(table)
+            if self.config.mode != BULK:
+                known = [QUERY_PARTITION] if table is None else [partition_of(table), old_partition_of(table)]
+                reader.position = Position.from_offset(next(filter(None, map(self.context.offset, known)), None))
             self._readers.append(reader)
-
-    def _position_of(self, table: Table | None) -> Position:
-        if self.config.mode == BULK:
-            return Position()
-        known = [QUERY_PARTITION] if table is None else [partition_of(table), old_partition_of(table)]
-        return Position.from_offset(next(filter(None, map(self.context.offset, known)), None))
 
     @override
     def poll(self) -> Sequence[SourceRecord]:
@@ -77,9 +76,9 @@ class SqlSourceTask(SourceTask):
             self._database.disconnect()
             reader.due = time.monotonic() + self.config.poll_interval_ms / 1000
             doing = f"cannot read {reader.name}"
-            if errors.may_be_stale(error):  # a table was dropped or changed; whether to go on, the connector will tell
-                raise RetriableError(f"{doing}: {errors.told(error)}") from error
-            raise errors.classified(error, doing=doing) from error
+            if errors.may_be_stale(error):  # The table was dropped or altered: the connector plans again if need be.
+                raise RetriableError(f"{doing}: {errors.describe(error)}") from error
+            raise errors.map_error(error, doing=doing) from error
         if not reader.is_active:
             pause = 0.0 if reader.has_more else self.config.poll_interval_ms / 1000
             reader.due = time.monotonic() + pause
@@ -95,22 +94,13 @@ class SqlSourceTask(SourceTask):
         self.context.report(data, error, partition=partition, offset=offset)
 
 
-def tables_text(tables: Sequence[Table]) -> str:
-    """Tables as they stand in the configuration of a task."""
+def format_tables(tables: Sequence[Table]) -> str:
+    """Tables as they are written in the configuration of a task."""
     return json.dumps([[table.schema, table.name] for table in tables])
 
 
-def tables_of(text: str) -> list[Table]:
-    """The tables that stand in the configuration of a task."""
-    return [Table(name=name, schema=schema) for schema, name in json.loads(text)]
-
-
-_LONGEST_STOP_SECONDS = 10.0
-_PAUSE_AFTER_ERROR_SECONDS = 5.0
-
-
 class SqlSourceConnector(SourceConnector):
-    """Brings rows of tables of PostgreSQL, MySQL, MariaDB or SQLite to topics."""
+    """Reads rows from tables of PostgreSQL, MySQL, MariaDB or SQLite."""
 
     config_class = SqlSourceConfig
     task_class = SqlSourceTask
@@ -130,7 +120,7 @@ class SqlSourceConnector(SourceConnector):
         self._options = config
         self._tables: list[Table] = []
         self._planned: list[Table] | None = None
-        """What the tasks were planned for, or what a new plan was asked for."""
+        """The tables of the last plan, or of the plan that was asked for."""
         self._seen = threading.Event()
         self._stopping = threading.Event()
         self._watcher: threading.Thread | None = None
@@ -147,10 +137,17 @@ class SqlSourceConnector(SourceConnector):
         if self._options.query:
             return [given]
         self._seen.wait(self._options.table_monitoring_startup_polling_limit_ms / 1000)
-        # Without an answer there is nothing to do yet: the watcher asks for a new plan when there is one.
+        # Without tables there is nothing to do yet: when there are some, the watcher asks for another plan.
         tables = self._planned = self._tables
-        _refuse_same_names(tables)
-        return [{**given, "tables": tables_text(some)} for some in _groups(tables, tasks_max)]
+        duplicates = [name for name, count in Counter(table.name for table in tables).items() if count > 1]
+        if duplicates:
+            raise ConfigError(
+                "topics are named after tables, but several schemas have tables of the same name: "
+                f"{', '.join(duplicates)}; choose with schema.pattern or table.whitelist"
+            )
+        count, total = min(len(tables), tasks_max), len(tables)
+        shares = [tables[index * total // count : (index + 1) * total // count] for index in range(count)]
+        return [{**given, "tables": format_tables(share)} for share in shares]
 
     @override
     def stop(self) -> None:
@@ -168,36 +165,24 @@ class SqlSourceConnector(SourceConnector):
         database = Database(self._options, wait=self._stopping.wait)
         try:
             while not self._stopping.is_set():
-                pause = self._look(database)
-                self._stopping.wait(pause)
+                self._stopping.wait(self._look(database))
         finally:
             database.close()
 
     def _look(self, database: Database) -> float:
-        """See which tables there are; returns for how many seconds that will do."""
+        """See which tables there are; returns after how many seconds to look again."""
+        interval = self._options.table_poll_interval_ms / 1000
         try:
             tables = [table for table in database.tables() if self._options.wants(table)]
         except (*errors.DRIVER_ERRORS, ConnectError) as error:
             database.disconnect()
-            log.warning("tables cannot be listed", extra={"connector": self.context.name, "error": errors.told(error)})
-            return min(_PAUSE_AFTER_ERROR_SECONDS, self._options.table_poll_interval_ms / 1000)
+            extra = {"connector": self.context.name, "error": errors.describe(error)}
+            log.warning("cannot list tables", extra=extra)
+            return min(_PAUSE_AFTER_ERROR_SECONDS, interval)
         self._tables = tables
         self._seen.set()
         if self._planned is not None and self._planned != tables:
             self._planned = tables
-            log.info("tables have come or gone", extra={"connector": self.context.name, "tables": len(tables)})
+            log.info("the list of tables has changed", extra={"connector": self.context.name, "tables": len(tables)})
             self.context.request_reconfiguration()
-        return self._options.table_poll_interval_ms / 1000
-
-
-def _groups(tables: Sequence[Table], most: int) -> list[Sequence[Table]]:
-    """Tables in at most so many groups of nearly the same size, neighbours together."""
-    count = min(len(tables), most)
-    return [tables[index * len(tables) // count : (index + 1) * len(tables) // count] for index in range(count)]
-
-
-def _refuse_same_names(tables: Sequence[Table]) -> None:
-    doubled = [name for name, count in Counter(table.name for table in tables).items() if count > 1]
-    if doubled:
-        told = "the topic is named after the table, and several schemas have tables with the same name"
-        raise ConfigError(f"{told}: {', '.join(doubled)}; choose with schema.pattern or table.whitelist")
+        return interval

@@ -9,7 +9,7 @@ from connect.testing.contexts import FakeSinkContext, FakeSourceContext
 from connect.testing.samples import mismatches, sink_record
 from connectors.sql.dialect import Table
 from connectors.sql.sink import SqlSinkConnector
-from connectors.sql.source import SqlSourceConnector, tables_text
+from connectors.sql.source import SqlSourceConnector, format_tables
 from tests.support.mariadb import MariadbServer
 from tests.support.postgres import PostgresServer
 from tests.support.sql_databases import MariadbDatabase, PostgresDatabase, SqlDatabase
@@ -53,7 +53,7 @@ MARIADB = {
 
 
 def read(database: SqlDatabase, table: Table, context: FakeSourceContext | None = None) -> list[SourceRecord]:
-    given = {"connection.url": database.url, "topic.prefix": "x", "mode": "bulk", "tables": tables_text([table])}
+    given = {"connection.url": database.url, "topic.prefix": "x", "mode": "bulk", "tables": format_tables([table])}
     task = SqlSourceConnector.task_class(SqlSourceConnector.config_class.parse(given), context or FakeSourceContext())
     task.start()
     try:

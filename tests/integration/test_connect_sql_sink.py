@@ -338,7 +338,7 @@ def test_a_commit_of_unknown_end_is_looked_up_not_repeated(database: SqlDatabase
     task.put(records[2:])
     assert task._offsets is not None
     task._offsets._next = {("orders", 0): 2}  # as after a commit whose answer was lost
-    task._offsets.is_unsure()
+    task._offsets.mark_unsure()
     task.put(records[2:])
     assert len(database.rows("SELECT id FROM orders")) == 4
     task.put([order(0, {"id": 100}, schema=ORDER)])  # an old record that somebody sends again on purpose

@@ -5,7 +5,7 @@ import pytest
 from connect.api.errors import ConfigError
 from connectors.sql.config import SqlSinkConfig, SqlSourceConfig
 from connectors.sql.dialect import Table
-from connectors.sql.sink import table_named
+from connectors.sql.sink import parse_table
 
 SOURCE = {"connection.url": "jdbc:sqlite:x.db", "mode": "bulk", "topic.prefix": "x"}
 SINK = {"connection.url": "jdbc:sqlite:x.db"}
@@ -13,7 +13,7 @@ ORDERS = Table(name="orders", schema="sales")
 
 
 @pytest.mark.parametrize(
-    "changes, told",
+    "changes, text",
     [
         ({"mode": "timestamp"}, "timestamp.column.name"),
         ({"mode": "sometimes"}, "mode"),
@@ -27,13 +27,13 @@ ORDERS = Table(name="orders", schema="sales")
         ({"connection.url": "jdbc:oracle:thin:@x"}, "connection.url"),
     ],
 )
-def test_options_of_the_source_that_do_not_go_together(changes: Mapping[str, str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_options_of_the_source_that_do_not_go_together(changes: Mapping[str, str], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
         SqlSourceConfig.parse({**SOURCE, **changes})
 
 
 @pytest.mark.parametrize(
-    "changes, told",
+    "changes, text",
     [
         ({"insert.mode": "upsert"}, "pk.mode"),
         ({"insert.mode": "merge"}, "insert.mode"),
@@ -41,8 +41,8 @@ def test_options_of_the_source_that_do_not_go_together(changes: Mapping[str, str
         ({"pk.mode": "kafka", "pk.fields": "a,b"}, "pk.fields"),
     ],
 )
-def test_options_of_the_sink_that_do_not_go_together(changes: Mapping[str, str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_options_of_the_sink_that_do_not_go_together(changes: Mapping[str, str], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
         SqlSinkConfig.parse({**SINK, **changes})
 
 
@@ -112,4 +112,4 @@ def test_columns_may_be_named_for_each_table() -> None:
     ],
 )
 def test_names_of_tables(text: str, family: str, wanted: Table) -> None:
-    assert table_named(text, family=family) == wanted
+    assert parse_table(text, family=family) == wanted

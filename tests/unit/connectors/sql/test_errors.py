@@ -52,19 +52,19 @@ def _sqlite(statement: str, *, before: str = "SELECT 1") -> sqlite3.Error:
 def test_every_error_is_about_the_other_side_the_record_or_the_operator(
     error: Exception, wanted: type[ConnectError]
 ) -> None:
-    assert type(errors.classified(error, doing="writing")) is wanted
+    assert type(errors.map_error(error, doing="writing")) is wanted
 
 
 def test_what_sqlalchemy_wraps_is_unwrapped_and_the_statement_is_not_told() -> None:
     wrapped = OperationalError("INSERT secret", {"a": "secret"}, pymysql.OperationalError(2013, "Lost connection"))
-    raised = errors.classified(wrapped, doing="writing")
+    raised = errors.map_error(wrapped, doing="writing")
     assert isinstance(raised, RetriableError)
     assert str(raised) == "writing: OperationalError: Lost connection"
 
 
 def test_our_own_errors_stay_what_they_are() -> None:
     own = DataError("told")
-    assert errors.classified(own, doing="writing") is own
+    assert errors.map_error(own, doing="writing") is own
 
 
 def test_a_table_that_has_changed_is_looked_at_again() -> None:
