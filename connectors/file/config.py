@@ -30,7 +30,7 @@ _MEBIBYTE: Final = 1 << 20
 _FILE = Kind[str | None](
     name="string", wire=STRING.wire, read=lambda text: text or None, write=lambda text: text or "", allowed="a path"
 )
-"""A path; an empty one is none, as Kafka's own connector has it."""
+"""A path; empty means none, as in Kafka's own connector."""
 
 
 class FileStreamSourceConfig(Config):
@@ -39,20 +39,20 @@ class FileStreamSourceConfig(Config):
     file: str | None = option(_FILE, default=None, importance=Importance.HIGH)
     """The file to read; its path is part of the offsets. Not set: the standard input, without offsets."""
     topic: str = option(STRING, check=not_empty(), importance=Importance.HIGH)
-    """The topic that each line becomes a record of."""
+    """The topic of the records, one for each line."""
     batch_size: int = option(INT, default=2000, check=at_least(1), importance=Importance.LOW)
-    """Most lines that are read at one time."""
+    """Most lines of one poll."""
     line_max_bytes: int = option(
         INT, default=16 * _MEBIBYTE, check=between(1, 1024 * _MEBIBYTE), importance=Importance.LOW
     )
-    """Longest line; a longer one stops the task, so that a file without lines does not fill the memory."""
+    """The longest line; a longer one stops the task, so that a file without line ends does not fill the memory."""
 
 
 class FileStreamSinkConfig(Config):
     """Options of FileStreamSink."""
 
     file: str | None = option(_FILE, default=None, importance=Importance.HIGH)
-    """The file that lines are added to; created when it is missing. Not set: the standard output."""
+    """The file that lines are appended to; created when it is missing. Not set: the standard output."""
 
 
 FORMATS: Final = ("json", "csv", "parquet", "avro", "text")
@@ -77,7 +77,7 @@ _PARTITIONER: Final = Check(
 _ONE_CHARACTER: Final = Check(accepts=lambda text: len(text) == 1, allowed="one character")
 _PATTERN: Final = Check(
     accepts=lambda text: bool(text) and not text.startswith("/") and ".." not in text.split("/"),
-    allowed="a pattern below the folder, without ..",
+    allowed="a pattern of paths in the folder, without ..",
 )
 _INTERVAL: Final = Check(accepts=lambda value: value == -1 or value >= 1, allowed="-1 (never) or at least 1")
 _COLUMNS: Final = Check(
@@ -100,25 +100,25 @@ def _is_time_zone(text: str) -> bool:
 
 
 class _FormatConfig(Config):
-    """Options of both ways."""
+    """Options of DirectorySource and DirectorySink."""
 
     format: str = option(STRING, default="json", check=_FORMAT, aliases=("format.class",), importance=Importance.HIGH)
     """json (a JSON value per line), csv, parquet, avro (container files) or text (a line per record)."""
     csv_separator: str = option(STRING, default="comma", check=one_of("comma", "semicolon", "tab", "pipe"))
-    """What stands between two values of a line."""
+    """The separator of values in a line."""
     csv_quote: str = option(STRING, default='"', check=_ONE_CHARACTER, importance=Importance.LOW)
-    """What values with separators and line ends in them stand between."""
+    """The quotes around values that contain separators or line ends."""
     csv_header: bool = option(BOOLEAN, default=True)
     """Whether the first line of a file has the names of columns."""
 
     @property
     def kind(self) -> str:
-        """The format by its short name, whatever it was called."""
+        """The short name of the format."""
         return _short(self.format)
 
     @property
     def separator(self) -> str:
-        """The character between two values."""
+        """The character that separates values."""
         return {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}[self.csv_separator]
 
 
@@ -126,78 +126,77 @@ class DirectorySourceConfig(_FormatConfig):
     """Options of DirectorySource."""
 
     path: str = option(STRING, check=not_empty(), aliases=("input.path",), importance=Importance.HIGH)
-    """The folder that files arrive in. They must be complete when they have their name: write, then rename."""
+    """The folder that files arrive in. A file must be complete when it gets its name: write, then rename."""
     pattern: str = option(STRING, default="*", check=_PATTERN, importance=Importance.HIGH)
-    """Which files are meant, such as *.csv or **/*.json. Names that begin with a dot or end with .tmp never are."""
+    """The files to read, such as *.csv or **/*.json. Names that begin with a dot or end with .tmp are never read."""
     topic: str = option(STRING, check=not_empty(), importance=Importance.HIGH)
-    """The topic that records go to."""
+    """The topic of the records."""
     key_field: str | None = option(optional(STRING), default=None)
     """The field that becomes the key; not set: no key."""
     batch_size: int = option(INT, default=2000, check=between(1, 100_000), aliases=("batch.max.records",))
     """Most records of one poll."""
     files_order: str = option(STRING, default="name", check=one_of("name", "modified"))
-    """Whether files are read in the order of their names or of their last change."""
+    """The order in which files are read: by name, or by time of the last change."""
     finished_policy: str = option(
         STRING, default="keep", check=one_of("keep", "move", "delete"), importance=Importance.HIGH
     )
-    """What becomes of a file whose records are all safe in Kafka."""
+    """What happens to a file whose records are all safe in Kafka."""
     finished_path: str | None = option(optional(STRING), default=None)
-    """Where to, with finished.policy=move; must be on the same disk. Files that cannot be read go to `failed` there."""
+    """The target folder with finished.policy=move, on the same disk. Files that cannot be read go to `failed` there."""
     file_minimum_age_ms: int = option(LONG, default=1_000, check=at_least(0))
-    """How long a file must not have changed before it is read: care for writers that do not rename."""
+    """How long a file must be unchanged before it is read, in case its writer does not rename."""
     poll_interval_ms: int = option(LONG, default=500, check=at_least(1))
     """How often to look for new files."""
     csv_columns: tuple[str, ...] = option(LIST, default=())
-    """Names of columns of files without a header."""
+    """Names of the columns of files without a header."""
     csv_types: tuple[str, ...] = option(LIST, default=(), check=_COLUMNS)
-    """Types of columns such as id:int64,price:decimal(2); other columns are text."""
+    """Types of columns, such as id:int64,price:decimal(2); other columns are text."""
     csv_null: str = option(STRING, default="")
-    """The text that stands for null."""
+    """The text that means null."""
     line_max_bytes: int = option(
         INT, default=16 * _MEBIBYTE, check=between(1, 1024 * _MEBIBYTE), importance=Importance.LOW
     )
-    """Longest line of json and text, and longest value of csv; what is longer cannot be read."""
+    """The longest line of json and text, and the longest value of csv; longer ones cannot be read."""
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """Moving needs a place, and columns need names."""
         if self.finished_policy == "move" and not self.finished_path:
-            yield Problem("finished.path", "Missing finished.path: finished.policy=move needs the folder to move to")
+            yield Problem("finished.path", "Missing finished.path: finished.policy=move requires the target folder")
         if self.kind == "csv" and not self.csv_header and not self.csv_columns:
-            yield Problem("csv.columns", "Missing csv.columns: csv.header=false needs the names of the columns")
+            yield Problem("csv.columns", "Missing csv.columns: csv.header=false requires the names of the columns")
 
 
 class DirectorySinkConfig(_FormatConfig):
     """Options of DirectorySink."""
 
     path: str = option(STRING, check=not_empty(), importance=Importance.HIGH)
-    """The folder to write to; created when it is missing. All tasks must see the same one."""
+    """The folder to write to; created when it is missing. All tasks must see the same folder."""
     topics_dir: str = option(STRING, default="topics", check=not_empty(), importance=Importance.HIGH)
-    """The folder below it that finished files go to."""
+    """The folder below it for finished files."""
     flush_size: int = option(INT, default=100_000, check=at_least(1), importance=Importance.HIGH)
     """Most records of a file."""
     file_max_bytes: int = option(LONG, default=128 * _MEBIBYTE, check=at_least(1))
-    """About the most bytes of a file, before compression by the format."""
+    """About the largest size of a file, before compression by the format."""
     rotate_interval_ms: int = option(LONG, default=-1, check=_INTERVAL)
-    """Longest time between the first and the last record of a file, by the times of records; -1: any."""
+    """The longest time between the first and the last record of a file, by their timestamps; -1: no limit."""
     rotate_schedule_interval_ms: int = option(LONG, default=60_000, check=_INTERVAL)
     """How long a file is open at most; -1: until it is full."""
     open_files_max: int = option(INT, default=100, check=at_least(1))
-    """Most files that a task writes at a time; the one that has waited longest is finished early."""
+    """Most files that a task writes at a time; beyond that, the least recently changed one is finished early."""
     partitioner: str = option(
         STRING, default="default", check=_PARTITIONER, aliases=("partitioner.class",), importance=Importance.HIGH
     )
     """Folders of files: default (Kafka's partition), daily or hourly (time of the record), field (values of fields)."""
     partition_field_name: tuple[str, ...] = option(LIST, default=())
-    """The fields that name the folders, with partitioner=field."""
+    """The fields whose values name the folders, with partitioner=field."""
     timestamp_field: str | None = option(optional(STRING), default=None)
-    """The field that has the time, with daily and hourly: a Timestamp or milliseconds; not set: the record's time."""
+    """The field with the time for daily and hourly, a Timestamp or milliseconds; not set: the record's timestamp."""
     timezone: str = option(
         STRING, default="UTC", check=Check(accepts=_is_time_zone, allowed="a time zone such as Europe/Rome")
     )
-    """Where days and hours begin."""
+    """The time zone of days and hours."""
     behavior_on_null_values: str = option(STRING, default="ignore", check=one_of("ignore", "fail"))
-    """Whether records without a value are left out, or are bad records."""
+    """Whether records without a value are skipped, or are bad records."""
     compression: str = option(
         STRING, default="none", check=one_of("none", "gzip", "snappy", "zstd", "deflate"), importance=Importance.LOW
     )
@@ -205,20 +204,14 @@ class DirectorySinkConfig(_FormatConfig):
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """Fields must be named, and not every format is compressed in every way."""
-        if _short(self.partitioner) == "field" and not self.partition_field_name:
-            yield Problem(
-                "partition.field.name", "Missing partition.field.name: partitioner=field needs the fields to use"
-            )
+        if self.partitioner_kind == "field" and not self.partition_field_name:
+            yield Problem("partition.field.name", "Missing partition.field.name: partitioner=field requires fields")
         allowed = {"parquet": ("none", "snappy", "gzip", "zstd"), "avro": ("none", "deflate")}.get(self.kind, ("none",))
         if self.compression not in allowed:
-            yield Problem(
-                "compression",
-                f"Invalid value {self.compression} for configuration compression: "
-                f"with format={self.kind} it must be one of {', '.join(allowed)}",
-            )
+            reason = f"with format={self.kind} it must be one of {', '.join(allowed)}"
+            yield Problem.invalid("compression", self.compression, reason)
 
     @property
     def partitioner_kind(self) -> str:
-        """The partitioner by its short name."""
+        """The short name of the partitioner."""
         return _short(self.partitioner)
