@@ -35,16 +35,16 @@ _ACCESS, _WAITING, _ANSWERS = "Authorization", "Timeouts", "Answers"
 
 
 class HttpConfig(Config):
-    """How to speak with an API."""
+    """Options of both: requests, authorization, time-outs and statuses."""
 
     http_headers_content_type: str = option(STRING, default="")
     """The Content-Type of requests; not set: application/json, or text/plain for request.body.format=string."""
     http_headers_additional: str = option(STRING, default="", aliases=("http.request.headers",))
-    """More headers for each request: `Name: value, Other: value`."""
+    """Additional headers of each request: `Name: value, Other: value`."""
     headers: str = option(STRING, default="")
-    """The same with header.separator between them, for values that have commas."""
+    """The same, separated by header.separator, for values that contain commas."""
     header_separator: str = option(STRING, default="|", check=not_empty(), importance=Importance.LOW)
-    """What stands between two headers in `headers`."""
+    """The separator of headers in `headers`."""
 
     http_authorization_type: str = option(
         LOWER_CASE,
@@ -62,9 +62,9 @@ class HttpConfig(Config):
     connection_password: str = option(PASSWORD, default="", aliases=("http.auth.password",), group=_ACCESS)
     """The password of that user."""
     oauth2_access_token_url: str = option(STRING, default="", aliases=("oauth2.token.url",), group=_ACCESS)
-    """Where tokens come from (grant type client_credentials); they are renewed before they expire."""
+    """The URL for tokens (grant type client_credentials), which are renewed before they expire."""
     oauth2_client_id: str = option(STRING, default="", group=_ACCESS)
-    """Who asks for tokens."""
+    """The client id for tokens."""
     oauth2_client_secret: str = option(PASSWORD, default="", group=_ACCESS)
     """The secret of that client."""
     oauth2_client_authorization_mode: str = option(
@@ -75,9 +75,9 @@ class HttpConfig(Config):
         importance=Importance.LOW,
         group=_ACCESS,
     )
-    """Whether id and secret go as a header (basic) or in the body (url)."""
+    """Whether id and secret are sent in a header (basic) or in the body (url)."""
     oauth2_client_scope: str = option(STRING, default="", importance=Importance.LOW, group=_ACCESS)
-    """The scope that is asked for."""
+    """The requested scope."""
     oauth2_response_token_property: str = option(
         STRING,
         default="access_token",
@@ -86,14 +86,14 @@ class HttpConfig(Config):
         importance=Importance.LOW,
         group=_ACCESS,
     )
-    """The property of the answer that is the token."""
+    """The property of the response that holds the token."""
 
     http_timeout: float = option(DOUBLE, default=30.0, check=between(0.01, 3600), group=_WAITING)
-    """How many seconds a whole request may take."""
+    """Time-out of a whole request in seconds."""
     http_request_timeout_ms: int = option(
         LONG, default=0, check=between(0, 3_600_000), aliases=("http.client.read.timeout.millis",), group=_WAITING
     )
-    """The same in milliseconds; 0: as http.timeout says."""
+    """The same in milliseconds; 0: http.timeout applies."""
     http_connect_timeout_ms: int = option(
         LONG,
         default=10_000,
@@ -101,35 +101,35 @@ class HttpConfig(Config):
         aliases=("http.client.connection.timeout.millis",),
         group=_WAITING,
     )
-    """How many milliseconds connecting may take."""
+    """Time-out of connecting in milliseconds."""
     http_requests_per_second: float = option(DOUBLE, default=0.0, check=between(0, 1_000_000), group=_WAITING)
-    """Most requests of a task in a second; 0: as many as possible."""
+    """Most requests of a task per second; 0: no limit."""
 
     retry_on_status_codes: str = option(STRING, default="401,403,407,408,425,429,500-", group=_ANSWERS)
-    """Which statuses are an outage, as numbers and ranges: the same is asked again until it works, and no record is to
-    blame. All others from 400 on are about the request."""
+    """Statuses that mean an outage, as numbers and ranges: the request is repeated until it succeeds, and no record is
+    to blame. All others from 400 on are about the request."""
     retry_backoff_ms: int = option(
         INT, default=3000, check=at_least(0), aliases=("kafka.retry.backoff.ms",), group=_ANSWERS
     )
-    """How long to wait before that, unless the answer says it (Retry-After)."""
+    """The pause before a request is repeated, unless the response has one (Retry-After)."""
     max_retries: int = option(INT, default=10, check=at_least(0), group=_ANSWERS)
-    """How often a status from 400 to 499 that retry.on.status.codes adds is tried again before it is about the record.
-    An outage is never given up."""
+    """How often a request is repeated for a status from 400 to 499 that retry.on.status.codes adds, before the record
+    is to blame. After an outage it is repeated without limit."""
 
     http_proxy_host: str = option(STRING, default="", importance=Importance.LOW, group="Connection")
-    """A proxy that all requests go through."""
+    """The host of a proxy for all requests."""
     http_proxy_port: int = option(INT, default=8080, check=between(1, 65_535), importance=Importance.LOW)
     """The port of that proxy."""
     http_proxy_user: str = option(STRING, default="", importance=Importance.LOW)
-    """Who we are at that proxy."""
+    """The user for that proxy."""
     http_proxy_password: str = option(PASSWORD, default="", importance=Importance.LOW)
-    """The password at that proxy."""
+    """The password for that proxy."""
     http_ssl_trust_all_certs: bool = option(BOOLEAN, default=False, importance=Importance.LOW)
     """Whether any certificate of the server is accepted; for tests only."""
     https_ssl_truststore_location: str = option(STRING, default="", importance=Importance.LOW)
-    """A file with the certificates (PEM) that the server's must come from; not set: those of the system."""
+    """A file with trusted certificates (PEM); not set: those of the system."""
     https_ssl_keystore_location: str = option(STRING, default="", importance=Importance.LOW)
-    """A file with the certificate and the key (PEM) that this side shows."""
+    """A file with the client's certificate and key (PEM)."""
     https_ssl_key_password: str = option(PASSWORD, default="", importance=Importance.LOW)
     """The password of that key."""
 
@@ -137,8 +137,8 @@ class HttpConfig(Config):
     def problems(self) -> Iterable[Problem]:
         for key, name in _NEEDED.get(self.http_authorization_type, {}).items():
             if not getattr(self, name):
-                told = f"must be given with http.authorization.type={self.http_authorization_type}"
-                yield Problem(key, f'Invalid value "" for configuration {key}: {told}')
+                reason = f"must be set with http.authorization.type={self.http_authorization_type}"
+                yield Problem.invalid(key, '""', reason)
         if self.oauth2_access_token_url:
             yield from url_problems("oauth2.access.token.url", self.oauth2_access_token_url)
         for key, check in (
@@ -152,13 +152,13 @@ class HttpConfig(Config):
 
     @property
     def timeout_seconds(self) -> float:
-        """How long a whole request may take."""
+        """The time-out of a whole request."""
         return self.http_request_timeout_ms / 1000 if self.http_request_timeout_ms else self.http_timeout
 
     def more_headers(self) -> dict[str, str]:
-        """The headers that are configured; raises ConfigError."""
-        found = _headers("http.headers.additional", self.http_headers_additional, separator=",")
-        return {**found, **_headers("headers", self.headers, separator=self.header_separator)}
+        """The configured headers; raises ConfigError."""
+        found = _parse_headers("http.headers.additional", self.http_headers_additional, separator=",")
+        return {**found, **_parse_headers("headers", self.headers, separator=self.header_separator)}
 
 
 _NEEDED: Final = {
@@ -173,24 +173,24 @@ _NEEDED: Final = {
 
 
 def content_type(config: HttpConfig, *, default: str) -> dict[str, str]:
-    """The header Content-Type of a body; none when it stands among the other headers."""
+    """The header Content-Type of a body; none when it is among the additional headers."""
     if config.http_headers_content_type:
         return {"Content-Type": config.http_headers_content_type}
     return {} if any(name.lower() == "content-type" for name in config.more_headers()) else {"Content-Type": default}
 
 
 def url_problems(key: str, text: str) -> Iterable[Problem]:
-    """What is wrong with a URL."""
+    """A problem if the text is not a URL."""
     try:
         url = httpx2.URL(text)
-        is_right = url.scheme in ("http", "https") and bool(url.host)
+        is_valid = url.scheme in ("http", "https") and bool(url.host)
     except httpx2.InvalidURL:
-        is_right = False
-    if not is_right:
-        yield Problem(key, f"Invalid value {text} for configuration {key}: must be a URL, http://… or https://…")
+        is_valid = False
+    if not is_valid:
+        yield Problem.invalid(key, text, "must be a URL, http://… or https://…")
 
 
-def _headers(key: str, text: str, *, separator: str) -> dict[str, str]:
+def _parse_headers(key: str, text: str, *, separator: str) -> dict[str, str]:
     found = {}
     for item in filter(None, (part.strip() for part in text.split(separator))):
         name, colon, value = item.partition(":")
@@ -205,42 +205,42 @@ _ESCAPES: Final = {"\\n": "\n", "\\r": "\r", "\\t": "\t"}
 
 
 class HttpSinkConfig(HttpConfig):
-    """What an operator may say about sending records to an API."""
+    """Options of the sink."""
 
     http_url: str = option(STRING, check=not_empty(), aliases=("http.api.url",), importance=Importance.HIGH)
-    """Where records are sent. `${topic}`, `${partition}`, `${offset}`, `${timestamp}`, `${key}`, `${key.field}`,
-    `${header.name}` and `${field}` (of the value, `${value.field}` too) are filled in, encoded for URLs."""
+    """The URL that records are sent to. `${topic}`, `${partition}`, `${offset}`, `${timestamp}`, `${key}`,
+    `${key.field}`, `${header.name}` and `${field}` or `${value.field}` are replaced by values, encoded for URLs."""
     request_method: str = option(
         UPPER_CASE, default="POST", check=one_of("POST", "PUT", "PATCH"), aliases=("http.request.method",)
     )
-    """How records are sent: POST, PUT or PATCH."""
+    """The method of requests: POST, PUT or PATCH."""
     request_body_format: str | None = option(optional(LOWER_CASE), default=None, check=one_of("json", "string"))
-    """json: values as JSON, text as it is. string: as Java writes values. Not set: json, but string for Confluent's
+    """json: values as JSON, text unchanged. string: as Java writes values. Not set: json, but string for Confluent's
     class."""
     behavior_on_null_values: str = option(LOWER_CASE, default="ignore", check=one_of("ignore", "log", "fail", "delete"))
-    """What becomes of a record without a value: ignore it, log it, fail it, or send a DELETE to its URL."""
+    """What happens to a record without a value: it is ignored, logged or failed, or a DELETE is sent to its URL."""
     ignore_status_codes: str = option(STRING, default="", importance=Importance.LOW)
-    """Statuses from 400 on that are as good as success, 409 for instance; 404 to a DELETE always is."""
+    """Statuses from 400 on that count as success, such as 409; 404 in response to a DELETE always does."""
     http_max_parallel_requests: int = option(INT, default=1, check=between(1, 100))
-    """How many requests may be under way at once; those of one partition never are, so that their order is kept."""
+    """Most parallel requests; those of one partition are never parallel, so that their order is kept."""
 
     batching_enabled: bool = option(BOOLEAN, default=False, group=_BATCHES)
-    """Whether a request holds many records; also true with batch.max.size above 1 in Confluent's class."""
+    """Whether a request holds several records; also true with batch.max.size above 1 in Confluent's class."""
     batch_max_size: int | None = option(optional(INT), default=None, check=between(1, 1_000_000), group=_BATCHES)
     """Most records of one request. Not set: 500, but 1 for Confluent's class."""
     batch_prefix: str | None = option(optional(STRING), default=None, group=_BATCHES)
-    """What stands before the first record of a batch; \\\\n, \\\\r and \\\\t may be used. Not set: nothing."""
+    """The text before the first record of a batch; \\\\n, \\\\r and \\\\t may be used. Not set: none."""
     batch_suffix: str | None = option(optional(STRING), default=None, group=_BATCHES)
-    """What stands behind the last record of a batch. Not set: a new line, but nothing for Confluent's class."""
+    """The text after the last record of a batch. Not set: a new line, but none for Confluent's class."""
     batch_separator: str | None = option(optional(STRING), default=None, group=_BATCHES)
-    """What stands between records of a batch. Not set: a new line, but a comma for Confluent's class."""
+    """The text between records of a batch. Not set: a new line, but a comma for Confluent's class."""
     batch_json_as_array: bool = option(BOOLEAN, default=False, group=_BATCHES)
     """Whether a batch is a JSON array: prefix, separator and suffix are brackets and commas."""
 
     @override
     def problems(self) -> Iterable[Problem]:
         yield from super().problems()
-        yield from url_problems("http.url", Template(self.http_url).filled(lambda _: "x"))
+        yield from url_problems("http.url", Template(self.http_url).fill(lambda _: "x"))
         try:
             StatusCodes.parse("ignore.status.codes", self.ignore_status_codes)
         except ConfigError as error:
@@ -248,7 +248,7 @@ class HttpSinkConfig(HttpConfig):
 
     @property
     def is_confluent(self) -> bool:
-        """Whether what is not set means what it does in Confluent's connector."""
+        """Whether defaults are those of Confluent's connector."""
         return "confluent" in self.given.get("connector.class", "") or "http.api.url" in self.given
 
     @property
@@ -272,7 +272,7 @@ class HttpSinkConfig(HttpConfig):
         return self._raw("batch.prefix", ""), self._raw("batch.separator", separator), self._raw("batch.suffix", suffix)
 
     def _raw(self, key: str, default: str) -> bytes:
-        """Spaces and new lines at the ends mean something here, so what was given is taken as it is."""
+        """The value as it was given, since spaces and new lines at its ends count here."""
         text = self.given.get(key, default)
         for escape, character in _ESCAPES.items():
             text = text.replace(escape, character)
@@ -286,31 +286,31 @@ _KNOWN: Final = re.compile(r"cursor|offset|page|offset\.[\w-]+")
 
 
 class HttpSourceConfig(HttpConfig):
-    """What an operator may say about asking an API for news."""
+    """Options of the source."""
 
     http_request_url: str = option(
         STRING, check=not_empty(), aliases=("http.url", "url"), importance=Importance.HIGH, group=_REQUESTS
     )
-    """What is asked for. `${cursor}`, `${offset}`, `${offset.name}` and `${page}` say where to go on; a parameter that
-    would be empty is left out."""
+    """The URL to read. `${cursor}`, `${offset}`, `${offset.name}` and `${page}` are replaced by the position;
+    parameters that would be empty are left out."""
     http_request_params: str = option(STRING, default="", group=_REQUESTS)
     """Parameters of the URL, `name=value&other=${offset}`, with the same names."""
     http_request_method: str = option(
         UPPER_CASE, default="GET", check=one_of("GET", "POST", "PUT"), aliases=("http.method",), group=_REQUESTS
     )
-    """How it is asked for: GET, POST or PUT."""
+    """The method of requests: GET, POST or PUT."""
     http_request_body: str = option(STRING, default="", group=_REQUESTS)
     """The body of requests, with the same names."""
     kafka_topic: str = option(
         STRING, check=not_empty(), aliases=("topic", "topic.name.pattern"), importance=Importance.HIGH, group=_ANSWERS
     )
-    """The topic that records go to."""
+    """The topic of the records."""
     http_timer_interval_millis: int = option(
         LONG, default=60_000, check=at_least(0), aliases=("request.interval.ms", "poll.interval.ms"), group=_REQUESTS
     )
-    """How long to wait after an answer without news."""
+    """The pause after a response without new records."""
     http_timer_catchup_interval_millis: int = option(LONG, default=0, check=at_least(0), group=_REQUESTS)
-    """How long to wait after an answer with news, when there may be more."""
+    """The pause after a response with new records, when there may be more."""
 
     http_response_records_pointer: str = option(
         STRING,
@@ -319,28 +319,28 @@ class HttpSourceConfig(HttpConfig):
         importance=Importance.HIGH,
         group=_ANSWERS,
     )
-    """Where the records are in an answer, as a JSON pointer such as /data/items; not set: the answer itself. What is no
+    """The JSON pointer to the records in a response, such as /data/items; not set: the response itself. Anything but an
     array is one record."""
     http_response_list_order_direction: str = option(
         LOWER_CASE, default="asc", check=one_of("asc", "desc"), group=_ANSWERS
     )
-    """asc: what is new stands behind what is old in an answer. desc: before it."""
+    """The order of records in a response; asc: the newest last. desc: the newest first."""
     http_response_record_pointer: str = option(STRING, default="", group=_ANSWERS)
-    """What of a record becomes the value, as a JSON pointer into it; not set: all."""
+    """The JSON pointer to the value in a record; not set: the whole record."""
     http_response_key_pointer: str = option(
         STRING, default="", aliases=("http.response.record.key.pointer",), group=_ANSWERS
     )
-    """What of a record becomes the key; not set: none."""
+    """The JSON pointer to the key in a record; not set: no key."""
     http_response_timestamp_pointer: str = option(
         STRING, default="", aliases=("http.response.record.timestamp.pointer",), group=_ANSWERS
     )
-    """What of a record is its time: milliseconds or seconds since 1970, or ISO 8601; not set: none."""
+    """The JSON pointer to the time in a record: milliseconds or seconds since 1970, or ISO 8601; not set: no time."""
     http_response_value_format: str = option(LOWER_CASE, default="json", check=one_of("json", "string"), group=_ANSWERS)
-    """json: values are maps, lists, text and numbers without a schema. string: the record as JSON in a text."""
+    """json: values are maps, lists, text and numbers without a schema. string: values are text, the record as JSON."""
     http_response_bytes_max: int = option(INT, default=67_108_864, check=at_least(1024), group=_ANSWERS)
-    """The largest answer that is taken."""
+    """The largest response that is accepted."""
     batch_size: int = option(INT, default=500, check=between(1, 100_000), group=_ANSWERS)
-    """Most records of one poll; what else is in an answer comes with the next ones."""
+    """Most records of one poll; further records of a response are returned by the next ones."""
 
     http_pagination_mode: str = option(
         _MODE,
@@ -349,39 +349,38 @@ class HttpSourceConfig(HttpConfig):
         aliases=("http.offset.mode",),
         group=_PAGES,
     )
-    """How to go on. cursor: the answer says it. link: its Link header says it. record: the last record says it. offset:
-    by how many there were. page: by numbers. none: all is read each time. auto: as the other options let expect."""
+    """How the next page is found. cursor: by a cursor in the response. link: by its Link header. record: by the last
+    record. offset: by the number of records. page: by page numbers. none: everything is read each time. auto: depends
+    on the other options."""
     http_response_offset_pointer: str = option(
         STRING,
         default="",
         aliases=("http.response.next.pointer", "http.next.page.json.pointer"),
         group=_PAGES,
     )
-    """cursor: where an answer says how to go on, as a JSON pointer: a value for `${cursor}`, or the next URL."""
+    """cursor: the JSON pointer to the next cursor in a response: a value for `${cursor}`, or the next URL."""
     http_response_record_offset_pointer: str = option(
         STRING, default="", aliases=("http.offset.json.pointer",), group=_PAGES
     )
-    """record: what of a record says how to go on behind it, for `${offset}`; several as `name=/pointer, other=/other`,
+    """record: the JSON pointer to the offset in a record, for `${offset}`; several as `name=/pointer, other=/other`,
     for `${offset.name}`."""
     http_offset_initial: str = option(STRING, default="", aliases=("http.initial.offset",), group=_PAGES)
-    """Where to begin: a value, or `name=value, other=value`."""
+    """The first offset: a value, or `name=value, other=value`."""
 
     @override
     def problems(self) -> Iterable[Problem]:
         yield from super().problems()
-        yield from url_problems("http.request.url", Template(self.http_request_url).filled(lambda _: "x"))
+        yield from url_problems("http.request.url", Template(self.http_request_url).fill(lambda _: "x"))
         unknown = [name for name in self.names if not _KNOWN.fullmatch(name)]
         if unknown:
-            told = "must be ${cursor}, ${offset}, ${offset.name} or ${page}"
-            yield Problem(
-                "http.request.url", f"Invalid value ${{{unknown[0]}}} for configuration http.request.url: {told}"
-            )
+            reason = "must be ${cursor}, ${offset}, ${offset.name} or ${page}"
+            yield Problem.invalid("http.request.url", f"${{{unknown[0]}}}", reason)
         for mode, key, text in (
             ("cursor", "http.response.offset.pointer", self.http_response_offset_pointer),
             ("record", "http.response.record.offset.pointer", self.http_response_record_offset_pointer),
         ):
             if self.mode == mode and not text:
-                yield Problem(key, f'Invalid value "" for configuration {key}: must be given with {mode}')
+                yield Problem.invalid(key, '""', f"must be set with http.pagination.mode={mode}")
 
     @property
     def names(self) -> list[str]:
@@ -391,7 +390,7 @@ class HttpSourceConfig(HttpConfig):
 
     @property
     def mode(self) -> str:
-        """How to go on, when it is not told."""
+        """The pagination mode, derived from other options if it is auto."""
         if self.http_pagination_mode != "auto":
             return self.http_pagination_mode
         if self.http_response_offset_pointer:
@@ -402,17 +401,17 @@ class HttpSourceConfig(HttpConfig):
 
     @property
     def offset_pointers(self) -> dict[str, str]:
-        """Names and pointers of what says how to go on behind a record; one without a name is called offset."""
+        """Names and pointers of a record's offsets; one without a name is called offset."""
         return _named(self.http_response_record_offset_pointer)
 
     @property
     def initial(self) -> dict[str, str]:
-        """Names and values of where to begin, for mode record; one without a name is called offset."""
+        """Names and values of the first offsets, for mode record; one without a name is called offset."""
         return _named(self.http_offset_initial)
 
     @property
     def follows_links(self) -> bool:
-        """Whether what says how to go on is a URL, and no value for a name."""
+        """Whether the next cursor is a URL and not a value for a name."""
         return self.mode == "link" or not {"cursor", "offset"}.intersection(self.names)
 
 

@@ -235,7 +235,7 @@ def test_an_answer_that_does_not_come_is_an_outage(api: HttpApi) -> None:
     context = FakeSinkContext()
     task = sink(api, context, http_timeout="0.2")
     api.react = lambda _: Reaction(hangs=True)
-    with pytest.raises(RetriableError, match="not answered"):
+    with pytest.raises(RetriableError, match="was not answered"):
         task.put(orders(1))
     task.stop()
     assert context.reported == []
