@@ -1,4 +1,4 @@
-"""Texts that match a regular expression: literals, classes, groups, alternatives and repetition."""
+"""Random texts that match a regular expression of literals, classes, groups, alternatives and repetition."""
 
 import random
 import string
@@ -8,7 +8,7 @@ from typing import Final
 from connect.api.errors import ConfigError
 
 Draw = Callable[[random.Random], str]
-"""Draws a text."""
+"""Makes a random text."""
 
 REPEAT_WITHOUT_END: Final = 8
 """How often `*`, `+` and `{3,}` repeat at most, beyond what they must."""
@@ -20,11 +20,11 @@ _CONTROLS: Final = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 def drawer_of(pattern: str) -> Draw:
-    """What draws texts that match the pattern; ConfigError for what is not understood."""
+    """A function that makes texts which match the pattern; ConfigError for patterns that are not supported."""
     parser = _Parser(pattern)
     draw = parser.alternatives()
     if parser.rest:
-        raise parser.error("a bracket is closed that was not opened")
+        raise parser.error("an unmatched closing bracket")
     return draw
 
 
@@ -39,7 +39,7 @@ class _Parser:
         return self._pattern[self._place :]
 
     def error(self, reason: str) -> ConfigError:
-        return ConfigError(f"the regex {self._pattern!r} cannot be used at {self._place}: {reason}")
+        return ConfigError(f"the regex {self._pattern!r} is not supported at {self._place}: {reason}")
 
     def alternatives(self) -> Draw:
         self._depth += 1
@@ -117,7 +117,7 @@ class _Parser:
                 self._next()
                 last = self._class_part()
                 if len(last) != 1 or last < first:
-                    raise self.error("a range that is none")
+                    raise self.error("an invalid range of characters")
                 first = "".join(map(chr, range(ord(first), ord(last) + 1)))
             characters += first
         if is_negated:
@@ -138,7 +138,7 @@ class _Parser:
 
     def _next(self) -> str:
         if not self.rest:
-            raise self.error("it ends too early")
+            raise self.error("it ends unexpectedly")
         self._place += 1
         return self._pattern[self._place - 1]
 

@@ -1,8 +1,8 @@
 """RedisStreamSourceConnector: entries of a stream become records, each acknowledged when it is safe in Kafka.
 
-All tasks read with one group. An entry that was read and not acknowledged is read again: by the same consumer when it
-comes back, by another one when it stays away (`redis.stream.claim.idle.ms`). Offsets are `{"stream": name}` →
-`{"offset": id}`, for people to look at and to change; where the group goes on is known by Redis.
+All tasks read with one group. An entry that was read and not acknowledged is read again: by the same consumer after a
+restart, or by another one after a while (`redis.stream.claim.idle.ms`). Offsets are `{"stream": name}` →
+`{"offset": id}`, only for people to see and change: Redis itself knows the position of the group.
 """
 
 import logging
@@ -28,16 +28,16 @@ VALUE: Final[Schema] = struct(
 )
 _FROM_THE_START: Final = "0-0"
 _PLAUSIBLE_MS: Final = 1_000_000_000_000
-"""Ids before 2001 are no times: somebody has chosen them."""
+"""Ids before 2001 are not times but were chosen by an application."""
 _IN_FLIGHT_MAX: Final = 100_000
 _ACKNOWLEDGED_AT_ONCE: Final = 1000
 
 Entry = tuple[bytes, Mapping[bytes, bytes] | None]
-"""Its id and fields; None when it was deleted before it was acknowledged."""
+"""The id and fields of an entry; None when it was deleted before it was acknowledged."""
 
 
 class RedisStreamTask(SourceTask):
-    """One consumer of the group."""
+    """A consumer of the group."""
 
     config: RedisStreamConfig
 
@@ -54,7 +54,7 @@ class RedisStreamTask(SourceTask):
         self._waits_for_kafka = config.redis_stream_delivery == "at-least-once"
         self._has_group = False
         self._backlog: str | None = _FROM_THE_START if self._waits_for_kafka else None
-        """Behind which entry to go on with what this consumer had before it was started; None: that is done."""
+        """The entry after which to continue with what this consumer had read before it started; None: that is done."""
         self._claim_from = _FROM_THE_START
         self._next_claim = 0.0
         self._in_flight: set[str] = set()
@@ -62,21 +62,21 @@ class RedisStreamTask(SourceTask):
 
     @override
     def poll(self) -> Sequence[SourceRecord]:
-        """Entries that are left from before, those of consumers that are gone, then new ones."""
+        """Entries of an earlier run, those of consumers that are gone, then new ones."""
         if len(self._in_flight) >= _IN_FLIGHT_MAX:
             self.context.wait(1.0)
             return []
         try:
-            return self._records(self._entries())
+            return self._records(self._next_entries())
         except redis.ResponseError as error:
             if str(error).startswith("NOGROUP"):
                 self._has_group = False
                 return []
-            raise _failed(error) from error
+            raise _map_error(error) from error
         except server.ERRORS as error:
-            # An answer that was lost may have held entries: they are this consumer's now.
+            # A reply that was lost may have held entries, which belong to this consumer now.
             self._backlog = _FROM_THE_START if self._waits_for_kafka else None
-            raise _failed(error) from error
+            raise _map_error(error) from error
 
     @override
     def commit_record(self, record: SourceRecord) -> None:
@@ -85,7 +85,7 @@ class RedisStreamTask(SourceTask):
 
     @override
     def commit(self) -> None:
-        """Acknowledge; what cannot be told to Redis now is told the next time."""
+        """Acknowledge entries; those that cannot be acknowledged now are the next time."""
         try:
             while self._safe:
                 some = self._safe[:_ACKNOWLEDGED_AT_ONCE]
@@ -94,22 +94,22 @@ class RedisStreamTask(SourceTask):
                 self._in_flight.difference_update(some)
         except server.ERRORS as error:
             extra = {"stream": self._stream, "entries": len(self._safe), "error": str(error)}
-            log.warning("entries are not acknowledged: they are with the next ones", extra=extra)
+            log.warning("entries cannot be acknowledged yet", extra=extra)
 
     @override
     def stop(self) -> None:
         self._client.close()
 
-    def _entries(self) -> list[Entry]:
+    def _next_entries(self) -> list[Entry]:
         if not self._has_group:
             self._create_group()
         if self._backlog is not None:
             entries = self._read(self._backlog)
             if entries:
                 self._backlog = entries[-1][0].decode()
-                return self._not_under_way(entries)
+                return self._without_in_flight(entries)
             self._backlog = None
-        return self._claimed() or self._read(">")
+        return self._claim_idle() or self._read(">")
 
     def _create_group(self) -> None:
         try:
@@ -120,33 +120,33 @@ class RedisStreamTask(SourceTask):
                 raise
         self._has_group = True
 
-    def _read(self, behind: str) -> list[Entry]:
-        answer: Any = server.ask(
+    def _read(self, after: str) -> list[Entry]:
+        reply: Any = server.execute(
             self._client,
             *("XREADGROUP", "GROUP", self._group, self._consumer, "COUNT", self.config.batch_size),
-            *(("BLOCK", self.config.redis_stream_block) if behind == ">" else ()),
+            *(("BLOCK", self.config.redis_stream_block) if after == ">" else ()),
             *(() if self._waits_for_kafka else ("NOACK",)),
-            *("STREAMS", self._stream, behind),
+            *("STREAMS", self._stream, after),
         )
-        return _entries_of(answer)
+        return _parse_entries(reply[0][1]) if reply else []
 
-    def _claimed(self) -> list[Entry]:
-        """Some of what other consumers have not acknowledged for too long; looked for now and then."""
+    def _claim_idle(self) -> list[Entry]:
+        """Some entries that other consumers have not acknowledged for too long; looked for at intervals."""
         idle_ms = self.config.redis_stream_claim_idle_ms
         if not idle_ms or not self._waits_for_kafka or time.monotonic() < self._next_claim:
             return []
-        answer: Any = server.ask(
+        reply: Any = server.execute(
             self._client,
             *("XAUTOCLAIM", self._stream, self._group, self._consumer, idle_ms, self._claim_from),
             *("COUNT", self.config.batch_size),
         )
-        self._claim_from = answer[0].decode()
+        self._claim_from = reply[0].decode()
         if self._claim_from == _FROM_THE_START:
             self._next_claim = time.monotonic() + max(idle_ms / 2000, 0.1)
-        return self._not_under_way(_pairs(answer[1]))
+        return self._without_in_flight(_parse_entries(reply[1]))
 
-    def _not_under_way(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Without those that this task has sent to Kafka and waits for."""
+    def _without_in_flight(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Entries without those that this task has returned and that are not committed yet."""
         return [entry for entry in entries if entry[0].decode() not in self._in_flight]
 
     def _records(self, entries: Sequence[Entry]) -> list[SourceRecord]:
@@ -161,7 +161,11 @@ class RedisStreamTask(SourceTask):
             try:
                 body = {name.decode(): item.decode() for name, item in fields.items()}
             except UnicodeDecodeError as error:
-                self._report(entry, fields, error)
+                data = b"\n".join(name + b"=" + item for name, item in fields.items())
+                refusal = DataError(f"entry {entry} of {self._stream} is not text: {error}")
+                self.context.report(data, refusal, partition=self._partition, offset={"offset": entry})
+                if self._waits_for_kafka:
+                    self._safe.append(entry)
                 continue
             records.append(self._record(entry, body))
         return records
@@ -179,13 +183,6 @@ class RedisStreamTask(SourceTask):
             source_offset={"offset": entry},
         )
 
-    def _report(self, entry: str, fields: Mapping[bytes, bytes], error: UnicodeDecodeError) -> None:
-        data = b"\n".join(name + b"=" + item for name, item in fields.items())
-        refusal = DataError(f"entry {entry} of {self._stream} is no text: {error}")
-        self.context.report(data, refusal, partition=self._partition, offset={"offset": entry})
-        if self._waits_for_kafka:
-            self._safe.append(entry)
-
 
 class RedisStreamSourceConnector(SourceConnector):
     """Reads a stream of Redis."""
@@ -201,22 +198,22 @@ class RedisStreamSourceConnector(SourceConnector):
 
     @override
     def alter_offsets(self, offsets: Sequence[tuple[SourcePartition, SourceOffset | None]]) -> bool:
-        """Let the group go on behind an entry; without an offset where a new group would."""
+        """Let the group continue after an entry; without an offset, where a new group begins."""
         config = self.config
         assert isinstance(config, RedisStreamConfig)
-        wanted = [_altered(config, partition, offset) for partition, offset in offsets]
+        wanted = [_parse_altered(config, partition, offset) for partition, offset in offsets]
         client = server.client_of(config)
         try:
             for entry in wanted:
                 client.xgroup_setid(config.redis_stream_name, config.redis_stream_consumer_group, entry)
         except server.ERRORS as error:
-            raise ConnectError(f"Redis does not change where the group is: {error}") from error
+            raise ConnectError(f"cannot change the position of the group in Redis: {error}") from error
         finally:
             client.close()
         return True
 
 
-def _altered(config: RedisStreamConfig, partition: SourcePartition, offset: SourceOffset | None) -> str:
+def _parse_altered(config: RedisStreamConfig, partition: SourcePartition, offset: SourceOffset | None) -> str:
     if dict(partition) != {"stream": config.redis_stream_name}:
         raise ConnectError(f'the partition must be {{"stream": "{config.redis_stream_name}"}}, not {dict(partition)}')
     if offset is None:
@@ -227,15 +224,10 @@ def _altered(config: RedisStreamConfig, partition: SourcePartition, offset: Sour
     return entry
 
 
-def _failed(error: Exception) -> ConnectError:
-    retriable = server.classified(error, doing="cannot read from Redis")
-    return retriable if server.is_retriable(error) else ConnectError(str(retriable))
+def _map_error(error: Exception) -> ConnectError:
+    mapped = server.map_error(error, doing="cannot read from Redis")
+    return mapped if server.is_retriable(error) else ConnectError(str(mapped))
 
 
-def _entries_of(answer: Any) -> list[Entry]:
-    """The entries of the one stream that was asked for."""
-    return _pairs(answer[0][1]) if answer else []
-
-
-def _pairs(entries: Any) -> list[Entry]:
+def _parse_entries(entries: Any) -> list[Entry]:
     return [(entry, fields or None) for entry, fields in entries if entry is not None]
