@@ -13,6 +13,7 @@ import shutil
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,7 +25,7 @@ from connect.api.record import SinkRecord
 from connect.api.sink import SinkConnector, SinkContext, SinkTask, TopicPartition
 from connectors.file.config import DirectorySinkConfig
 from connectors.file.ledger import Ledger, LedgerChanged, Rename
-from connectors.file.open_file import Key, OpenFile
+from connectors.file.open_file import OpenFile
 from connectors.file.partitioners import folder_name, partitioner_of
 from connectors.file.writers import FORMATS
 
@@ -100,7 +101,7 @@ class DirectorySinkTask(SinkTask):
     def put(self, records: Sequence[SinkRecord]) -> None:
         """Add records to files; those that are full or old enough are finished first."""
         self._finish_due()
-        runs = [(place, list(run)) for place, run in groupby(records, _place)]
+        runs = [(place, list(run)) for place, run in groupby(records, attrgetter("place"))]
         wanted = [(place, run) for place, run in runs if place not in self._rewinds or self._is_rewound(place, run[0])]
         for part in [part for place, run in wanted for part in self._plan(place, run)]:
             self._add(part)
@@ -150,7 +151,7 @@ class DirectorySinkTask(SinkTask):
                 file = current.get(folder)
                 if file is None or not file.takes(group[0], counts.get(file, 0)):
                     temporaries = self._temporaries(place)
-                    file = OpenFile(Key(place, folder), group[0], self._format, temporaries=temporaries)
+                    file = OpenFile(place, folder, group[0], self._format, temporaries=temporaries)
                     current[folder] = file
                 count = file.run(group, counts.get(file, 0))
                 yield _Part(file, group[:count], file.format.encode(file.shape, group[:count]))
@@ -315,7 +316,3 @@ class DirectorySinkConnector(SinkConnector):
 def ledger_path(hidden: Path, place: TopicPartition) -> Path:
     """The ledger of a partition."""
     return hidden / f"{place[0]}+{place[1]}.json"
-
-
-def _place(record: SinkRecord) -> TopicPartition:
-    return record.original_topic, record.original_partition

@@ -4,7 +4,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from connect.api.record import SinkRecord
 from connect.api.sink import TopicPartition
@@ -12,18 +12,14 @@ from connectors.file.spool import Spool
 from connectors.file.writers import Format
 
 
-class Key(NamedTuple):
-    """The partition of a file's records, and the folder that it will be in."""
-
-    place: TopicPartition
-    folder: str
-
-
 class OpenFile:
     """Takes records of one shape until it is full or old."""
 
-    def __init__(self, key: Key, first: SinkRecord, form: Format, *, temporaries: Path) -> None:
-        self.place, self.folder = key
+    def __init__(
+        self, place: TopicPartition, folder: str, first: SinkRecord, form: Format, *, temporaries: Path
+    ) -> None:
+        self.place = place
+        self.folder = folder
         self.first = first
         self.format = form
         self.shape = form.shape(first)

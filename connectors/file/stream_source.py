@@ -5,7 +5,7 @@
 | offsets | `{"filename": path}` → `{"position": bytes}` after the line, as in Kafka's own connector |
 | missing file | waits for it |
 | unfinished last line | waits for its end |
-| truncated file | begins again at its start (Kafka's own does not notice) |
+| truncated file | starts over (Kafka's own does not notice) |
 | rotated file | reads the old one to its end, then the new one from its start (Kafka's own does not notice) |
 """
 

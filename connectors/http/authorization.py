@@ -3,7 +3,7 @@
 import base64
 import threading
 import time
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import httpx2
 import msgspec
@@ -17,48 +17,39 @@ _ASSUMED_SECONDS: Final = 300.0
 """How long a token without an expiry is used."""
 
 
-class Authorization(Protocol):
-    """Authorizes requests."""
+class Authorization:
+    """The same header for all requests, or none."""
+
+    def __init__(self, header: str = "") -> None:
+        self._headers = {"Authorization": header} if header else {}
 
     def headers(self) -> dict[str, str]:
         """The headers of the next request; RetriableError when a token cannot be obtained now."""
+        return self._headers
 
     def renew(self) -> bool:
         """Discard a token that was refused; False when there is none."""
+        return False
 
 
 def authorization_of(config: HttpConfig, client: httpx2.Client) -> Authorization:
     """The configured authorization."""
     match config.http_authorization_type:
         case "static":
-            return _Fixed(config.http_headers_authorization)
+            return Authorization(config.http_headers_authorization)
         case "basic":
-            return _Fixed(_basic(config.connection_user, config.connection_password))
+            return Authorization(_basic(config.connection_user, config.connection_password))
         case "oauth2":
             return _Token(config, client)
         case _:
-            return _Fixed("")
-
-
-class _Fixed(Authorization):
-    """Always the same header, or none."""
-
-    def __init__(self, header: str) -> None:
-        self._headers = {"Authorization": header} if header else {}
-
-    @override
-    def headers(self) -> dict[str, str]:
-        return self._headers
-
-    @override
-    def renew(self) -> bool:
-        return False
+            return Authorization()
 
 
 class _Token(Authorization):
     """A token for client credentials, requested when it is needed and renewed before it expires."""
 
     def __init__(self, config: HttpConfig, client: httpx2.Client) -> None:
+        super().__init__()
         self._config = config
         self._client = client
         self._token = ""

@@ -402,12 +402,12 @@ class HttpSourceConfig(HttpConfig):
     @property
     def offset_pointers(self) -> dict[str, str]:
         """Names and pointers of a record's offsets; one without a name is called offset."""
-        return _named(self.http_response_record_offset_pointer)
+        return _parse_names(self.http_response_record_offset_pointer)
 
     @property
     def initial(self) -> dict[str, str]:
         """Names and values of the first offsets, for mode record; one without a name is called offset."""
-        return _named(self.http_offset_initial)
+        return _parse_names(self.http_offset_initial)
 
     @property
     def follows_links(self) -> bool:
@@ -415,7 +415,7 @@ class HttpSourceConfig(HttpConfig):
         return self.mode == "link" or not {"cursor", "offset"}.intersection(self.names)
 
 
-def _named(text: str) -> dict[str, str]:
+def _parse_names(text: str) -> dict[str, str]:
     found = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = item.partition("=")

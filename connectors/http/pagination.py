@@ -100,7 +100,7 @@ class _Cursor(Pagination):
         url = cursor if self._follows_links and cursor else None
         page = fetch(PageRequest({"cursor": cursor, "offset": cursor}, url))
         following = self._next(page)
-        found = _numbered(page.records, seen, {"cursor": cursor})
+        found = _number_records(page.records, seen, {"cursor": cursor})
         if not following or following == cursor:
             end: Position = {"cursor": cursor, "index": max(seen, len(page.records))}
             return Step(found, end, has_more=False)
@@ -141,17 +141,17 @@ class _ByRecord(Pagination):
         values = {f"offset.{name}": text for name, text in known.items()}
         last = next(iter(known.values()), "")
         page = fetch(PageRequest({**values, "offset": last, "cursor": last}))
-        found = self._found(page.records, position)
+        found = self._read_records(page.records, position)
         fresh = found[self._read_before(found, position) :]
         good = [item for item in fresh if item.error is None]
         return Step(fresh, good[-1].position if good else position, has_more=bool(good))
 
-    def _found(self, records: Sequence[Any], position: Position) -> list[ReadRecord]:
+    def _read_records(self, records: Sequence[Any], position: Position) -> list[ReadRecord]:
         found: list[ReadRecord] = []
         before: Position = {}
         for record in records:
             try:
-                own = self._own(record)
+                own = self._offset_of(record)
             except DataError as error:
                 found.append(ReadRecord(record, before or position, error))
                 continue
@@ -161,7 +161,7 @@ class _ByRecord(Pagination):
             found.append(ReadRecord(record, before))
         return found
 
-    def _own(self, record: Any) -> Position:
+    def _offset_of(self, record: Any) -> Position:
         own: Position = {}
         for name, parts in self._pointers.items():
             value = pointer.find(record, parts)
@@ -210,7 +210,7 @@ class _ByPage(Pagination):
             records = self._ask(page, fetch) if following else records
             if following and len(records) <= seen:
                 page, seen, records = page + 1, 0, following
-        found = _numbered(records, seen, {"page": page})
+        found = _number_records(records, seen, {"page": page})
         return Step(found, {"page": page, "index": max(seen, len(records))}, has_more=bool(found))
 
     def _ask(self, page: int, fetch: Fetch) -> Sequence[Any]:
@@ -223,11 +223,11 @@ class _Everything(Pagination):
     @override
     def step(self, position: Position, fetch: Fetch) -> Step:
         times = int(position.get("times", 0))
-        found = _numbered(fetch(PageRequest()).records, 0, {"times": times})
+        found = _number_records(fetch(PageRequest()).records, 0, {"times": times})
         return Step(found, {"times": times + 1}, has_more=False)
 
 
-def _numbered(records: Sequence[Any], seen: int, place: Position) -> list[ReadRecord]:
+def _number_records(records: Sequence[Any], seen: int, place: Position) -> list[ReadRecord]:
     """The records after those that were seen, each with its number in the page."""
     return [ReadRecord(record, {**place, "index": number}) for number, record in enumerate(records, 1) if number > seen]
 

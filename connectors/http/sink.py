@@ -19,7 +19,7 @@ from connect.api.config import Config
 from connect.api.errors import ConnectError, DataError, RetriableError
 from connect.api.record import SinkRecord
 from connect.api.sink import SinkConnector, SinkContext, SinkTask, TopicPartition
-from connectors.http.client import HttpClient, Response, TryLater
+from connectors.http.client import HttpClient, TryLater
 from connectors.http.config import HttpSinkConfig, content_type
 from connectors.http.requests import Refusal, Request, RequestBuilder
 from connectors.http.status_codes import StatusCodes
@@ -49,7 +49,6 @@ class HttpSinkTask(SinkTask):
     def __init__(self, config: Config, context: SinkContext) -> None:
         assert isinstance(config, HttpSinkConfig)
         super().__init__(config, context)
-        self.config = config
         parallel = config.http_max_parallel_requests
         self._client = HttpClient(
             config,
@@ -120,7 +119,11 @@ class HttpSinkTask(SinkTask):
     def _send_one(self, request: Request, outcome: _Outcome) -> None:
         try:
             response = self._client.send(request.method, request.url, body=request.body, headers=self._headers)
-            error = self._error_of(request, response)
+            is_gone = request.method == "DELETE" and response.status == _NOT_FOUND
+            error = None
+            if response.status >= 300 and not is_gone and response.status not in self._ignored_statuses:
+                text = f"{request.method} of {len(request.records)} records was refused: {response.summary}"
+                error = DataError(text)
         except TryLater as later:
             if not self._client.is_given_up(later, failures=self._failures + 1):
                 raise
@@ -134,12 +137,6 @@ class HttpSinkTask(SinkTask):
             outcome.refused.append(Refusal(request.records[0], error))
         else:
             raise error
-
-    def _error_of(self, request: Request, response: Response) -> DataError | None:
-        is_gone = request.method == "DELETE" and response.status == _NOT_FOUND
-        if response.status < 300 or is_gone or response.status in self._ignored_statuses:
-            return None
-        return DataError(f"{request.method} of {len(request.records)} records was refused: {response.summary}")
 
     def _fail(self, errors: Sequence[ConnectError]) -> ConnectError:
         """The error to raise: an outage before bad records, which will be found when they are put again."""

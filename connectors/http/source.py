@@ -42,12 +42,14 @@ class HttpSourceTask(SourceTask):
     def __init__(self, config: Config, context: SourceContext) -> None:
         assert isinstance(config, HttpSourceConfig)
         super().__init__(config, context)
-        self.config = config
         self._client = HttpClient(
             config, wait=context.wait, response_bytes_max=config.http_response_bytes_max, is_body_needed=True
         )
         self._pagination = pagination_of(config)
-        self._url = Template(_with_parameters(config.http_request_url, config.http_request_params))
+        url = config.http_request_url
+        if config.http_request_params:
+            url = f"{url}{'&' if '?' in url else '?'}{config.http_request_params}"
+        self._url = Template(url)
         self._body = Template(config.http_request_body)
         self._headers = {"Accept": "application/json"}
         if config.http_request_body:
@@ -183,10 +185,6 @@ class HttpSourceConnector(SourceConnector):
             if offset is not None and not all(isinstance(value, str | int) for value in offset.values()):
                 raise ConnectError(f"the offset must have only text and whole numbers, not {dict(offset)}")
         return False
-
-
-def _with_parameters(url: str, parameters: str) -> str:
-    return f"{url}{'&' if '?' in url else '?'}{parameters}" if parameters else url
 
 
 def _milliseconds(value: str | float | None) -> int | None:

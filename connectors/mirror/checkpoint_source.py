@@ -9,7 +9,6 @@ from typing import Final
 from typing_extensions import override
 
 from connect.api.config import Config
-from connect.api.connector import ConnectorContext
 from connect.api.data import BYTES
 from connect.api.errors import ConnectError
 from connect.api.record import SourceRecord
@@ -38,10 +37,10 @@ _IDLE: Final = ("empty", "dead")
 class MirrorCheckpointTask(SourceTask):
     """Translates the offsets of its groups at intervals."""
 
+    config: MirrorCheckpointConfig
+
     def __init__(self, config: Config, context: SourceContext) -> None:
-        assert isinstance(config, MirrorCheckpointConfig)
         super().__init__(config, context)
-        self._options = config
         self._clock: Clock = SystemClock()
         self._checkpoints: dict[str, dict[TopicPartition, Checkpoint]] = {}
         self._translation = Translation()
@@ -50,7 +49,7 @@ class MirrorCheckpointTask(SourceTask):
 
     @override
     def start(self) -> None:
-        options = self._options
+        options = self.config
         self._groups: list[str] = json.loads(options.given.get(MirrorCheckpointConfig.ASSIGNED, "[]"))
         self._topic = options.policy.checkpoints_topic()
         self._selection = options.selection
@@ -60,7 +59,7 @@ class MirrorCheckpointTask(SourceTask):
         self._is_ready = False
 
     def _tail(self, side: Side, topic: str) -> TopicTail:
-        tail = TopicTail(client_settings(self._options, side, "consumer"), topic, patience_seconds=_PATIENCE_SECONDS)
+        tail = TopicTail(client_settings(self.config, side, "consumer"), topic, patience_seconds=_PATIENCE_SECONDS)
         self._tails.append(tail)
         return tail
 
@@ -70,7 +69,7 @@ class MirrorCheckpointTask(SourceTask):
         if pause > 0:
             self.context.wait(min(pause, _LONGEST_WAIT_SECONDS))
             return ()
-        options = self._options
+        options = self.config
         self._catch_up()
         changed = self._changed_checkpoints()
         if options.sync_group_offsets_enabled:
@@ -94,7 +93,7 @@ class MirrorCheckpointTask(SourceTask):
                 if checkpoint is not None and checkpoint.group in self._groups:
                     self._checkpoints.setdefault(checkpoint.group, {})[checkpoint.partition] = checkpoint
             self._is_ready = True
-        for record in self._read_new(self._options.offset_syncs_side, self._syncs):
+        for record in self._read_new(self.config.offset_syncs_side, self._syncs):
             if (sync := read_sync(record.key, record.value)) is not None:
                 self._translation.add(sync)
 
@@ -132,7 +131,7 @@ class MirrorCheckpointTask(SourceTask):
             if not isinstance(error.__cause__, NotFound):
                 raise
             return
-        policy = self._options.policy
+        policy = self.config.policy
         for partition, commit in committed.items():
             topic, number = partition
             if not self._selection.has_offsets_of(topic):
@@ -140,7 +139,7 @@ class MirrorCheckpointTask(SourceTask):
             downstream = self._translation.downstream(partition, commit.offset)
             if downstream is not None:
                 # A topic that was mirrored from the target has its original name there.
-                is_from_target = policy.origin(topic) == self._options.target_cluster_alias
+                is_from_target = policy.origin(topic) == self.config.target_cluster_alias
                 copy = policy.original(topic) if is_from_target else policy.remote(topic)
                 yield Checkpoint(group, (copy, number), commit.offset, downstream, commit.metadata)
 
@@ -188,12 +187,8 @@ class MirrorCheckpointConnector(MirrorConnector):
     tasks_limit = None
     aliases = ("org.apache.kafka.connect.mirror.MirrorCheckpointConnector", "MirrorCheckpoint")
     watched = "groups"
+    config: MirrorCheckpointConfig
     partition_texts = ("group", "topic")
-
-    def __init__(self, config: Config, context: ConnectorContext) -> None:
-        assert isinstance(config, MirrorCheckpointConfig)
-        super().__init__(config, context)
-        self._options = config
 
     @override
     def task_configs(self, tasks_max: int) -> Sequence[Mapping[str, str]]:
@@ -202,7 +197,7 @@ class MirrorCheckpointConnector(MirrorConnector):
 
     @override
     def _look(self) -> float | None:
-        options = self._options
+        options = self.config
         ensure_internal(
             self._admins["target"],
             options.policy.checkpoints_topic(),

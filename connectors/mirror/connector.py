@@ -81,12 +81,10 @@ class MirrorConnector(SourceConnector):
     partition_texts: ClassVar[tuple[str, ...]]
     """Keys of text in the source partitions of its offsets."""
     has_partition_number: ClassVar[bool] = True
+    config: MirrorConfig
 
     def __init__(self, config: Config, context: ConnectorContext) -> None:
-        assert isinstance(config, MirrorConfig)
         super().__init__(config, context)
-        self._is_enabled = config.enabled
-        self._clusters = config
         self._items: Sequence[Any] = []
         self._planned: Sequence[Any] | None = None
         self._planning = threading.Lock()
@@ -103,11 +101,16 @@ class MirrorConnector(SourceConnector):
                 reason = f"is {name}" if name else "is not set, so that the worker's is used"
                 yield Problem(key, f"{key} {reason}: only {_BYTES} copies bytes unchanged")
 
+    @property
+    def is_enabled(self) -> bool:
+        """Whether it does anything."""
+        return self.config.enabled
+
     @override
     def start(self) -> None:
-        if self._is_enabled:
+        if self.is_enabled:
             for side in self.sides:
-                self._admins[side] = admin_of(self._clusters, side, watch=self._watcher.check)
+                self._admins[side] = admin_of(self.config, side, watch=self._watcher.check)
             self._watcher.start()
 
     @override
@@ -146,7 +149,7 @@ class MirrorConnector(SourceConnector):
 
     def _task_configs(self, key: str, text: Callable[[Sequence[Any]], str], tasks_max: int) -> list[Mapping[str, str]]:
         """A configuration for each task, with its share of the items as a text under a key."""
-        if not self._is_enabled:
+        if not self.is_enabled:
             return []
         self._watcher.wait_until_seen()
         with self._planning:

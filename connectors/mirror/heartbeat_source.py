@@ -7,7 +7,6 @@ from typing import Final
 from typing_extensions import override
 
 from connect.api.config import Config
-from connect.api.connector import ConnectorContext
 from connect.api.data import BYTES
 from connect.api.record import SourceRecord
 from connect.api.source import SourceContext, SourceTask
@@ -23,10 +22,10 @@ _LONGEST_WAIT_SECONDS: Final = 1.0
 class MirrorHeartbeatTask(SourceTask):
     """Writes heartbeats."""
 
+    config: MirrorHeartbeatConfig
+
     def __init__(self, config: Config, context: SourceContext, *, clock: Clock | None = None) -> None:
-        assert isinstance(config, MirrorHeartbeatConfig)
         super().__init__(config, context)
-        self._options = config
         self._clock = clock or SystemClock()
         self._due = 0.0
 
@@ -37,7 +36,7 @@ class MirrorHeartbeatTask(SourceTask):
             return ()
         if time.monotonic() < self._due:
             return ()
-        options, now_ms = self._options, self._clock.now_ms()
+        options, now_ms = self.config, self._clock.now_ms()
         self._due = time.monotonic() + options.emit_heartbeats_interval_seconds
         source, target = options.source_cluster_alias, options.target_cluster_alias
         key, value = write_heartbeat(Heartbeat(source, target, now_ms))
@@ -66,22 +65,23 @@ class MirrorHeartbeatConnector(MirrorConnector):
     partition_texts = ("sourceClusterAlias", "targetClusterAlias")
     has_partition_number = False
 
-    def __init__(self, config: Config, context: ConnectorContext) -> None:
-        assert isinstance(config, MirrorHeartbeatConfig)
-        super().__init__(config, context)
-        self._options = config
-        self._is_enabled = config.enabled and config.emit_heartbeats_enabled
+    config: MirrorHeartbeatConfig
+
+    @property
+    @override
+    def is_enabled(self) -> bool:
+        return self.config.enabled and self.config.emit_heartbeats_enabled
 
     @override
     def task_configs(self, tasks_max: int) -> Sequence[Mapping[str, str]]:
-        if not self._is_enabled:
+        if not self.is_enabled:
             return []
         self._watcher.wait_until_seen()
         return [dict(self.config.given)]
 
     @override
     def _look(self) -> float | None:
-        options = self._options
+        options = self.config
         replicas = options.heartbeats_topic_replication_factor
         ensure_internal(self._admins["target"], options.heartbeats_topic_name, replication_factor=replicas)
         return None

@@ -52,10 +52,10 @@ def parse_partitions(text: str) -> list[TopicPartition]:
 class MirrorSourceTask(SourceTask):
     """Copies partitions, from the stored offset or from the beginning."""
 
+    config: MirrorSourceConfig
+
     def __init__(self, config: Config, context: SourceContext) -> None:
-        assert isinstance(config, MirrorSourceConfig)
         super().__init__(config, context)
-        self._options = config
         self._reader: Reader | None = None
         self._producer: Producer | None = None
         self._syncs: SyncWriter | None = None
@@ -65,7 +65,7 @@ class MirrorSourceTask(SourceTask):
 
     @override
     def start(self) -> None:
-        options = self._options
+        options = self.config
         consumer = given_properties(options, "source", "consumer")
         self._records_max = _parse_records_max(consumer)
         self._reset = consumer.get("auto.offset.reset", "earliest").strip().lower()
@@ -98,7 +98,7 @@ class MirrorSourceTask(SourceTask):
         assert reader is not None, "start comes first"
         if self._syncs is not None:
             self._syncs.send_due()
-        wait_ms = min(self._options.consumer_poll_timeout_ms, _LONGEST_WAIT_MS)
+        wait_ms = min(self.config.consumer_poll_timeout_ms, _LONGEST_WAIT_MS)
         try:
             with map_errors("source"):
                 records = reader.read(self._records_max, timeout_ms=wait_ms, bytes_max=_BATCH_BYTES)
@@ -199,13 +199,13 @@ class MirrorSourceConnector(MirrorConnector):
     is_exactly_once = True
     tasks_limit = None
     aliases = ("org.apache.kafka.connect.mirror.MirrorSourceConnector", "MirrorSource")
+    config: MirrorSourceConfig
     watched = "partitions"
     partition_texts = ("cluster", "topic")
 
     def __init__(self, config: Config, context: ConnectorContext) -> None:
         assert isinstance(config, MirrorSourceConfig)
         super().__init__(config, context)
-        self._options = config
         self._selection = config.selection
         self._policy = config.policy
         self._is_complete = True
@@ -228,7 +228,7 @@ class MirrorSourceConnector(MirrorConnector):
 
     @override
     def _look(self) -> float | None:
-        options, source, target = self._options, self._admins["source"], self._admins["target"]
+        options, source, target = self.config, self._admins["source"], self._admins["target"]
         sync = TopicSync(
             source,
             target,
@@ -264,7 +264,7 @@ class MirrorSourceConnector(MirrorConnector):
         self._plan([(topic, partition) for topic, count in copied.items() for partition in range(count)])
 
     def _sync_acls(self) -> None:
-        self._acls_due = time.monotonic() + self._options.sync_topic_acls_interval_seconds
+        self._acls_due = time.monotonic() + self.config.sync_topic_acls_interval_seconds
         source, target = self._admins["source"], self._admins["target"]
         try:
             sync_acls(source, target, selection=self._selection, policy=self._policy)
@@ -276,7 +276,7 @@ class MirrorSourceConnector(MirrorConnector):
 
     def _pause(self) -> float | None:
         """Seconds until something is due; None when nothing ever is."""
-        options = self._options
+        options = self.config
         if not self._is_complete:
             return _SOON_SECONDS
         intervals = [

@@ -65,10 +65,10 @@ def _append(syncs: list[tuple[int, int]], pair: tuple[int, int]) -> None:
         del syncs[bisect_left(syncs, pair[0], key=lambda sync: sync[0]) :]
     syncs.append(pair)
     if len(syncs) > _MOST_SYNCS:
-        syncs[:] = thinned(syncs)
+        syncs[:] = thin(syncs)
 
 
-def thinned(syncs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def thin(syncs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Fewer syncs, the older the fewer: the first and the last one of each doubling of the distance."""
     newest = syncs[-1][0]
     kept: list[tuple[int, int]] = []

@@ -31,7 +31,6 @@ class RedisSinkTask(SinkTask):
     def __init__(self, config: Config, context: SinkContext) -> None:
         assert isinstance(config, RedisSinkConfig)
         super().__init__(config, context)
-        self.config = config
         self._commands_of = writer_of(config)
         self._client = server.client_of(config, encoding=config.redis_charset)
         self._done: set[tuple[TopicPartition, int]] = set()

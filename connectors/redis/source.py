@@ -44,7 +44,6 @@ class RedisStreamTask(SourceTask):
     def __init__(self, config: Config, context: SourceContext) -> None:
         assert isinstance(config, RedisStreamConfig)
         super().__init__(config, context)
-        self.config = config
         self._client = server.client_of(config)
         self._stream = config.redis_stream_name
         self._group = config.redis_stream_consumer_group

@@ -42,7 +42,6 @@ class SparkSinkTask(EngineTask):
     def __init__(self, config: Config, context: EngineContext) -> None:
         assert isinstance(config, SparkSinkConfig)
         super().__init__(config, context)
-        self.config = config
         self._engine: Engine | None = None
         self._runs = False
         self._seen: dict[str, float] = {}

@@ -66,7 +66,7 @@ class Batcher:
             yield from self._batches(table, some)
 
     def _batches(self, table: Table, records: Sequence[SinkRecord]) -> Iterator[TableBatch]:
-        shaped = self._shaped(table, records)
+        shaped = self._find_shapes(table, records)
         changed = [(shape, record) for shape, record in shaped if record.value is not None]
         if not changed and self._structure.definition(table) is None:
             return  # Deletes from a table that does not exist.
@@ -87,7 +87,7 @@ class Batcher:
 
     # --- shapes ---
 
-    def _shaped(self, table: Table, records: Sequence[SinkRecord]) -> list[tuple[Shape, SinkRecord]]:
+    def _find_shapes(self, table: Table, records: Sequence[SinkRecord]) -> list[tuple[Shape, SinkRecord]]:
         shapes = self._shapes
         if len(shapes) > _SHAPES_MAX:
             shapes.clear()

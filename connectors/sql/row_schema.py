@@ -210,10 +210,6 @@ def _text(cell: Any) -> str:
     return bytes(cell).decode() if isinstance(cell, bytes | bytearray | memoryview) else str(cell)
 
 
-def _bytes(cell: Any) -> bytes:
-    return cell.encode() if isinstance(cell, str) else bytes(cell)
-
-
 def _list(convert: Converter, cell: Any) -> list[Value]:
     return [None if item is None else convert(item) for item in cell]
 
@@ -231,5 +227,5 @@ _LOOSE: Final[dict[Kind, Converter]] = {
     Kind.BOOLEAN: lambda cell: bool(int(cell)),
     Kind.TEXT: _text,
     Kind.JSON: _text,
-    Kind.BYTES: _bytes,
+    Kind.BYTES: lambda cell: cell.encode() if isinstance(cell, str) else bytes(cell),
 }

@@ -38,7 +38,6 @@ class SqlSinkTask(SinkTask):
     def __init__(self, config: Config, context: SinkContext) -> None:
         assert isinstance(config, SqlSinkConfig)
         super().__init__(config, context)
-        self.config = config
         self._tables: dict[str, Table] = {}
         self._failures = 0
         self._database = Database(config, wait=context.wait)

@@ -12,7 +12,6 @@ from typing_extensions import override
 
 from connect.api.config import Config
 from connect.api.connector import ConnectorContext
-from connect.api.data import Value
 from connect.api.errors import ConfigError, ConnectError, RetriableError
 from connect.api.record import SourceRecord
 from connect.api.source import SourceConnector, SourceContext, SourceOffset, SourcePartition, SourceTask
@@ -39,7 +38,6 @@ class SqlSourceTask(SourceTask):
     def __init__(self, config: Config, context: SourceContext) -> None:
         assert isinstance(config, SqlSourceConfig)
         super().__init__(config, context)
-        self.config = config
         self._database = Database(config, wait=context.wait, isolation=config.isolation)
         self._readers: list[TableReader] = []
 
@@ -50,7 +48,7 @@ class SqlSourceTask(SourceTask):
         if not tables:
             raise ConfigError("each task must have at least one table assigned to it or one query specified")
         for table in tables:
-            reader = TableReader(self._database, self.config, table=table, report=self._report)
+            reader = TableReader(self._database, self.config, table=table, report=self.context.report)
             if self.config.mode != BULK:
                 known = [QUERY_PARTITION] if table is None else [partition_of(table), old_partition_of(table)]
                 reader.position = Position.from_offset(next(filter(None, map(self.context.offset, known)), None))
@@ -90,9 +88,6 @@ class SqlSourceTask(SourceTask):
             reader.give_up()
         self._database.close()
 
-    def _report(self, data: str, error: Exception, partition: Mapping[str, Value], offset: Mapping[str, Value]) -> None:
-        self.context.report(data, error, partition=partition, offset=offset)
-
 
 def format_tables(tables: Sequence[Table]) -> str:
     """Tables as they are written in the configuration of a task."""
@@ -114,10 +109,10 @@ class SqlSourceConnector(SourceConnector):
         "SqlSource",
     )
 
+    config: SqlSourceConfig
+
     def __init__(self, config: Config, context: ConnectorContext) -> None:
-        assert isinstance(config, SqlSourceConfig)
         super().__init__(config, context)
-        self._options = config
         self._tables: list[Table] = []
         self._planned: list[Table] | None = None
         """The tables of the last plan, or of the plan that was asked for."""
@@ -127,16 +122,16 @@ class SqlSourceConnector(SourceConnector):
 
     @override
     def start(self) -> None:
-        if not self._options.query:
+        if not self.config.query:
             self._watcher = threading.Thread(target=self._watch, name=f"tables of {self.context.name}", daemon=True)
             self._watcher.start()
 
     @override
     def task_configs(self, tasks_max: int) -> Sequence[Mapping[str, str]]:
         given = dict(self.config.given)
-        if self._options.query:
+        if self.config.query:
             return [given]
-        self._seen.wait(self._options.table_monitoring_startup_polling_limit_ms / 1000)
+        self._seen.wait(self.config.table_monitoring_startup_polling_limit_ms / 1000)
         # Without tables there is nothing to do yet: when there are some, the watcher asks for another plan.
         tables = self._planned = self._tables
         duplicates = [name for name, count in Counter(table.name for table in tables).items() if count > 1]
@@ -162,7 +157,7 @@ class SqlSourceConnector(SourceConnector):
         return False
 
     def _watch(self) -> None:
-        database = Database(self._options, wait=self._stopping.wait)
+        database = Database(self.config, wait=self._stopping.wait)
         try:
             while not self._stopping.is_set():
                 self._stopping.wait(self._look(database))
@@ -171,9 +166,9 @@ class SqlSourceConnector(SourceConnector):
 
     def _look(self, database: Database) -> float:
         """See which tables there are; returns after how many seconds to look again."""
-        interval = self._options.table_poll_interval_ms / 1000
+        interval = self.config.table_poll_interval_ms / 1000
         try:
-            tables = [table for table in database.tables() if self._options.wants(table)]
+            tables = [table for table in database.tables() if self.config.wants(table)]
         except (*errors.DRIVER_ERRORS, ConnectError) as error:
             database.disconnect()
             extra = {"connector": self.context.name, "error": errors.describe(error)}

@@ -42,7 +42,8 @@ class Structure:
         for attempt in range(1, _ATTEMPTS + 1):
             definition = self.definition(table)
             missing = [] if definition is None else [item for item in columns if definition.column(item.name) is None]
-            if definition is not None and (not missing or self._may_lack(missing)):
+            may_lack = self._config.unknown_fields == "ignore" and not self._config.evolves
+            if definition is not None and (not missing or (may_lack and not any(item.is_key for item in missing))):
                 return definition
             statements = self._statements(table, definition, columns=columns, missing=missing)
             try:
@@ -57,10 +58,6 @@ class Structure:
                 log.info("a table could not be changed", extra={"table": str(table), "error": errors.describe(error)})
             self._known.pop(table, None)
         raise ConfigError(f"table {table} still lacks columns after {_ATTEMPTS} attempts to add them")
-
-    def _may_lack(self, missing: Sequence[NewColumn]) -> bool:
-        ignores = self._config.unknown_fields == "ignore" and not self._config.evolves
-        return ignores and not any(column.is_key for column in missing)
 
     def _statements(
         self,

@@ -25,7 +25,8 @@ from connectors.sql.streaming import Stream
 log = logging.getLogger(__name__)
 
 _LONG_WAIT_SECONDS = 60.0
-Report = Callable[[str, Exception, Mapping[str, Value], Mapping[str, Value]], None]
+Report = Callable[..., None]
+"""`SourceContext.report`."""
 Row = Sequence[Any]
 
 
@@ -45,7 +46,9 @@ class TableReader:
             granularity=config.timestamp_granularity,
         )
         self.topic = config.topic_prefix + (table.name if table else "")
-        self.partition = _partition(config, table)
+        self.partition: Mapping[str, str] = QUERY_PARTITION
+        if table is not None:
+            self.partition = old_partition_of(table) if config.mode == BULK else partition_of(table)
         self.position = Position()
         self.due = 0.0
         """When the next window is due, on the monotonic clock."""
@@ -263,7 +266,7 @@ class TableReader:
             try:
                 value = to_value(row)
             except DataError as error:
-                self._report(repr(tuple(row)), error, partition, offset)
+                self._report(repr(tuple(row)), error, partition=partition, offset=offset)
                 continue
             records.append(
                 SourceRecord(
@@ -313,12 +316,6 @@ class TableReader:
             if cell is not None:
                 return utc_time(cell, zone=self._zone)
         raise DataError(f"a row of {self.name} has no timestamp in {', '.join(self._criteria.timestamp_columns)}")
-
-
-def _partition(config: SqlSourceConfig, table: Table | None) -> Mapping[str, str]:
-    if table is None:
-        return QUERY_PARTITION
-    return old_partition_of(table) if config.mode == BULK else partition_of(table)
 
 
 def _index(names: Sequence[str], name: str) -> int:

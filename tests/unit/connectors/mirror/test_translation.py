@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.mirror.formats import OffsetSync
-from connectors.mirror.translation import Translation, thinned
+from connectors.mirror.translation import Translation, thin
 
 PLACE = ("orders", 0)
 
@@ -102,7 +102,7 @@ def test_a_group_that_is_further_never_comes_out_further_back(copy: tuple[list[i
     assert told == sorted(told)
 
 
-def test_many_syncs_are_thinned_out_and_the_newest_stay_exact() -> None:
+def test_many_syncs_are_thin_out_and_the_newest_stay_exact() -> None:
     known = translation(*((number * 100, number * 100) for number in range(10_000)))
     assert known.downstream(PLACE, 999_900) == 999_900
     assert known.downstream(PLACE, 0) == 0
@@ -114,7 +114,7 @@ def test_many_syncs_are_thinned_out_and_the_newest_stay_exact() -> None:
 
 def test_thinning_keeps_the_first_and_the_last() -> None:
     syncs = [(number, number) for number in range(1000)]
-    kept = thinned(syncs)
+    kept = thin(syncs)
     assert kept[0] == (0, 0)
     assert kept[-1] == (999, 999)
     assert len(kept) < 30
