@@ -105,4 +105,4 @@ def test_a_moment_that_python_does_not_know_is_reported_and_the_others_are_read(
     database.run(f"INSERT INTO things VALUES (1, '{cell}'), (2, '2024-01-01')")
     context = FakeSourceContext()
     assert [record.value["id"] for record in read(database, Table(name="things", schema="public"), context)] == [2]
-    assert [cell in str(told.error) for told in context.reported] == [True]
+    assert [cell in str(report.error) for report in context.reported] == [True]

@@ -522,7 +522,7 @@ def test_a_row_that_mariadb_hangs_up_on_is_bad_data_not_an_outage(
 def test_the_password_is_in_no_error(mariadb: MariadbServer, tasks: list[SqlSinkTask]) -> None:
     database = MariadbDatabase(mariadb)
     task = started(tasks, database, connection_password="hunter2-wrong")
-    with pytest.raises(RetriableError) as told:
+    with pytest.raises(RetriableError) as raised:
         task.put([order(0, {"id": 1})])
-    assert "hunter2-wrong" not in str(told.value)
-    assert "secret-of-tests" not in repr(told.value.__cause__)
+    assert "hunter2-wrong" not in str(raised.value)
+    assert "secret-of-tests" not in repr(raised.value.__cause__)

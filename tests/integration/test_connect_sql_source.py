@@ -499,7 +499,7 @@ def test_a_row_that_does_not_fit_is_reported_and_the_others_are_read(
     context = FakeSourceContext()
     task = started(tasks, database, context, mode="incrementing")
     assert column(read(task), "id") == [1, 3]
-    assert [(told.offset, "within a day" in str(told.error)) for told in context.reported] == [
+    assert [(report.offset, "within a day" in str(report.error)) for report in context.reported] == [
         ({"incrementing": 2}, True)
     ]
 

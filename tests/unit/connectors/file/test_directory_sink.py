@@ -423,7 +423,7 @@ class TestAvro(FolderSuite):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "text"),
     [
         ({"format": "xml"}, "one of json, csv, parquet, avro, text"),
         ({"partitioner": "field"}, "partition.field.name"),
@@ -432,8 +432,8 @@ class TestAvro(FolderSuite):
         ({"partitioner.class": "io.confluent.connect.storage.partitioner.TimeBasedPartitioner"}, "daily, hourly"),
     ],
 )
-def test_what_cannot_work_is_refused(changes: dict[str, str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_what_cannot_work_is_refused(changes: dict[str, str], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
         DirectorySinkConfig.parse({"path": "x", **changes})
 
 

@@ -98,8 +98,8 @@ def test_a_group_that_is_further_never_comes_out_further_back(copy: tuple[list[i
     written, lasts, others = copy
     known = known_of(written, [*lasts, *others])
     found = [known.downstream(PLACE, upstream) for upstream in range(300)]
-    told = [offset for offset in found if offset is not None]
-    assert told == sorted(told)
+    translated = [offset for offset in found if offset is not None]
+    assert translated == sorted(translated)
 
 
 def test_many_syncs_are_thin_out_and_the_newest_stay_exact() -> None:

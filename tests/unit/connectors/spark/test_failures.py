@@ -15,11 +15,11 @@ from core_broker.client.errors import Unreachable
         (KeyError("a"), False),
     ],
 )
-def test_what_an_executor_told_is_found_in_what_spark_makes_of_it(error: Exception, passes: bool) -> None:
-    told = find_failure(f"org.apache.spark.SparkException: Job aborted\n\tat x\n{MarkedFailure(error)}\n\tat y")
-    assert told is not None
-    assert told.message == str(error)
-    assert told.is_transient is is_transient(error) is passes
+def test_the_failure_of_an_executor_is_found_in_the_text_of_spark(error: Exception, passes: bool) -> None:
+    failure = find_failure(f"org.apache.spark.SparkException: Job aborted\n\tat x\n{MarkedFailure(error)}\n\tat y")
+    assert failure is not None
+    assert failure.message == str(error)
+    assert failure.is_transient is is_transient(error) is passes
 
 
 @pytest.mark.parametrize(

@@ -45,12 +45,12 @@ def test_what_was_not_read_yet_would_be_doubled_and_is_refused(start: int, end: 
         asked(spec(), start, end)
 
 
-def test_a_partition_that_was_never_read_is_told_with_those_that_were() -> None:
+def test_the_error_for_a_partition_that_was_never_read_lists_those_that_were() -> None:
     with pytest.raises(WrongOption, match="orders-0, orders-1"):
         asked(spec(), partition=2)
 
 
-def test_rows_that_nobody_could_find_are_refused() -> None:
+def test_rows_that_could_not_be_found_are_refused() -> None:
     with pytest.raises(WrongOption, match="must have partition, offset"):
         asked(spec(metadata_columns="topic,timestamp"))
 
