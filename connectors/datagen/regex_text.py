@@ -56,7 +56,7 @@ class _Parser:
     def _sequence(self) -> Draw:
         parts: list[Draw] = []
         while self.rest and self.rest[0] not in "|)":
-            parts.append(self._repeated(self._atom()))
+            parts.append(self._repetition(self._atom()))
         if len(parts) == 1:
             return parts[0]
         return lambda chance: "".join([part(chance) for part in parts])
@@ -74,7 +74,7 @@ class _Parser:
             case ".":
                 return _one_of(_PRINTABLE)
             case "\\":
-                return _one_of(self._escaped())
+                return _one_of(self._escape())
             case "^" | "$":
                 return lambda _: ""
             case "*" | "+" | "?" | "{":
@@ -82,7 +82,7 @@ class _Parser:
             case _:
                 return lambda _: character
 
-    def _repeated(self, draw: Draw) -> Draw:
+    def _repetition(self, draw: Draw) -> Draw:
         if self._take("*"):
             low, high = 0, REPEAT_WITHOUT_END
         elif self._take("+"):
@@ -128,9 +128,9 @@ class _Parser:
 
     def _class_part(self) -> str:
         character = self._next()
-        return self._escaped() if character == "\\" else character
+        return self._escape() if character == "\\" else character
 
-    def _escaped(self) -> str:
+    def _escape(self) -> str:
         character = self._next()
         if character.lower() in _CLASSES and character.isupper():
             return "".join(other for other in _PRINTABLE if other not in _CLASSES[character.lower()])

@@ -156,22 +156,18 @@ class Database:
         """All tables except system tables, in the order of their names; views too if they are wanted."""
         with self.transaction() as connection:
             inspector = inspect(connection)
+            schemas: list[str | None] = [None if self.family == "sqlite" else self._address.url.database]
+            if self.family == "postgresql":
+                schemas = [name for name in inspector.get_schema_names() if name not in _SYSTEM_SCHEMAS]
             found = [
                 Table(name=name, schema=schema)
-                for schema in self._schemas(connection)
+                for schema in schemas
                 for name in (
                     *inspector.get_table_names(schema),
                     *(inspector.get_view_names(schema) if self._config.includes_views else ()),
                 )
             ]
         return sorted(found, key=str)
-
-    def _schemas(self, connection: Connection) -> list[str | None]:
-        if self.family == "sqlite":
-            return [None]
-        if self.family == "mysql":
-            return [self._address.url.database]
-        return [name for name in inspect(connection).get_schema_names() if name not in _SYSTEM_SCHEMAS]
 
     def definition(self, table: Table) -> TableDefinition | None:
         """The current definition of a table; None when it does not exist."""
