@@ -44,10 +44,12 @@ __all__ = [
     "INT",
     "LIST",
     "LONG",
+    "LOWER_CASE",
     "PASSWORD",
     "REQUIRED",
     "SHORT",
     "STRING",
+    "UPPER_CASE",
     "Check",
     "Config",
     "Importance",
@@ -66,6 +68,9 @@ __all__ = [
 
 T = TypeVar("T")
 CLASS: Final = Kind(name="class", wire=8, read=str, write=str, allowed="the name of a class")
+LOWER_CASE: Final = msgspec.structs.replace(STRING, read=str.lower)
+"""Text that is the same in capitals, such as the name of a mode."""
+UPPER_CASE: Final = msgspec.structs.replace(STRING, read=str.upper)
 HIDDEN: Final = "[hidden]"
 
 
@@ -100,6 +105,11 @@ class Problem(NamedTuple):
 
     key: str
     message: str
+
+    @classmethod
+    def invalid(cls, key: str, value: object, reason: str) -> Self:
+        """A value that cannot be used, in Kafka's words; the reason says what it must be."""
+        return cls(key, f"Invalid value {value} for configuration {key}: {reason}")
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,32 +20,32 @@ class DatagenConfig(Config):
     """Options of DatagenConnector; exactly one of quickstart, schema.string and schema.filename is set."""
 
     kafka_topic: str = option(STRING, check=not_empty(), importance=Importance.HIGH)
-    """The topic that records go to."""
+    """The topic of the records."""
     quickstart: str = option(STRING, default="", importance=Importance.HIGH, recommended=tuple(sorted(KEYS)))
     """The name of a schema that comes with the connector, such as users or pageviews."""
     schema_string: str = option(STRING, default="", importance=Importance.HIGH)
-    """An Avro schema as JSON, with arg.properties that say what values look like."""
+    """An Avro schema as JSON, with arg.properties that describe the values."""
     schema_filename: str = option(STRING, default="", importance=Importance.HIGH)
     """A file on the worker with such a schema."""
     schema_keyfield: str = option(STRING, default="", importance=Importance.HIGH)
-    """The field that becomes the key; not set: that of the quickstart, or none."""
+    """The field that becomes the key; not set: the quickstart's, or none."""
     max_interval: int = option(LONG, default=500, check=between(0, 86_400_000), importance=Importance.HIGH)
-    """Longest pause between two records in milliseconds, each is drawn; 0: as fast as possible."""
+    """The longest random pause between two records, in milliseconds; 0: as fast as possible."""
     iterations: int = option(INT, default=-1, importance=Importance.HIGH)
-    """How many records each task makes before it rests; less than 1: without end."""
+    """How many records each task makes; less than 1: no limit."""
     random_seed: int | None = option(optional(LONG), default=None, importance=Importance.LOW)
-    """The same seed makes the same records, different ones in each task; not set: drawn, and kept in the offsets."""
+    """The same seed makes the same records, different ones in each task; not set: random, and stored in the offsets."""
     batch_size: int = option(INT, default=500, check=between(1, 100_000), importance=Importance.LOW)
     """Most records of one poll, with max.interval=0."""
 
     @override
     def problems(self) -> Iterable[Problem]:
-        """One schema, which can be read, and a key that is in it."""
+        """There must be exactly one schema, which is valid, and has the key."""
         chosen = [key for key in _SOURCES if self.given.get(key, "").strip()]
         if len(chosen) != 1:
-            told = f"Set exactly one of {', '.join(_SOURCES)}; set: {', '.join(chosen) or 'none'}"
+            text = f"Set exactly one of {', '.join(_SOURCES)}; set: {', '.join(chosen) or 'none'}"
             for key in chosen or _SOURCES:
-                yield Problem(key, told)
+                yield Problem(key, text)
             return
         try:
             schema = self.schema()
@@ -55,10 +55,7 @@ class DatagenConfig(Config):
             return
         names = [field.get("name") for field in schema.get("fields", []) if isinstance(field, dict)]
         if self.schema_keyfield and self.schema_keyfield not in names:
-            yield Problem(
-                "schema.keyfield",
-                f"Invalid value {self.schema_keyfield} for configuration schema.keyfield: must be one of {names}",
-            )
+            yield Problem.invalid("schema.keyfield", self.schema_keyfield, f"must be one of {names}")
 
     @property
     def key_field(self) -> str:
@@ -66,20 +63,17 @@ class DatagenConfig(Config):
         return self.schema_keyfield or quickstart_key(self.quickstart)
 
     def schema(self) -> dict[str, Any]:
-        """The schema that was chosen; ConfigError when it cannot be read."""
+        """The configured schema; ConfigError when it is not valid."""
         if self.quickstart:
             return quickstart_schema(self.quickstart)
         if self.schema_string:
             return _parse(self.schema_string.encode(), "schema.string")
-        return _parse(_read(self.schema_filename), "schema.filename")
-
-
-def _read(name: str) -> bytes:
-    try:
-        with Path(name).open("rb") as stream:
-            return stream.read(SCHEMA_BYTES_MAX + 1)
-    except OSError as error:
-        raise ConfigError(f"Invalid value {name} for configuration schema.filename: {error.strerror}") from error
+        name = self.schema_filename
+        try:
+            with Path(name).open("rb") as stream:
+                return _parse(stream.read(SCHEMA_BYTES_MAX + 1), "schema.filename")
+        except OSError as error:
+            raise ConfigError(f"Invalid value {name} for configuration schema.filename: {error.strerror}") from error
 
 
 def _parse(text: bytes, key: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Values from an Avro schema whose `arg.properties` say what they look like.
+"""Generates values of an Avro schema whose `arg.properties` describe them.
 
 | property | of | what it does |
 |---|---|---|
@@ -6,10 +6,10 @@
 | `range` {min, max} | numbers | min ≤ value < max |
 | `iteration` {start, restart, step, initial} | numbers, booleans, text | start + step · number of the record, from start again at restart |
 | `regex` | text | a text that matches |
-| `length` (a number, or {min, max}) | text, bytes, arrays, maps | how long |
-| `prefix`, `suffix` | text | what stands around it |
+| `length` (a number, or {min, max}) | text, bytes, arrays, maps | the length |
+| `prefix`, `suffix` | text | the text before and after |
 | `odds` | booleans | how often true, 0 to 1 |
-| `keys` {options, regex, length} | maps | what keys look like |
+| `keys` {options, regex, length} | maps | the keys |
 """  # noqa: E501 - a table
 
 import math
@@ -25,7 +25,7 @@ from connect.api.logical import date_of, decimal_of, time_of, timestamp_of
 from connectors.datagen.regex_text import drawer_of
 
 Make = Callable[[random.Random, int], Value]
-"""Makes a value of the record with this number."""
+"""Makes a value for the record with this number."""
 
 LENGTH_MAX: Final = 1_000_000
 _NESTING_MAX: Final = 50
@@ -47,31 +47,31 @@ _LOGICAL: Final[dict[str, tuple[Schema, Callable[[Any], Value], tuple[int, int]]
     "time-millis": (data.TIME, time_of, (0, 86_400_000)),
     "timestamp-millis": (data.TIMESTAMP, timestamp_of, (0, 1_700_000_000_000)),
 }
-"""Logical types: their schema, what makes a value of a number, and the numbers that are drawn without a range."""
+"""Logical types: their schema, the conversion from a number, and the range of numbers unless one is given."""
 
 
-class Generated(NamedTuple):
-    """A schema, and what makes its values."""
+class Generator(NamedTuple):
+    """A schema, and the function that makes its values."""
 
     schema: Schema
     make: Make
 
 
-def generator_of(avro: Mapping[str, Any]) -> Generated:
-    """What makes values of a schema; ConfigError when it is none, or its properties do not fit."""
+def generator_of(avro: Mapping[str, Any]) -> Generator:
+    """The generator of a schema; ConfigError when the schema or its properties are invalid."""
     try:
         return _Builder().of(avro)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ConfigError(f"the schema cannot be used: {type(error).__name__}: {error}") from error
+        raise ConfigError(f"the schema is invalid: {type(error).__name__}: {error}") from error
 
 
 class _Builder:
     def __init__(self) -> None:
-        self._named: dict[str, Generated] = {}
+        self._named: dict[str, Generator] = {}
         self._namespace = ""
         self._depth = 0
 
-    def of(self, avro: Any) -> Generated:
+    def of(self, avro: Any) -> Generator:
         self._depth += 1
         if self._depth > _NESTING_MAX:
             raise ConfigError(f"the schema is nested more than {_NESTING_MAX} deep")
@@ -79,7 +79,7 @@ class _Builder:
         self._depth -= 1
         return made
 
-    def _of(self, avro: Any) -> Generated:
+    def _of(self, avro: Any) -> Generator:
         if isinstance(avro, list):
             return self._union(avro)
         if isinstance(avro, str):
@@ -91,7 +91,7 @@ class _Builder:
             self._named[avro["name"]] = made
         return made
 
-    def _complex(self, avro: Mapping[str, Any]) -> Generated | None:
+    def _complex(self, avro: Mapping[str, Any]) -> Generator | None:
         properties = avro.get("arg.properties") or {}
         match avro["type"]:
             case "record":
@@ -104,36 +104,36 @@ class _Builder:
                 return self._named[name]
             case _:
                 return None
-        return made if "options" not in properties else Generated(made.schema, _choice(properties["options"]))
+        return made if "options" not in properties else Generator(made.schema, _choice(properties["options"]))
 
-    def _record(self, avro: Mapping[str, Any]) -> Generated:
+    def _record(self, avro: Mapping[str, Any]) -> Generator:
         self._namespace = avro.get("namespace", self._namespace)
         name = f"{self._namespace}.{avro['name']}" if self._namespace and "." not in avro["name"] else avro["name"]
         fields = [(field["name"], self.of(_field_type(field))) for field in avro["fields"]]
         schema = data.struct([Field(field, made.schema) for field, made in fields], name=name)
         makers = [(field, made.make) for field, made in fields]
-        return Generated(schema, lambda chance, number: {field: make(chance, number) for field, make in makers})
+        return Generator(schema, lambda chance, number: {field: make(chance, number) for field, make in makers})
 
-    def _union(self, branches: list[Any]) -> Generated:
+    def _union(self, branches: list[Any]) -> Generator:
         others = [self.of(branch) for branch in branches if branch != "null"]
         if len(others) != 1:
             raise ConfigError(f"a union must be of null and one other type, not {branches!r}")
         schema, make = others[0]
         if len(branches) == 1:
             return others[0]
-        return Generated(
+        return Generator(
             schema.as_optional(), lambda chance, number: make(chance, number) if chance.random() < 0.5 else None
         )
 
 
 def _field_type(field: Mapping[str, Any]) -> Any:
-    """Properties may stand beside the type of a field as well as in it."""
+    """The type of a field with its properties, which may be beside the type as well as in it."""
     if "arg.properties" in field and isinstance(field["type"], str):
         return {"type": field["type"], "arg.properties": field["arg.properties"]}
     return field["type"]
 
 
-def _plain(avro: Mapping[str, Any]) -> Generated:
+def _plain(avro: Mapping[str, Any]) -> Generator:
     kind, properties = avro["type"], avro.get("arg.properties") or {}
     if kind not in _PLAIN:
         raise ConfigError(f"the type {kind!r} is unknown; known are {', '.join(_PLAIN)}, record, array, map")
@@ -142,9 +142,9 @@ def _plain(avro: Mapping[str, Any]) -> Generated:
     if avro.get("logicalType") in _LOGICAL:
         schema, value_of, (low, high) = _LOGICAL[avro["logicalType"]]
         make = _number(schema, {"range": {"min": low, "max": high}, **properties})
-        return Generated(schema, lambda chance, number: value_of(make(chance, number)))
+        return Generator(schema, lambda chance, number: value_of(make(chance, number)))
     schema = _PLAIN[kind]
-    return Generated(schema, _maker(schema, avro, properties))
+    return Generator(schema, _maker(schema, avro, properties))
 
 
 def _maker(schema: Schema, avro: Mapping[str, Any], properties: Mapping[str, Any]) -> Make:
@@ -224,27 +224,27 @@ def _text(properties: Mapping[str, Any]) -> Make:
     return lambda chance, _: f"{prefix}{draw(chance)}{suffix}"
 
 
-def _array(items: Generated, properties: Mapping[str, Any]) -> Generated:
+def _array(items: Generator, properties: Mapping[str, Any]) -> Generator:
     low, high = _length(properties)
     make = items.make
-    return Generated(
+    return Generator(
         data.array(items.schema),
         lambda chance, number: [make(chance, number) for _ in range(chance.randint(low, high))],
     )
 
 
-def _map(values: Generated, properties: Mapping[str, Any]) -> Generated:
+def _map(values: Generator, properties: Mapping[str, Any]) -> Generator:
     low, high = _length(properties)
     keys = properties.get("keys", {})
     key = _choice(keys["options"]) if "options" in keys else _text(keys)
     make = values.make
-    return Generated(
+    return Generator(
         data.mapping(data.STRING, values.schema),
         lambda chance, number: {key(chance, number): make(chance, number) for _ in range(chance.randint(low, high))},
     )
 
 
-def _decimal(avro: Mapping[str, Any], properties: Mapping[str, Any]) -> Generated:
+def _decimal(avro: Mapping[str, Any], properties: Mapping[str, Any]) -> Generator:
     scale, digits = int(avro.get("scale", 0)), min(int(avro["precision"]), 18)
     limits = properties.get("range", {})
     low = math.ceil(limits.get("min", 0) * 10**scale)
@@ -255,7 +255,7 @@ def _decimal(avro: Mapping[str, Any], properties: Mapping[str, Any]) -> Generate
     def make(chance: random.Random, _: int) -> Value:
         return decimal_of(chance.randrange(low, high).to_bytes(16, "big", signed=True), scale)
 
-    return Generated(data.decimal(scale), make)
+    return Generator(data.decimal(scale), make)
 
 
 def _choice(options: Any) -> Make:
@@ -265,7 +265,7 @@ def _choice(options: Any) -> Make:
 
 
 def _length(properties: Mapping[str, Any]) -> tuple[int, int]:
-    """Between which two lengths, both included; the maximum of a schema is not included, as that of a range."""
+    """The shortest and the longest length; the maximum in a schema is exclusive, as in a range."""
     length = properties.get("length", _DEFAULT_LENGTH)
     low, high = (length, length + 1) if isinstance(length, int) else (length.get("min", 0), length["max"])
     if not 0 <= low < high <= LENGTH_MAX:

@@ -1,4 +1,4 @@
-"""The schemas that come with the connector: a file each, beside this module."""
+"""The schemas that come with the connector, in files beside this module."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -31,19 +31,19 @@ KEYS: Final = {
     "users": "userid",
     "users_array_map": "userid",
 }
-"""The field that is the key of each."""
+"""The key field of each schema."""
 
 _ALIASES: Final = {"users_": "users_array_map", "purchase": "purchases"}
 
 
 def quickstart_key(name: str) -> str:
-    """The field that is the key of a quickstart; empty when there is no such quickstart."""
-    return KEYS.get(_known(name), "")
+    """The key field of a quickstart; empty when there is no such quickstart."""
+    return KEYS.get(_full_name(name), "")
 
 
 def quickstart_schema(name: str) -> dict[str, Any]:
-    """The schema of a quickstart; ConfigError lists those there are."""
-    known = _known(name)
+    """The schema of a quickstart; ConfigError when there is no such quickstart."""
+    known = _full_name(name)
     if known not in KEYS:
         raise ConfigError(
             f"Invalid value {name} for configuration quickstart: must be one of {', '.join(sorted(KEYS))}"
@@ -52,5 +52,5 @@ def quickstart_schema(name: str) -> dict[str, Any]:
     return schema
 
 
-def _known(name: str) -> str:
+def _full_name(name: str) -> str:
     return _ALIASES.get(name.lower(), name.lower())

@@ -1,4 +1,4 @@
-"""Texts that match a regular expression: literals, classes, groups, alternatives and repetition."""
+"""Random texts that match a regular expression of literals, classes, groups, alternatives and repetition."""
 
 import random
 import string
@@ -8,7 +8,7 @@ from typing import Final
 from connect.api.errors import ConfigError
 
 Draw = Callable[[random.Random], str]
-"""Draws a text."""
+"""Makes a random text."""
 
 REPEAT_WITHOUT_END: Final = 8
 """How often `*`, `+` and `{3,}` repeat at most, beyond what they must."""
@@ -20,11 +20,11 @@ _CONTROLS: Final = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 def drawer_of(pattern: str) -> Draw:
-    """What draws texts that match the pattern; ConfigError for what is not understood."""
+    """A function that makes texts which match the pattern; ConfigError for patterns that are not supported."""
     parser = _Parser(pattern)
     draw = parser.alternatives()
     if parser.rest:
-        raise parser.error("a bracket is closed that was not opened")
+        raise parser.error("an unmatched closing bracket")
     return draw
 
 
@@ -39,7 +39,7 @@ class _Parser:
         return self._pattern[self._place :]
 
     def error(self, reason: str) -> ConfigError:
-        return ConfigError(f"the regex {self._pattern!r} cannot be used at {self._place}: {reason}")
+        return ConfigError(f"the regex {self._pattern!r} is not supported at {self._place}: {reason}")
 
     def alternatives(self) -> Draw:
         self._depth += 1
@@ -56,7 +56,7 @@ class _Parser:
     def _sequence(self) -> Draw:
         parts: list[Draw] = []
         while self.rest and self.rest[0] not in "|)":
-            parts.append(self._repeated(self._atom()))
+            parts.append(self._repetition(self._atom()))
         if len(parts) == 1:
             return parts[0]
         return lambda chance: "".join([part(chance) for part in parts])
@@ -74,7 +74,7 @@ class _Parser:
             case ".":
                 return _one_of(_PRINTABLE)
             case "\\":
-                return _one_of(self._escaped())
+                return _one_of(self._escape())
             case "^" | "$":
                 return lambda _: ""
             case "*" | "+" | "?" | "{":
@@ -82,7 +82,7 @@ class _Parser:
             case _:
                 return lambda _: character
 
-    def _repeated(self, draw: Draw) -> Draw:
+    def _repetition(self, draw: Draw) -> Draw:
         if self._take("*"):
             low, high = 0, REPEAT_WITHOUT_END
         elif self._take("+"):
@@ -117,7 +117,7 @@ class _Parser:
                 self._next()
                 last = self._class_part()
                 if len(last) != 1 or last < first:
-                    raise self.error("a range that is none")
+                    raise self.error("an invalid range of characters")
                 first = "".join(map(chr, range(ord(first), ord(last) + 1)))
             characters += first
         if is_negated:
@@ -128,9 +128,9 @@ class _Parser:
 
     def _class_part(self) -> str:
         character = self._next()
-        return self._escaped() if character == "\\" else character
+        return self._escape() if character == "\\" else character
 
-    def _escaped(self) -> str:
+    def _escape(self) -> str:
         character = self._next()
         if character.lower() in _CLASSES and character.isupper():
             return "".join(other for other in _PRINTABLE if other not in _CLASSES[character.lower()])
@@ -138,7 +138,7 @@ class _Parser:
 
     def _next(self) -> str:
         if not self.rest:
-            raise self.error("it ends too early")
+            raise self.error("it ends unexpectedly")
         self._place += 1
         return self._pattern[self._place - 1]
 

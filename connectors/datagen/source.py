@@ -1,7 +1,7 @@
-"""DatagenConnector: records of a schema, the same ones for the same seed, and after a restart the next ones.
+"""DatagenConnector: makes records of a schema, the same for the same seed.
 
-Offsets: `{"task.id": 0}` → `{"current.iteration": records made, "random.seed": …, "task.generation": restarts}`. What a
-record looks like depends on the seed and on its number alone, so that any record can be made again.
+Offsets: `{"task.id": 0}` → `{"current.iteration": records made, "random.seed": …, "task.generation": restarts}`. A
+record depends only on the seed and its number, so that any record can be made again.
 """
 
 import random
@@ -16,10 +16,10 @@ from connect.api.errors import ConnectError
 from connect.api.record import Header, SourceRecord
 from connect.api.source import SourceConnector, SourceOffset, SourcePartition, SourceTask
 from connectors.datagen.config import DatagenConfig
-from connectors.datagen.generator import Generated, generator_of
+from connectors.datagen.generator import generator_of
 
 BLOCK: Final = 100
-"""Records that are drawn one after the other from one seed; a restart makes those again that come before it."""
+"""Records that are made one after the other from one seed; a restart makes the earlier ones of a block again."""
 LONGEST_WAIT_SECONDS: Final = 1.0
 
 
@@ -30,51 +30,49 @@ class DatagenTask(SourceTask):
 
     @override
     def start(self) -> None:
-        """Go on behind the last record."""
+        """Continue after the last record."""
         self._partition = {"task.id": self.context.task}
         offset = self.context.offset(self._partition) or {}
         self._number = _whole(offset, "current.iteration", 0)
         self._generation = _whole(offset, "task.generation", 0)
-        # One that can be repeated is wanted, not one that cannot be guessed. It must fit 64 bits with sign.
-        drawn = random.SystemRandom().getrandbits(62)
-        self._seed = _whole(
-            offset, "random.seed", drawn if self.config.random_seed is None else self.config.random_seed
-        )
-        self._generated: Generated = generator_of(self.config.schema())
+        # A seed is stored in the offsets, so it must fit 64 bits with sign.
+        seed = self.config.random_seed
+        self._seed = _whole(offset, "random.seed", random.SystemRandom().getrandbits(62) if seed is None else seed)
+        self._generator = generator_of(self.config.schema())
         self._key_field = self.config.key_field
-        self._key_schema = self._generated.schema.field(self._key_field)
+        self._key_schema = self._generator.schema.field(self._key_field)
         self._pace = random.Random()
         self._due = 0.0
         self._enter_block()
 
     @override
     def poll(self) -> Sequence[SourceRecord]:
-        """One record when its time has come, or many when there is no pause."""
+        """One record when it is due, or many when there is no pause."""
         left = self.config.iterations - self._number if self.config.iterations > 0 else None
         if left is not None and left <= 0:
             self.context.wait(LONGEST_WAIT_SECONDS)
             return []
         if self.config.max_interval:
-            return [self._record()] if self._is_time() else []
+            if (pause := self._due - time.monotonic()) > 0:
+                self.context.wait(min(pause, LONGEST_WAIT_SECONDS))
+                if time.monotonic() < self._due:
+                    return []
+            self._due = time.monotonic() + self._pace.random() * self.config.max_interval / 1000
+            return [self._record()]
         count = self.config.batch_size if left is None else min(left, self.config.batch_size)
         return [self._record() for _ in range(count)]
 
-    def _is_time(self) -> bool:
-        if (pause := self._due - time.monotonic()) > 0:
-            self.context.wait(min(pause, LONGEST_WAIT_SECONDS))
-            if time.monotonic() < self._due:
-                return False
-        self._due = time.monotonic() + self._pace.random() * self.config.max_interval / 1000
-        return True
-
     def _record(self) -> SourceRecord:
         number = self._number
-        value = self._next_value()
+        if number % BLOCK == 0:
+            self._enter_block()
+        value = self._generator.make(self._chance, number)
+        self._number = number + 1
         return SourceRecord(
             topic=self.config.kafka_topic,
             key_schema=self._key_schema,
             key=value.get(self._key_field),
-            value_schema=self._generated.schema,
+            value_schema=self._generator.schema,
             value=value,
             headers=(
                 Header("task.generation", self._generation, INT64),
@@ -89,23 +87,16 @@ class DatagenTask(SourceTask):
             },
         )
 
-    def _next_value(self) -> Value:
-        if self._number % BLOCK == 0:
-            self._enter_block()
-        value = self._generated.make(self._chance, self._number)
-        self._number += 1
-        return value
-
     def _enter_block(self) -> None:
-        """Draw from where this number stands in its block."""
+        """Seed the block of the next record, and make the earlier records of the block again."""
         block, behind = divmod(self._number, BLOCK)
         self._chance = random.Random(f"{self._seed}/{self.context.task}/{block}")
         for number in range(self._number - behind, self._number):
-            self._generated.make(self._chance, number)
+            self._generator.make(self._chance, number)
 
 
 class DatagenConnector(SourceConnector):
-    """Records that look real."""
+    """Makes records that look real."""
 
     config_class = DatagenConfig
     task_class: ClassVar[type[SourceTask]] = DatagenTask
@@ -115,7 +106,7 @@ class DatagenConnector(SourceConnector):
 
     @override
     def alter_offsets(self, offsets: Sequence[tuple[SourcePartition, SourceOffset | None]]) -> bool:
-        """Whole numbers are all that is asked for."""
+        """Accept any whole numbers."""
         for partition, offset in offsets:
             if offset is not None:
                 _whole(partition, "task.id", None)

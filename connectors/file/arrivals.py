@@ -1,4 +1,4 @@
-"""Files that have arrived in a folder: which ones, in which order, and whether one is the same that was read before."""
+"""Files that have arrived in a folder, and whether a file is the one that was read before."""
 
 import zlib
 from collections.abc import Iterable, Mapping
@@ -31,19 +31,19 @@ class Arrival(NamedTuple):
 
     @property
     def partition(self) -> dict[str, Value]:
-        """What its offsets belong to."""
+        """The source partition of its offsets."""
         return {"filename": self.name}
 
     @property
     def identity(self) -> dict[str, Value]:
-        """What its offsets tell beside the position, so that it is known again."""
+        """What its offsets hold besides the position, so that it is recognised."""
         return {"size": self.size, "modified": self.modified_ms, "fingerprint": self.fingerprint}
 
     def resumes(self, offset: Mapping[str, Value], *, may_grow: bool) -> bool:
-        """Whether an offset is about this very file, not about an earlier one of the same name.
+        """Whether an offset belongs to this very file, not to an earlier one of the same name.
 
-        A file whose records were all read goes away unless files are kept; when there is one again, it is another one,
-        even if it looks alike. Reading too much is harmless, leaving out is not: in doubt it is another file.
+        Unless files are kept, a file leaves the folder when all of it was read; one of the same name is another file
+        then, even if it looks the same. In doubt it is another file: reading too much is harmless, skipping is not.
         """
         size = offset.get("size")
         if not isinstance(size, int) or size > self.size or _fingerprint(self.path, size) != offset.get("fingerprint"):
@@ -53,7 +53,7 @@ class Arrival(NamedTuple):
 
 
 def arrivals(folder: Path, pattern: str) -> Iterable[Path]:
-    """The files that are meant, in no order."""
+    """The files that match, in no particular order."""
     for path in folder.glob(pattern):
         below = path.relative_to(folder).parts
         if not any(part.startswith(".") for part in below) and not path.name.endswith(_UNFINISHED) and path.is_file():

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from connect.api import data
 from connect.api.data import Schema, Value
 from connect.api.errors import DataError
-from connectors.file.directory_config import DirectorySourceConfig
+from connectors.file.config import DirectorySourceConfig
 
 
 class RowReader(NamedTuple):

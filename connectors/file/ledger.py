@@ -1,8 +1,8 @@
-"""What of a partition is in finished files; written before files get their names, so that each record is in one.
+"""Which records of a partition are in finished files; written before files get their names, so that each is in one.
 
-To finish files, the ledger with the renames to do is made durable first, then the renames are done; a task that comes
-after a crash does those that are left. Records that come again because their offsets were not committed are known by
-their offsets and left out.
+To finish files, the ledger is made durable with the renames to do, then the renames are done; after a crash, the next
+task does those that are left. Records that are delivered again because their offsets were not committed are recognised
+by their offsets and skipped.
 """
 
 import logging
@@ -19,8 +19,8 @@ from connectors.file.spool import sync_folder
 
 COMMITS_KEPT: Final = 64
 COMMITS_TRUSTED: Final = 3
-"""Records of so many commits may come again after a crash; others only if somebody wants them again, and then it is
-looked whether their files are still there."""
+"""Records of this many commits may be delivered again after a crash. Older ones are only delivered again on purpose,
+and then it is checked whether their files still exist."""
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class LedgerChanged(ConnectError):
 
 
 class Commit(msgspec.Struct, frozen=True, array_like=True):
-    """Offsets whose records were finished between two commits of Kafka's, and the first record among them."""
+    """Offsets whose records were finished between two offset commits, and the first record among them."""
 
     start: int
     end: int
@@ -41,24 +41,24 @@ class Commit(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Rename(msgspec.Struct, frozen=True, array_like=True):
-    """A file that gets its name."""
+    """A file that gets its final name."""
 
     temporary: str
     final: str
 
 
 class LedgerPage(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is kept."""
+    """The content of a ledger."""
 
     version: int = 0
     commits: tuple[Commit, ...] = ()
     through: dict[str, int] = {}
-    """Folders that are further than the last commit, and up to which offset (not included)."""
+    """Folders that are ahead of the last commit, and up to which offset (exclusive)."""
     renames: tuple[Rename, ...] = ()
 
     @property
     def next(self) -> int:
-        """Every record before this offset is in a finished file, or was left out on purpose."""
+        """Every record before this offset is in a finished file, or was skipped on purpose."""
         return self.commits[-1].end if self.commits else 0
 
 
@@ -80,10 +80,10 @@ class Ledger:
         return offset < self.page.next or (bool(self.page.through) and offset < self.page.through.get(folder, 0))
 
     def commit(self, first: SinkRecord, *, end: int, through: dict[str, int], renames: Sequence[Rename]) -> None:
-        """Files are finished: make it known, and give them their names.
+        """Record that files are finished, and give them their names.
 
         All records before `end` are in finished files now, and those of some folders `through` a later offset; `first`
-        is the first record since the last time.
+        is the first record since the last call.
         """
         known = {**self.page.through, **through}
         page = LedgerPage(
@@ -99,7 +99,7 @@ class Ledger:
         self.finish()
 
     def kafka_commits(self) -> None:
-        """Offsets are about to be committed: what comes after this is another commit."""
+        """Offsets are about to be committed: later records belong to another commit."""
         self._is_open = False
 
     def _commits(self, first: SinkRecord, end: int, file: str) -> tuple[Commit, ...]:
@@ -120,20 +120,19 @@ class Ledger:
                 sync_folder(final.parent)
 
     def _check(self, record: SinkRecord) -> None:
-        """See with the first record whether this is still the topic that the ledger is about.
+        """Check with the first record whether the ledger is still about this topic.
 
-        Kafka gives records again from an offset that was committed not long ago. Anything else is a topic that was made
-        anew, or somebody who wants all records again: then writing twice is right, leaving out would be loss.
+        Kafka delivers records again from an offset that was committed recently. Otherwise the topic was recreated, or
+        an operator has reset offsets: then writing twice is right, and skipping would lose records.
         """
         self._is_checked = True
         if record.original_offset >= self.page.next:
             return
-        is_known = self._is_known(record)
         extra = {"ledger": str(self.path), "offset": record.original_offset, "next": self.page.next}
-        if is_known:
-            log.info("records come again that are in finished files: they are left out", extra=extra)
+        if self._is_known(record):
+            log.info("skipping records that are in finished files already", extra=extra)
         else:
-            log.warning("records come again that cannot be told from new ones: they are written", extra=extra)
+            log.warning("writing records again: they may not be those in finished files", extra=extra)
             self.page = LedgerPage(version=self.page.version)
 
     def _is_known(self, record: SinkRecord) -> bool:
@@ -151,9 +150,8 @@ def _read(path: Path) -> LedgerPage:
     except FileNotFoundError:
         return LedgerPage()
     except msgspec.DecodeError as error:
-        raise ConnectError(
-            f"{path} cannot be read; without it records that come again are written twice: {error}"
-        ) from error
+        text = f"cannot read {path}, without which records that are delivered again would be written twice: {error}"
+        raise ConnectError(text) from error
 
 
 def _write(path: Path, page: LedgerPage) -> None:

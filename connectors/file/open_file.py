@@ -1,10 +1,10 @@
-"""A file of DirectorySink that is not finished, and when it is full."""
+"""An unfinished file of DirectorySink."""
 
 import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from connect.api.record import SinkRecord
 from connect.api.sink import TopicPartition
@@ -12,18 +12,14 @@ from connectors.file.spool import Spool
 from connectors.file.writers import Format
 
 
-class Key(NamedTuple):
-    """Which partition's records a file has, and in which folder it will be."""
-
-    place: TopicPartition
-    folder: str
-
-
 class OpenFile:
     """Takes records of one shape until it is full or old."""
 
-    def __init__(self, key: Key, first: SinkRecord, form: Format, *, temporaries: Path) -> None:
-        self.place, self.folder = key
+    def __init__(
+        self, place: TopicPartition, folder: str, first: SinkRecord, form: Format, *, temporaries: Path
+    ) -> None:
+        self.place = place
+        self.folder = folder
         self.first = first
         self.format = form
         self.shape = form.shape(first)
@@ -37,21 +33,22 @@ class OpenFile:
         self._body = form.body(self.shape, self.spool)
 
     def takes(self, record: SinkRecord, planned: int) -> bool:
-        """Whether a record can be added, after so many that are planned."""
+        """Whether a record can be added after those that are planned."""
         if self._count + planned >= self._config.flush_size or self._body.size >= self._config.file_max_bytes:
             return False
         return not self._is_too_late(record) and self.format.shape(record) == self.shape
 
     def run(self, records: Sequence[SinkRecord], planned: int) -> int:
-        """How many of these records, the first of which it takes, can be added in one go."""
+        """How many of these records, of which the first fits, can be added together."""
         most = min(len(records), self._config.flush_size - self._count - planned)
-        for index in range(1, most) if self._must_look_at_each else ():
+        must_check_each = self.shape is not None or self._config.rotate_interval_ms >= 0
+        for index in range(1, most) if must_check_each else ():
             if self._is_too_late(records[index]) or self.format.shape(records[index]) != self.shape:
                 return index
         return most
 
     def add(self, records: Sequence[SinkRecord], encoded: Any) -> None:
-        """Add records that were encoded."""
+        """Add encoded records."""
         self._body.add(encoded)
         self._count += len(records)
         self.next = records[-1].original_offset + 1
@@ -63,22 +60,18 @@ class OpenFile:
         return self._body.pending + self.spool.in_memory
 
     def is_due(self, now: float) -> bool:
-        """Whether it is full, or has been open for long enough."""
+        """Whether it is full, or has been open long enough."""
         longest = self._config.rotate_schedule_interval_ms
         is_old = longest >= 0 and (now - self.opened_at) * 1000 >= longest
         is_full = self._count >= self._config.flush_size or self._body.size >= self._config.file_max_bytes
         return is_old or is_full
 
     def end(self) -> None:
-        """Nothing more comes: make all of it durable. May be called again after an error."""
+        """Finish the content and make it durable. May be called again after an error."""
         if not self._is_ended:
             self._body.end()
             self._is_ended = True
         self.spool.sync()
-
-    @property
-    def _must_look_at_each(self) -> bool:
-        return self.shape is not None or self._config.rotate_interval_ms >= 0
 
     def _is_too_late(self, record: SinkRecord) -> bool:
         longest, begin = self._config.rotate_interval_ms, self.first.timestamp_ms

@@ -1,4 +1,4 @@
-"""Which folder a record's file is in: by Kafka's partition, by day or hour, or by values of fields."""
+"""The folders of files: by Kafka's partition, by day or hour, or by values of fields."""
 
 import datetime as dt
 import re
@@ -11,20 +11,20 @@ from connect.api.data import Value
 from connect.api.errors import DataError
 from connect.api.record import SinkRecord
 from connect.api.values import text_of
-from connectors.file.directory_config import DirectorySinkConfig
+from connectors.file.config import DirectorySinkConfig
 
 Partitioner = Callable[[SinkRecord], str]
-"""The path of a record's folder below the topic's; raises DataError. The same record always has the same one."""
+"""The path of a record's folder below the topic's, always the same for a record; raises DataError."""
 
 _QUARTER_MS: Final = 900_000
-"""All time zones differ by whole quarters of an hour, so days and hours begin with one."""
+"""Time zones differ by whole quarters of an hour, so that every day and hour begins with one."""
 _CACHE_MAX: Final = 1_000
 _FOLDER_BYTES_MAX: Final = 200
 _PLAIN: Final = re.compile(r"[\w+@,:=\-][\w+@,:=\- .]*")
 
 
 def partitioner_of(config: DirectorySinkConfig) -> Partitioner:
-    """The partitioner that the configuration asks for."""
+    """The configured partitioner."""
     match config.partitioner_kind:
         case "daily":
             return _by_time(config, "year={0.year:04}/month={0.month:02}/day={0.day:02}")
@@ -37,7 +37,7 @@ def partitioner_of(config: DirectorySinkConfig) -> Partitioner:
 
 
 def folder_name(text: str) -> str:
-    """Text as the name of a folder: what would be a path, or hidden, is escaped."""
+    """Text as the name of a folder, escaped where it would be a path or hidden."""
     name = text if _PLAIN.fullmatch(text) else quote(text, safe=" ").replace(".", "%2E") or "%00"
     if len(name.encode()) > _FOLDER_BYTES_MAX:
         raise DataError(f"{text[:100]!r}… is too long for the name of a folder")
@@ -51,42 +51,35 @@ def _by_time(config: DirectorySinkConfig, pattern: str) -> Partitioner:
     def folder(record: SinkRecord) -> str:
         milliseconds = record.timestamp_ms if field is None else _milliseconds(_field(record, field), field)
         if milliseconds is None or milliseconds < 0:
-            raise DataError("a record without a time has no day")
+            raise DataError("the record has no timestamp, by which its folder is named")
         quarter = milliseconds // _QUARTER_MS
         if quarter not in cache:
             if len(cache) >= _CACHE_MAX:
                 cache.clear()
-            cache[quarter] = pattern.format(_moment(quarter, zone))
+            try:
+                time = dt.datetime.fromtimestamp(quarter * _QUARTER_MS / 1000, zone)
+            except (ValueError, OverflowError, OSError) as error:
+                raise DataError(f"the timestamp {milliseconds} ms is out of range") from error
+            cache[quarter] = pattern.format(time)
         return cache[quarter]
 
     return folder
 
 
-def _moment(quarter: int, zone: ZoneInfo) -> dt.datetime:
-    try:
-        return dt.datetime.fromtimestamp(quarter * _QUARTER_MS / 1000, zone)
-    except (ValueError, OverflowError, OSError) as error:
-        raise DataError(f"a time that has no date: {quarter * _QUARTER_MS} ms") from error
-
-
 def _by_fields(names: tuple[str, ...]) -> Partitioner:
-    def folder(record: SinkRecord) -> str:
-        return "/".join(f"{folder_name(name)}={_text(record, name)}" for name in names)
+    def value_name(record: SinkRecord, name: str) -> str:
+        value = _field(record, name)
+        if isinstance(value, dict | list | bytes):
+            raise DataError(f"the field {name} cannot name a folder: it is nested, or bytes")
+        schema = record.value_schema.field(name) if record.value_schema else None
+        return folder_name(text_of(schema, value))
 
-    return folder
-
-
-def _text(record: SinkRecord, name: str) -> str:
-    value = _field(record, name)
-    if isinstance(value, dict | list | bytes):
-        raise DataError(f"the field {name} is no plain value, so it cannot name a folder")
-    schema = record.value_schema.field(name) if record.value_schema else None
-    return folder_name(text_of(schema, value))
+    return lambda record: "/".join(f"{folder_name(name)}={value_name(record, name)}" for name in names)
 
 
 def _field(record: SinkRecord, name: str) -> Value:
     if not isinstance(record.value, dict) or name not in record.value:
-        raise DataError(f"the record has no field {name}, which its folder is named after")
+        raise DataError(f"the record has no field {name}, by which its folder is named")
     return record.value[name]
 
 

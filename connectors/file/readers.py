@@ -1,7 +1,7 @@
-"""How files of each format are read: in chunks of records, from any record on.
+"""Readers of each format, which read files in chunks of records.
 
-A reader is asked for what follows the first `skip` entries of a file. An entry is a line, a row or a record, whether it
-can be read or not, so that counting them tells how far a file has been read.
+A reader skips the first `skip` entries of a file. An entry is a line, a row or a record, whether it can be read or not,
+so that their number shows how far a file has been read.
 """
 
 import csv
@@ -17,7 +17,7 @@ import msgspec
 from connect.api.data import STRING, Schema, Value
 from connect.api.errors import DataError
 from connectors.file.columns import column_reader
-from connectors.file.directory_config import DirectorySourceConfig
+from connectors.file.config import DirectorySourceConfig
 
 
 class Bad(NamedTuple):
@@ -28,7 +28,7 @@ class Bad(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Some entries of a file; what is no value is told by its index: why it is bad, or None when it is just empty."""
+    """Some entries of a file; `bad` has the indices of entries without a value: why, or None for an empty line."""
 
     schema: Schema | None
     values: list[Value]
@@ -39,7 +39,7 @@ class Reader(Protocol):
     """Reads files of one format."""
 
     def __call__(self, path: Path, config: DirectorySourceConfig, *, skip: int) -> Iterator[Chunk]:
-        """What follows the first `skip` entries; DataError when the file as a whole cannot be read."""
+        """The entries after the first `skip`; DataError when the file cannot be read at all."""
         ...
 
 
@@ -65,8 +65,8 @@ def read_text(path: Path, config: DirectorySourceConfig, *, skip: int) -> Iterat
 
 
 def read_csv(path: Path, config: DirectorySourceConfig, *, skip: int) -> Iterator[Chunk]:
-    """A row per record: a struct of text, or of the types that are told."""
-    # The limit is the whole process's: it only ever grows.
+    """A row per record: a struct of text, or of the configured types."""
+    # The limit is that of the whole process, so it is never lowered.
     csv.field_size_limit(max(csv.field_size_limit(), config.line_max_bytes))
     with path.open("rb") as raw, io.TextIOWrapper(raw, "utf-8-sig", errors="replace", newline="") as stream:
         rows = csv.reader(stream, delimiter=config.separator, quotechar=config.csv_quote, strict=True)
@@ -78,7 +78,9 @@ def read_csv(path: Path, config: DirectorySourceConfig, *, skip: int) -> Iterato
         if names is None:
             return
         read_row = column_reader(names, config)
-        for chunk in _csv_chunks(rows, config.batch_size, skip):
+        entries = _csv_entries(rows)
+        _drop(entries, skip)
+        while chunk := list(islice(entries, config.batch_size)):
             yield _csv_values(read_row.schema, read_row.read, chunk)
 
 
@@ -101,8 +103,8 @@ def read_parquet(path: Path, config: DirectorySourceConfig, *, skip: int) -> Ite
                     yield Chunk(schema, brought_to(columns, rows).to_pylist(maps_as_pydicts="strict"), {})
     except (pa.ArrowException, ValueError, KeyError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # the disk's, not the file's
-        raise DataError(f"{path.name} is no Parquet file that can be read: {error}") from error
+            raise  # An error of the disk, not of the file.
+        raise DataError(f"{path.name} is not a readable Parquet file: {error}") from error
 
 
 def read_avro(path: Path, config: DirectorySourceConfig, *, skip: int) -> Iterator[Chunk]:
@@ -119,7 +121,7 @@ def read_avro(path: Path, config: DirectorySourceConfig, *, skip: int) -> Iterat
             while values := list(islice(records, config.batch_size)):
                 yield Chunk(schema, values if fit is None else list(map(fit, values)), {})
         except (ValueError, EOFError, KeyError, IndexError, TypeError) as error:
-            raise DataError(f"{path.name} is no Avro container file that can be read: {error}") from error
+            raise DataError(f"{path.name} is not a readable Avro container file: {error}") from error
 
 
 READERS: Final[dict[str, Reader]] = {
@@ -161,15 +163,8 @@ def _one_by_one(schema: Schema | None, lines: list[bytes], decode: Callable[[byt
 _Row = list[str] | csv.Error
 
 
-def _csv_chunks(rows: Iterator[list[str]], size: int, skip: int) -> Iterator[list[_Row]]:
-    """Rows in chunks; a row that cannot be split stands as its error. Empty lines are no rows."""
-    entries = _csv_entries(rows)
-    _drop(entries, skip)
-    while chunk := list(islice(entries, size)):
-        yield chunk
-
-
 def _csv_entries(rows: Iterator[list[str]]) -> Iterator[_Row]:
+    """Rows, and an error for each row that cannot be split. Empty lines are not rows."""
     while True:
         try:
             for row in rows:
@@ -196,7 +191,7 @@ def _csv_values(schema: Schema, read: Callable[[list[str]], Value], rows: list[_
 
 
 def _groups_behind(rows_of_groups: list[int], skip: int) -> tuple[list[int], int]:
-    """The row groups that are not skipped as a whole, and how many rows to skip in them."""
+    """The row groups after those that are skipped as a whole, and how many of their rows to skip."""
     first = 0
     while first < len(rows_of_groups) and skip >= rows_of_groups[first]:
         skip -= rows_of_groups[first]

@@ -1,6 +1,6 @@
-"""A file that is not finished: bytes are kept in memory, and spilled to the disk when there are many of them.
+"""An unfinished file: its bytes are in memory, and are written to disk when there are many of them.
 
-Spilling writes at a known position, so that it can be tried again after an error; the disk is not touched by `write`.
+They are written at a known position, so that it can be tried again after an error; `write` does not touch the disk.
 """
 
 import os
@@ -11,7 +11,7 @@ SPILL_BYTES: Final = 1 << 20
 
 
 class Spool:
-    """Takes bytes; a file-like object for libraries that write by themselves. No descriptor stays open."""
+    """A file-like object that collects bytes. No descriptor stays open."""
 
     closed = False
     mode = "wb"
@@ -31,10 +31,10 @@ class Spool:
         return self._spilled + len(self._buffer)
 
     def flush(self) -> None:
-        """Nothing: bytes go to the disk by `spill` and `sync`."""
+        """Does nothing: bytes are written to disk by `spill` and `sync`."""
 
     def close(self) -> None:
-        """Nothing: there is nothing open."""
+        """Does nothing: no file is open."""
 
     def writable(self) -> bool:
         """It is."""
@@ -50,7 +50,7 @@ class Spool:
 
     @property
     def in_memory(self) -> int:
-        """How many bytes are not on the disk."""
+        """How many bytes are not on disk."""
         return len(self._buffer)
 
     @property
@@ -59,21 +59,21 @@ class Spool:
         return len(self._buffer) >= SPILL_BYTES
 
     def spill(self) -> None:
-        """Bring to the disk what is in memory; after an OSError nothing is lost, and it can be called again."""
-        self._to_disk(durable=False)
+        """Write to disk what is in memory; after an OSError nothing is lost, and it can be called again."""
+        self._write_to_disk(durable=False)
 
     def sync(self) -> None:
         """The same, and make it durable."""
-        self._to_disk(durable=True)
+        self._write_to_disk(durable=True)
 
     def discard(self) -> None:
-        """Leave nothing behind."""
+        """Delete everything."""
         self._buffer.clear()
         self.path.unlink(missing_ok=True)
 
-    def _to_disk(self, *, durable: bool) -> None:
+    def _write_to_disk(self, *, durable: bool) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # What was spilled before must still be there: a file that was taken away is an error, not a hole.
+        # What was written before must still be there: a file that was deleted is an error, not a hole.
         flags = os.O_WRONLY | (0 if self._spilled else os.O_CREAT | os.O_TRUNC)
         descriptor = os.open(self.path, flags, 0o644)
         try:

@@ -1,4 +1,4 @@
-"""FileStreamSink: each record becomes a line at the end of a file; offsets are committed when the disk has them."""
+"""FileStreamSink: each record becomes a line at the end of a file; offsets are committed when lines are on disk."""
 
 import io
 import os
@@ -14,12 +14,12 @@ from connect.api.sink import SinkConnector, SinkTask, TopicPartition
 from connect.api.values import text_of
 from connectors.file.config import FileStreamSinkConfig
 
-_NEVER = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
-"""What waiting does not mend, unlike a disk that is full."""
+_PERMANENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
+"""Errors that waiting does not resolve, unlike a full disk."""
 
 
 class FileStreamSinkTask(SinkTask):
-    """Adds lines to one file, or to the standard output. At least once: a crash may repeat lines, never lose any."""
+    """Appends lines to a file or to the standard output. At least once: a crash may repeat lines, but loses none."""
 
     java_name: ClassVar[str] = "org.apache.kafka.connect.file.FileStreamSinkTask"
     config: FileStreamSinkConfig
@@ -45,7 +45,7 @@ class FileStreamSinkTask(SinkTask):
             self._write(self._stream or self._open(), data)
         except OSError as error:
             self.stop()
-            raise RetriableError(f"{self.config.file or 'the standard output'} cannot be written: {error}") from error
+            raise RetriableError(f"cannot write to {self.config.file or 'the standard output'}: {error}") from error
 
     @override
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -55,7 +55,7 @@ class FileStreamSinkTask(SinkTask):
         try:
             os.fsync(self._stream.fileno())
         except OSError as error:
-            raise RetriableError(f"{self.config.file} cannot be made durable: {error}") from error
+            raise RetriableError(f"cannot sync {self.config.file} to disk: {error}") from error
 
     @override
     def stop(self) -> None:
@@ -70,11 +70,11 @@ class FileStreamSinkTask(SinkTask):
             return self._stream
         try:
             stream = cast("BinaryIO", io.FileIO(self.config.file, "ab"))
-        except _NEVER as error:
-            told = f"Couldn't find or create file '{self.config.file}' for FileStreamSinkTask: {error}"
-            raise ConfigError(told) from error
+        except _PERMANENT as error:
+            text = f"Couldn't find or create file '{self.config.file}' for FileStreamSinkTask: {error}"
+            raise ConfigError(text) from error
         except OSError as error:
-            raise RetriableError(f"{self.config.file} cannot be opened: {error}") from error
+            raise RetriableError(f"cannot open {self.config.file}: {error}") from error
         self._stream = stream
         return stream
 
@@ -89,7 +89,7 @@ class FileStreamSinkTask(SinkTask):
             while written < len(data):
                 written += stream.write(data[written:])
         except OSError:
-            # Half a batch, on a full disk for instance, would stay in front of the same records when they come again.
+            # Half a batch, on a full disk for instance, would stay before the same records when they are put again.
             os.ftruncate(stream.fileno(), before)
             raise
 
@@ -104,5 +104,5 @@ class FileStreamSinkConnector(SinkConnector):
 
     @override
     def alter_offsets(self, offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """Any offset will do: the file knows nothing of them."""
+        """Accept any offsets: the file does not contain them."""
         return True

@@ -1,6 +1,6 @@
-"""How files of each format are written.
+"""Writers of each format.
 
-Encoding comes first and may refuse records; what was encoded is then added to a file, which cannot fail.
+Records are encoded first, which may fail; what was encoded is then added to a file, which cannot fail.
 """
 
 import base64
@@ -10,7 +10,8 @@ import io
 import os
 import zlib
 from collections.abc import Hashable, Sequence
-from typing import Any, Final, Protocol
+from functools import lru_cache
+from typing import Any, Final
 
 import msgspec
 from typing_extensions import override
@@ -20,7 +21,7 @@ from connect.api.data import Schema, Type, Value
 from connect.api.errors import DataError
 from connect.api.record import SinkRecord
 from connect.api.values import text_of
-from connectors.file.directory_config import DirectorySinkConfig
+from connectors.file.config import DirectorySinkConfig
 from connectors.file.spool import Spool
 
 _CACHE_MAX: Final = 1_000
@@ -28,66 +29,51 @@ _ROW_GROUP_ROWS: Final = 50_000
 _ROW_GROUP_BYTES: Final = 32 << 20
 
 
-class Body(Protocol):
-    """What is inside of a file that is being written."""
+class Body:
+    """The content of a file that is being written: one encoded part after the other, unless overridden."""
+
+    def __init__(self, spool: Spool, head: bytes = b"") -> None:
+        self.spool = spool
+        self.spool.write(head)
 
     def add(self, encoded: Any) -> None:
-        """Add what `Format.encode` gave."""
+        """Add what `Format.encode` returned."""
+        self.spool.write(encoded)
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """Finish the content."""
 
     @property
     def size(self) -> int:
         """About how many bytes there are."""
+        return self.spool.tell()
 
     @property
     def pending(self) -> int:
-        """How many of them are in memory, beside those of the spool."""
+        """How many of them are in memory, besides those of the spool."""
+        return 0
 
 
 class Format:
-    """Lines, one for each record; other formats override."""
+    """A line of text for each record, unless overridden."""
 
     extension = "txt"
 
     def __init__(self, config: DirectorySinkConfig) -> None:
         self.config = config
 
-    def shape(self, record: SinkRecord) -> Hashable:  # noqa: ARG002 - others use it
-        """What all records of a file have in common; raises DataError when the record can be in none."""
+    def shape(self, record: SinkRecord) -> Hashable:  # noqa: ARG002 - used by other formats
+        """What all records of a file must have in common; DataError when the format cannot hold the record."""
         return None
 
-    def encode(self, shape: Any, records: Sequence[SinkRecord]) -> Any:  # noqa: ARG002 - others use it
-        """Records of one shape; raises DataError."""
+    def encode(self, shape: Any, records: Sequence[SinkRecord]) -> Any:  # noqa: ARG002 - used by other formats
+        """Encode records of one shape; raises DataError."""
         lines = [text_of(record.value_schema, record.value) for record in records]
         return "\n".join([*lines, ""]).encode("utf-8", "surrogatepass")
 
-    def body(self, shape: Any, spool: Spool) -> Body:  # noqa: ARG002 - others use it
-        """Begin a file."""
-        return _Bytes(spool)
-
-
-class _Bytes:
-    """A file that is one encoded part after the other."""
-
-    def __init__(self, spool: Spool, head: bytes = b"") -> None:
-        self.spool = spool
-        self.spool.write(head)
-
-    def add(self, encoded: bytes) -> None:
-        self.spool.write(encoded)
-
-    def end(self) -> None:
-        pass
-
-    @property
-    def size(self) -> int:
-        return self.spool.tell()
-
-    @property
-    def pending(self) -> int:
-        return 0
+    def body(self, shape: Any, spool: Spool) -> Body:  # noqa: ARG002 - used by other formats
+        """The content of a new file."""
+        return Body(spool)
 
 
 class JsonFormat(Format):
@@ -105,7 +91,7 @@ class JsonFormat(Format):
 
 
 class CsvFormat(Format):
-    """A row per record; nested values as JSON. Other columns begin another file."""
+    """A row per record, with nested values as JSON. Records with other columns begin another file."""
 
     extension = "csv"
 
@@ -115,7 +101,7 @@ class CsvFormat(Format):
             return tuple(record.value_schema.by_name)
         if record.value_schema is None and type(record.value) is dict:
             return tuple(map(str, record.value))
-        raise DataError("a row has columns: the value must be a struct, or a dict without schema")
+        raise DataError("a CSV row needs columns: the value must be a struct, or an object without a schema")
 
     @override
     def encode(self, shape: Any, records: Sequence[SinkRecord]) -> bytes:
@@ -126,7 +112,7 @@ class CsvFormat(Format):
 
     @override
     def body(self, shape: Any, spool: Spool) -> Body:
-        return _Bytes(spool, self._rows([shape]) if self.config.csv_header else b"")
+        return Body(spool, self._rows([shape]) if self.config.csv_header else b"")
 
     def _rows(self, rows: Sequence[Sequence[str]]) -> bytes:
         text = io.StringIO(newline="")
@@ -154,18 +140,18 @@ def _cell(value: Value) -> str:
 
 
 class AvroFormat(Format):
-    """Avro container files: a block for each batch. Another schema begins another file."""
+    """Avro container files, with a block for each batch. Another schema begins another file."""
 
     extension = "avro"
 
     def __init__(self, config: DirectorySinkConfig) -> None:
         super().__init__(config)
-        self._parsed: dict[Schema, Any] = {}
+        self._schema = lru_cache(_CACHE_MAX)(_parse_avro)
 
     @override
     def shape(self, record: SinkRecord) -> Hashable:
         if record.value_schema is None:
-            raise DataError("an Avro file needs a schema: use a converter that gives one, or format=json")
+            raise DataError("an Avro file needs a schema: use a converter that provides one, or format=json")
         return record.value_schema
 
     @override
@@ -185,36 +171,33 @@ class AvroFormat(Format):
     def body(self, shape: Schema, spool: Spool) -> Body:
         return _AvroBlocks(spool, self._schema(shape), self.config.compression)
 
-    def _schema(self, schema: Schema) -> Any:
-        if schema not in self._parsed:
-            import fastavro
-            from fastavro.schema import SchemaParseException
 
-            from connectors.file.avro_schemas import avro_schema
+def _parse_avro(schema: Schema) -> Any:
+    import fastavro
+    from fastavro.schema import SchemaParseException
 
-            if len(self._parsed) >= _CACHE_MAX:
-                self._parsed.clear()
-            try:
-                self._parsed[schema] = fastavro.parse_schema(avro_schema(schema))
-            except (SchemaParseException, ValueError) as error:
-                raise DataError(f"a schema has no counterpart in Avro: {error}") from error
-        return self._parsed[schema]
+    from connectors.file.avro_schemas import avro_schema
+
+    try:
+        return fastavro.parse_schema(avro_schema(schema))
+    except (SchemaParseException, ValueError) as error:
+        raise DataError(f"the schema has no counterpart in Avro: {error}") from error
 
 
-class _AvroBlocks:
+class _AvroBlocks(Body):
     """https://avro.apache.org/docs/1.12.0/specification/#object-container-files"""
 
     def __init__(self, spool: Spool, schema: Any, compression: str) -> None:
         import fastavro
 
-        self.spool = spool
         self._deflates = compression == "deflate"
         self._sync = os.urandom(16)
         head = io.BytesIO()
         codec = "deflate" if self._deflates else "null"
         fastavro.writer(head, schema, [], codec=codec, sync_marker=self._sync)
-        spool.write(head.getvalue())
+        super().__init__(spool, head.getvalue())
 
+    @override
     def add(self, encoded: tuple[int, bytes]) -> None:
         count, data = encoded
         if self._deflates:
@@ -222,20 +205,9 @@ class _AvroBlocks:
             data = compressor.compress(data) + compressor.flush()
         self.spool.write(_long(count) + _long(len(data)) + data + self._sync)
 
-    def end(self) -> None:
-        pass
-
-    @property
-    def size(self) -> int:
-        return self.spool.tell()
-
-    @property
-    def pending(self) -> int:
-        return 0
-
 
 def _long(number: int) -> bytes:
-    """A number that is not negative, as Avro writes it."""
+    """A number, not negative, in Avro's encoding."""
     number <<= 1
     data = bytearray()
     while number > 0x7F:
@@ -246,18 +218,20 @@ def _long(number: int) -> bytes:
 
 
 class ParquetFormat(Format):
-    """Parquet files with row groups of some size. Another schema begins another file."""
+    """Parquet files. Another schema begins another file."""
 
     extension = "parquet"
 
     def __init__(self, config: DirectorySinkConfig) -> None:
+        from connect.api.columns import arrow_schema
+
         super().__init__(config)
-        self._columns: dict[Schema, Any] = {}
+        self._schema = lru_cache(_CACHE_MAX)(arrow_schema)
 
     @override
     def shape(self, record: SinkRecord) -> Hashable:
         if record.value_schema is None:
-            raise DataError("a Parquet file needs a schema: use a converter that gives one, or format=json")
+            raise DataError("a Parquet file needs a schema: use a converter that provides one, or format=json")
         return record.value_schema
 
     @override
@@ -281,27 +255,21 @@ class ParquetFormat(Format):
     def body(self, shape: Schema, spool: Spool) -> Body:
         return _RowGroups(spool, self._schema(shape), self.config.compression)
 
-    def _schema(self, schema: Schema) -> Any:
-        if schema not in self._columns:
-            from connect.api.columns import arrow_schema
 
-            if len(self._columns) >= _CACHE_MAX:
-                self._columns.clear()
-            self._columns[schema] = arrow_schema(schema)
-        return self._columns[schema]
+class _RowGroups(Body):
+    """Batches are collected in memory until they make a row group."""
 
-
-class _RowGroups:
     def __init__(self, spool: Spool, columns: Any, compression: str) -> None:
         from pyarrow import parquet
 
-        self.spool = spool
+        super().__init__(spool)
         self._columns = columns
         self._pending: list[Any] = []
         self._pending_bytes = 0
         self._pending_rows = 0
         self._writer = parquet.ParquetWriter(spool, columns, compression=compression)
 
+    @override
     def add(self, encoded: Any) -> None:
         self._pending.append(encoded)
         self._pending_bytes += encoded.nbytes
@@ -309,15 +277,18 @@ class _RowGroups:
         if self._pending_rows >= _ROW_GROUP_ROWS or self._pending_bytes >= _ROW_GROUP_BYTES:
             self._write()
 
+    @override
     def end(self) -> None:
         self._write()
         self._writer.close()
 
     @property
+    @override
     def size(self) -> int:
         return self.spool.tell() + self._pending_bytes
 
     @property
+    @override
     def pending(self) -> int:
         return self._pending_bytes
 

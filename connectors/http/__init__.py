@@ -1,1 +1,1 @@
-"""HTTP: a sink that sends records to an API, and a source that asks an API for news."""
+"""HTTP: a sink that sends records to an API, and a source that polls an API."""

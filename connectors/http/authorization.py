@@ -1,64 +1,55 @@
-"""Who we are to an API: nobody, a header that is configured, a user, or the bearer of a token that is renewed."""
+"""Authorization of requests: none, a configured header, a user with a password, or a token that is renewed."""
 
 import base64
 import threading
 import time
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import httpx2
 import msgspec
 from typing_extensions import override
 
 from connect.api.errors import RetriableError
-from connectors.http.options import HttpConfig
+from connectors.http.config import HttpConfig
 
 _EARLY_SECONDS: Final = 30.0
 _ASSUMED_SECONDS: Final = 300.0
-"""How long a token is used that does not say when it ends."""
+"""How long a token without an expiry is used."""
 
 
-class Authorization(Protocol):
-    """What requests carry."""
+class Authorization:
+    """The same header for all requests, or none."""
 
-    def headers(self) -> dict[str, str]:
-        """The headers of the next request; RetriableError when there are none to be had now."""
-
-    def renew(self) -> bool:
-        """Forget what was refused; False when there is nothing to renew."""
-
-
-def authorization_of(config: HttpConfig, client: httpx2.Client) -> Authorization:
-    """What this configuration wants."""
-    match config.http_authorization_type:
-        case "static":
-            return _Fixed(config.http_headers_authorization)
-        case "basic":
-            return _Fixed(_basic(config.connection_user, config.connection_password))
-        case "oauth2":
-            return _Token(config, client)
-        case _:
-            return _Fixed("")
-
-
-class _Fixed(Authorization):
-    """Always the same header, or none."""
-
-    def __init__(self, header: str) -> None:
+    def __init__(self, header: str = "") -> None:
         self._headers = {"Authorization": header} if header else {}
 
-    @override
     def headers(self) -> dict[str, str]:
+        """The headers of the next request; RetriableError when a token cannot be obtained now."""
         return self._headers
 
-    @override
     def renew(self) -> bool:
+        """Discard a token that was refused; False when there is none."""
         return False
 
 
+def authorization_of(config: HttpConfig, client: httpx2.Client) -> Authorization:
+    """The configured authorization."""
+    match config.http_authorization_type:
+        case "static":
+            return Authorization(config.http_headers_authorization)
+        case "basic":
+            return Authorization(_basic(config.connection_user, config.connection_password))
+        case "oauth2":
+            return _Token(config, client)
+        case _:
+            return Authorization()
+
+
 class _Token(Authorization):
-    """A token by client credentials, asked for when it is needed and some time before it ends."""
+    """A token for client credentials, requested when it is needed and renewed before it expires."""
 
     def __init__(self, config: HttpConfig, client: httpx2.Client) -> None:
+        super().__init__()
         self._config = config
         self._client = client
         self._token = ""
@@ -69,7 +60,7 @@ class _Token(Authorization):
     def headers(self) -> dict[str, str]:
         with self._lock:
             if not self._token or time.monotonic() >= self._until:
-                self._token, lifetime = self._ask()
+                self._token, lifetime = self._request_token()
                 self._until = time.monotonic() + max(lifetime - min(_EARLY_SECONDS, lifetime / 2), 0)
             return {"Authorization": f"Bearer {self._token}"}
 
@@ -79,7 +70,7 @@ class _Token(Authorization):
             self._token = ""
         return True
 
-    def _ask(self) -> tuple[str, float]:
+    def _request_token(self) -> tuple[str, float]:
         config = self._config
         form = {"grant_type": "client_credentials"}
         headers = {"Accept": "application/json"}
@@ -93,17 +84,14 @@ class _Token(Authorization):
             response = self._client.post(config.oauth2_access_token_url, data=form, headers=headers)
         except httpx2.HTTPError as error:
             raise RetriableError(f"no access token: {str(error) or type(error).__name__}") from error
-        return self._token_of(response)
-
-    def _token_of(self, response: httpx2.Response) -> tuple[str, float]:
         if not response.is_success:
             raise RetriableError(f"no access token: HTTP status {response.status_code}")
-        name = self._config.oauth2_response_token_property
+        name = config.oauth2_response_token_property
         try:
             document: Any = msgspec.json.decode(response.content)
             token = document[name]
         except (msgspec.MsgspecError, KeyError, TypeError) as error:
-            raise RetriableError(f"no access token: the answer is no JSON with {name}") from error
+            raise RetriableError(f"no access token: the response is not JSON with {name}") from error
         lifetime = document.get("expires_in")
         is_number = isinstance(lifetime, int | float) and not isinstance(lifetime, bool)
         return str(token), float(lifetime) if is_number else _ASSUMED_SECONDS

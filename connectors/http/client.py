@@ -1,4 +1,4 @@
-"""Requests that end: in time, with an answer of a size we can hold, and errors by what to do about them."""
+"""An HTTP client with limits on time, size and rate, whose errors say what the worker does about them."""
 
 import ssl
 import threading
@@ -12,16 +12,16 @@ import httpx2
 
 from connect.api.errors import ConfigError, ConnectError, DataError, RetriableError
 from connectors.http.authorization import Authorization, authorization_of
-from connectors.http.options import HttpConfig
+from connectors.http.config import HttpConfig
 from connectors.http.status_codes import StatusCodes, is_outage, retry_after_ms
 from core_broker.service.clock import SystemClock
 
-_TOLD_CHARACTERS: Final = 300
+_SUMMARY_CHARACTERS: Final = 300
 _UNAUTHORIZED: Final = 401
 
 
 class TryLater(RetriableError):
-    """The other side is away or wants to be left alone; `after_ms` is what it asks for."""
+    """The API is unavailable or limits the rate; `after_ms` is the pause that it asks for."""
 
     def __init__(self, message: str, *, after_ms: int | None = None, status: int | None = None) -> None:
         super().__init__(message)
@@ -30,8 +30,8 @@ class TryLater(RetriableError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back."""
+class Response:
+    """The response to a request."""
 
     status: int
     headers: Mapping[str, str]
@@ -39,9 +39,9 @@ class Answer:
     url: str
 
     @property
-    def told(self) -> str:
-        """The status and the beginning of the body, for errors."""
-        text = " ".join(self.body[: _TOLD_CHARACTERS * 4].decode(errors="replace").split())[:_TOLD_CHARACTERS]
+    def summary(self) -> str:
+        """The status and the beginning of the body, for messages."""
+        text = " ".join(self.body[: _SUMMARY_CHARACTERS * 4].decode(errors="replace").split())[:_SUMMARY_CHARACTERS]
         return f"HTTP status {self.status}{': ' if text else ''}{text}"
 
 
@@ -53,14 +53,14 @@ class HttpClient:
         config: HttpConfig,
         *,
         wait: Callable[[float], bool],
-        answer_bytes_max: int,
-        is_answer_needed: bool,
+        response_bytes_max: int,
+        is_body_needed: bool,
         connections: int = 1,
     ) -> None:
         self._config = config
         self._wait = wait
-        self._answer_bytes_max = answer_bytes_max
-        self._is_answer_needed = is_answer_needed
+        self._response_bytes_max = response_bytes_max
+        self._is_body_needed = is_body_needed
         self._retried = StatusCodes.parse("retry.on.status.codes", config.retry_on_status_codes)
         self._clock = SystemClock()
         self._pace = _Pace(config.http_requests_per_second)
@@ -75,57 +75,59 @@ class HttpClient:
         self._authorization: Authorization = authorization_of(config, self._client)
 
     def close(self) -> None:
-        """Leave no connection open."""
+        """Close all connections."""
         self._client.close()
 
     def send(
         self, method: str, url: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None
-    ) -> Answer:
-        """Send, and return the answer when the status is about the request; TryLater when it is an outage."""
-        answer = self._send(method, url, body, headers or {})
-        if answer.status == _UNAUTHORIZED and self._authorization.renew():
-            answer = self._send(method, url, body, headers or {})
-        if 300 <= answer.status < 400 or answer.status in self._retried:
-            after_ms = retry_after_ms(answer.headers.get("retry-after"), self._clock)
-            raise TryLater(f"{method} {_shown(url)}: {answer.told}", after_ms=after_ms, status=answer.status)
-        return answer
+    ) -> Response:
+        """Send a request; TryLater in an outage, and for statuses that are retried."""
+        response = self._send(method, url, body, headers or {})
+        if response.status == _UNAUTHORIZED and self._authorization.renew():
+            response = self._send(method, url, body, headers or {})
+        if 300 <= response.status < 400 or response.status in self._retried:
+            after_ms = retry_after_ms(response.headers.get("retry-after"), self._clock)
+            text = f"{method} {_without_secrets(url)}: {response.summary}"
+            raise TryLater(text, after_ms=after_ms, status=response.status)
+        return response
 
     def is_given_up(self, error: TryLater, *, failures: int) -> bool:
-        """Whether a status that only this configuration retries has been retried often enough."""
+        """Whether a status that is retried only by configuration has been retried often enough."""
         return error.status is not None and not is_outage(error.status) and failures > self._config.max_retries
 
-    def _send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+    def _send(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> Response:
         if (pause := self._pace.pause()) > 0 and self._wait(pause):
-            raise TryLater("the task is told to stop", after_ms=0)
+            raise TryLater("the task is stopping", after_ms=0)
         deadline = time.monotonic() + self._config.timeout_seconds
         try:
             sent = {**headers, **self._authorization.headers()}
-            with self._client.stream(method, url, content=body, headers=sent) as response:
-                return Answer(response.status_code, response.headers, self._read(response, deadline), str(response.url))
+            with self._client.stream(method, url, content=body, headers=sent) as stream:
+                return Response(stream.status_code, stream.headers, self._read(stream, deadline), str(stream.url))
         except httpx2.InvalidURL as error:
-            raise DataError(f"{_shown(url)} is no URL: {error}") from error
+            raise DataError(f"{_without_secrets(url)} is not a valid URL: {error}") from error
         except httpx2.HTTPError as error:
-            told = str(error) or type(error).__name__
-            raise TryLater(f"{method} {_shown(url)} is not answered: {told}") from error
+            reason = str(error) or type(error).__name__
+            raise TryLater(f"{method} {_without_secrets(url)} was not answered: {reason}") from error
 
     def _read(self, response: httpx2.Response, deadline: float) -> bytes:
-        """The body; the library's own time-out is for each piece of it."""
+        """The body, within the deadline: the library's own time-out is for each part of it."""
         parts: list[bytes] = []
         size = 0
         for part in response.iter_bytes():
             parts.append(part)
             size += len(part)
-            if size > self._answer_bytes_max:
-                if self._is_answer_needed:
-                    raise ConnectError(f"an answer is larger than {self._answer_bytes_max} bytes: ask for less at once")
+            if size > self._response_bytes_max:
+                if self._is_body_needed:
+                    most = self._response_bytes_max
+                    raise ConnectError(f"the response is larger than {most} bytes: request smaller pages")
                 break
             if time.monotonic() > deadline:
-                raise TryLater("the answer takes too long")
+                raise TryLater("the response takes too long")
         return b"".join(parts)
 
 
 class _Pace:
-    """Gives every request its time, so that there are not too many in a second."""
+    """Spaces requests, so that there are not too many in a second."""
 
     def __init__(self, per_second: float) -> None:
         self._interval = 1 / per_second if per_second else 0.0
@@ -133,7 +135,7 @@ class _Pace:
         self._lock = threading.Lock()
 
     def pause(self) -> float:
-        """How many seconds the next request has to wait."""
+        """How many seconds to wait before the next request."""
         if not self._interval:
             return 0.0
         with self._lock:
@@ -146,13 +148,13 @@ class _Pace:
 def _verification(config: HttpConfig) -> ssl.SSLContext:
     own = (config.https_ssl_truststore_location, config.https_ssl_keystore_location, config.https_ssl_key_password)
     if not any(own) and not config.http_ssl_trust_all_certs:
-        return _certificates_of_the_system()
+        return _system_certificates()
     try:
         context = ssl.create_default_context(cafile=config.https_ssl_truststore_location or None)
         if config.https_ssl_keystore_location:
             context.load_cert_chain(config.https_ssl_keystore_location, password=config.https_ssl_key_password or None)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"Invalid value for configuration https.ssl.…: must be files with PEM: {error}") from error
+        raise ConfigError(f"Invalid value for configuration https.ssl.…: must be PEM files: {error}") from error
     if config.http_ssl_trust_all_certs:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -160,8 +162,8 @@ def _verification(config: HttpConfig) -> ssl.SSLContext:
 
 
 @cache
-def _certificates_of_the_system() -> ssl.SSLContext:
-    """Reading them takes longer than many a request."""
+def _system_certificates() -> ssl.SSLContext:
+    """Cached, because reading them takes longer than many requests."""
     return ssl.create_default_context()
 
 
@@ -172,8 +174,8 @@ def _proxy(config: HttpConfig) -> httpx2.Proxy | None:
     return httpx2.Proxy(f"http://{config.http_proxy_host}:{config.http_proxy_port}", auth=auth)
 
 
-def _shown(url: str) -> str:
-    """A URL without what may be secret: what stands behind the question mark, and names and passwords."""
+def _without_secrets(url: str) -> str:
+    """A URL without its query, user and password."""
     shown = url.partition("?")[0]
     scheme, separator, rest = shown.partition("://")
     return f"{scheme}{separator}{rest.rpartition('@')[2]}" if "@" in rest.partition("/")[0] else shown

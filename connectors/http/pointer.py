@@ -1,20 +1,20 @@
-"""JSON pointers (RFC 6901): where something is in a document."""
+"""JSON pointers (RFC 6901)."""
 
 from typing import Any, Final
 
 MISSING: Final = object()
-"""What is found where there is nothing; null is something."""
+"""The result where a document has nothing, which is not null."""
 
 
 def parts_of(pointer: str) -> tuple[str, ...]:
-    """The steps of a pointer: none for an empty one, and for `/`, which is often written for the whole document."""
+    """The parts of a pointer: none for an empty one, and for `/`, which is often written for the whole document."""
     if pointer in ("", "/"):
         return ()
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer.removeprefix("/").split("/"))
 
 
 def find(document: Any, parts: tuple[str, ...]) -> Any:
-    """What is there; MISSING when there is nothing."""
+    """The value at a pointer; MISSING when there is none."""
     for part in parts:
         if isinstance(document, dict):
             document = document.get(part, MISSING)

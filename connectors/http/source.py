@@ -1,7 +1,7 @@
-"""HttpSourceConnector: asks an API for what is new, and goes on where it was.
+"""HttpSourceConnector: polls an API for new records.
 
-Offsets: `{"url": …}` → where to go on, see pagination.py. What an answer holds is given out in parts, each record with
-the place behind it.
+Offsets: `{"url": …}` → the position, see pagination.py. The records of a response are returned in batches, each record
+with the position after it.
 """
 
 import datetime as dt
@@ -22,33 +22,34 @@ from connect.api.record import SourceRecord
 from connect.api.source import SourceConnector, SourceContext, SourceOffset, SourcePartition, SourceTask
 from connect.api.values import text_of
 from connectors.http import pointer
-from connectors.http.client import Answer, HttpClient, TryLater
-from connectors.http.options import content_type
-from connectors.http.pagination import Found, Position, Question, Reply, pagination_of
-from connectors.http.source_options import HttpSourceConfig
+from connectors.http.client import HttpClient, TryLater
+from connectors.http.config import HttpSourceConfig, content_type
+from connectors.http.pagination import Page, PageRequest, Position, ReadRecord, pagination_of
 from connectors.http.template import Template
 
 log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_SECONDS: Final = 1.0
 _SECONDS_BELOW: Final = 100_000_000_000
-"""Numbers below are seconds since 1970, those above milliseconds."""
+"""Numbers below are seconds since 1970, others milliseconds."""
 
 
 class HttpSourceTask(SourceTask):
-    """Asks one API."""
+    """Polls one API."""
 
     config: HttpSourceConfig
 
     def __init__(self, config: Config, context: SourceContext) -> None:
         assert isinstance(config, HttpSourceConfig)
         super().__init__(config, context)
-        self.config = config
         self._client = HttpClient(
-            config, wait=context.wait, answer_bytes_max=config.http_response_bytes_max, is_answer_needed=True
+            config, wait=context.wait, response_bytes_max=config.http_response_bytes_max, is_body_needed=True
         )
         self._pagination = pagination_of(config)
-        self._url = Template(_with_parameters(config.http_request_url, config.http_request_params))
+        url = config.http_request_url
+        if config.http_request_params:
+            url = f"{url}{'&' if '?' in url else '?'}{config.http_request_params}"
+        self._url = Template(url)
         self._body = Template(config.http_request_body)
         self._headers = {"Accept": "application/json"}
         if config.http_request_body:
@@ -57,22 +58,24 @@ class HttpSourceTask(SourceTask):
         self._value = pointer.parts_of(config.http_response_record_pointer)
         self._partition = {"url": config.http_request_url}
         self._position: Position = {}
-        self._waiting: deque[Found] = deque()
+        self._waiting: deque[ReadRecord] = deque()
         self._due = 0.0
         self._has_warned = False
 
     @override
     def start(self) -> None:
-        """Find where to go on."""
+        """Continue at the stored position."""
         self._position = dict(self.context.offset(self._partition) or {})
 
     @override
     def poll(self) -> Sequence[SourceRecord]:
-        """Some of the last answer, or the next one when its time has come."""
-        if not self._waiting and not self._is_time():
-            return []
+        """Records of the last response, or of the next one when it is due."""
         if not self._waiting:
-            self._ask_for_news()
+            if (pause := self._due - time.monotonic()) > 0:
+                self.context.wait(min(pause, _LONGEST_WAIT_SECONDS))
+            if time.monotonic() < self._due:
+                return []
+            self._read_next()
         records: list[SourceRecord] = []
         while self._waiting and len(records) < self.config.batch_size:
             found = self._waiting.popleft()
@@ -87,57 +90,53 @@ class HttpSourceTask(SourceTask):
     def stop(self) -> None:
         self._client.close()
 
-    def _is_time(self) -> bool:
-        if (left := self._due - time.monotonic()) > 0:
-            self.context.wait(min(left, _LONGEST_WAIT_SECONDS))
-        return time.monotonic() >= self._due
-
-    def _ask_for_news(self) -> None:
+    def _read_next(self) -> None:
         try:
-            step = self._pagination.step(self._position, self._ask)
+            step = self._pagination.step(self._position, self._fetch)
         except TryLater as error:
             after_ms = self.config.retry_backoff_ms if error.after_ms is None else error.after_ms
             self._due = time.monotonic() + after_ms / 1000
             raise
-        self._waiting.extend(step.found)
+        self._waiting.extend(step.records)
         self._position = step.position
         catching_up = self.config.http_timer_catchup_interval_millis
         pause_ms = catching_up if step.has_more else self.config.http_timer_interval_millis
         self._due = time.monotonic() + pause_ms / 1000
 
-    # --- asking ---
-
-    def _ask(self, question: Question) -> Reply:
+    def _fetch(self, request: PageRequest) -> Page:
         def lookup(name: str) -> str:
-            return question.values.get(name, "")
+            return request.values.get(name, "")
 
-        url = question.url or self._url.filled_url(lookup)
-        body = self._body.filled(lookup).encode() if self.config.http_request_body else None
-        answer = self._client.send(self.config.http_request_method, url, body=body, headers=self._headers)
-        if answer.status >= 400:
-            raise ConnectError(f"the API refuses to answer: {answer.told}")
-        document = _document(answer)
-        return Reply(self._records(document), document, answer.headers, answer.url)
+        url = request.url or self._url.fill_url(lookup)
+        body = self._body.fill(lookup).encode() if self.config.http_request_body else None
+        response = self._client.send(self.config.http_request_method, url, body=body, headers=self._headers)
+        if response.status >= 400:
+            raise ConnectError(f"the API refuses the request: {response.summary}")
+        document: Any = None
+        if response.body.strip():
+            try:
+                document = msgspec.json.decode(response.body)
+            except msgspec.MsgspecError as error:
+                raise ConnectError(f"the response is not JSON ({error}): {response.summary}") from error
+        return Page(self._find_records(document), document, response.headers, response.url)
 
-    def _records(self, document: Any) -> Sequence[Any]:
+    def _find_records(self, document: Any) -> Sequence[Any]:
         found = pointer.find(document, self._list)
         if found is pointer.MISSING or found is None:
             if document is not None and not self._has_warned:
                 self._has_warned = True
                 extra = {"pointer": self.config.http_response_records_pointer}
-                log.warning("an answer has nothing where its records should be", extra=extra)
+                log.warning("a response has no records at the configured pointer", extra=extra)
             return []
         records = found if isinstance(found, list) else [found]
         return records[::-1] if self.config.http_response_list_order_direction == "desc" else records
 
-    # --- records ---
-
-    def _record(self, found: Found) -> SourceRecord:
+    def _record(self, found: ReadRecord) -> SourceRecord:
         if found.error is not None:
             raise found.error
         value = pointer.find(found.record, self._value)
         if value is pointer.MISSING:
-            raise DataError(f"a record has nothing at {self.config.http_response_record_pointer}")
+            raise DataError(f"the record has no value at {self.config.http_response_record_pointer}")
         is_text = self.config.http_response_value_format == "string"
         key = self._scalar(found.record, self.config.http_response_key_pointer)
         return SourceRecord(
@@ -152,17 +151,17 @@ class HttpSourceTask(SourceTask):
         )
 
     def _scalar(self, record: Any, where: str) -> str | int | float | None:
-        """What a pointer finds in a record; None when there is no pointer."""
+        """The text or number at a pointer; None without a pointer."""
         if not where:
             return None
         value = pointer.find(record, pointer.parts_of(where))
         if not isinstance(value, str | int | float):
-            raise DataError(f"a record has no text or number at {where}")
+            raise DataError(f"the record has no text or number at {where}")
         return value
 
 
 class HttpSourceConnector(SourceConnector):
-    """Brings what an API has to a topic."""
+    """Reads records from an API into a topic."""
 
     config_class = HttpSourceConfig
     task_class: ClassVar[type[SourceTask]] = HttpSourceTask
@@ -176,7 +175,7 @@ class HttpSourceConnector(SourceConnector):
 
     @override
     def alter_offsets(self, offsets: Sequence[tuple[SourcePartition, SourceOffset | None]]) -> bool:
-        """Only the one URL can be meant, and values are text and numbers."""
+        """Accept text and whole numbers for the connector's URL."""
         assert isinstance(self.config, HttpSourceConfig)
         for partition, offset in offsets:
             if dict(partition) != {"url": self.config.http_request_url}:
@@ -184,21 +183,8 @@ class HttpSourceConnector(SourceConnector):
                     f'the partition must be {{"url": "{self.config.http_request_url}"}}, not {dict(partition)}'
                 )
             if offset is not None and not all(isinstance(value, str | int) for value in offset.values()):
-                raise ConnectError(f"an offset must have text and whole numbers only, not {dict(offset)}")
+                raise ConnectError(f"the offset must have only text and whole numbers, not {dict(offset)}")
         return False
-
-
-def _with_parameters(url: str, parameters: str) -> str:
-    return f"{url}{'&' if '?' in url else '?'}{parameters}" if parameters else url
-
-
-def _document(answer: Answer) -> Any:
-    if not answer.body.strip():
-        return None
-    try:
-        return msgspec.json.decode(answer.body)
-    except msgspec.MsgspecError as error:
-        raise ConnectError(f"the answer is no JSON ({error}): {answer.told}") from error
 
 
 def _milliseconds(value: str | float | None) -> int | None:
@@ -206,10 +192,10 @@ def _milliseconds(value: str | float | None) -> int | None:
         return None
     try:
         if isinstance(value, str) and not value.lstrip("-").isdecimal():
-            moment = dt.datetime.fromisoformat(value)
-            aware = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+            time = dt.datetime.fromisoformat(value)
+            aware = time if time.tzinfo else time.replace(tzinfo=dt.UTC)
             return int(aware.timestamp() * 1000)
         number = float(value)
         return int(number * 1000 if abs(number) < _SECONDS_BELOW else number)
     except (ValueError, OverflowError) as error:
-        raise DataError(f"{str(value)[:50]!r} is no time: it must be milliseconds, seconds or ISO 8601") from error
+        raise DataError(f"{str(value)[:50]!r} is not a time in milliseconds, seconds or ISO 8601") from error

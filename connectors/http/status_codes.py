@@ -1,4 +1,4 @@
-"""Statuses of HTTP, as sets that are configured, and what the ones we get are about."""
+"""HTTP statuses: configured sets, and which of them mean an outage."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from connect.api.errors import ConfigError
 from core_broker.service.clock import Clock
 
 OUTAGES: Final = frozenset({401, 403, 407, 408, 425, 429})
-"""Statuses below 500 that are never the fault of a record: who we are, and how fast."""
+"""Statuses below 500 that no record has caused: authorization and rate."""
 _LONGEST_WAIT_MS: Final = 3_600_000
 _RANGE: Final = re.compile(r"(\d{3})(?:\s*-\s*(\d{3})?)?")
 
@@ -27,8 +27,8 @@ class StatusCodes:
         for item in filter(None, (part.strip() for part in text.split(","))):
             found = _RANGE.fullmatch(item)
             if found is None:
-                told = "must be statuses and ranges, such as 408,429,500-"
-                raise ConfigError(f"Invalid value {text} for configuration {key}: {told}")
+                reason = "must be statuses and ranges, such as 408,429,500-"
+                raise ConfigError(f"Invalid value {text} for configuration {key}: {reason}")
             first = int(found[1])
             last = int(found[2]) if found[2] else 599 if "-" in item else first
             ranges.append(range(first, last + 1))
@@ -39,12 +39,12 @@ class StatusCodes:
 
 
 def is_outage(status: int) -> bool:
-    """Whether a status is about the other side, whoever asks for whatever."""
+    """Whether a status is about the API and not about the request."""
     return status in OUTAGES or not 400 <= status < 500
 
 
 def retry_after_ms(header: str | None, clock: Clock) -> int | None:
-    """How long an answer asks us to wait, an hour at most: seconds or a date; None when it does not say."""
+    """The pause that a response asks for in seconds or by a date, at most an hour; None when it asks for none."""
     if not header:
         return None
     text = header.strip()

@@ -1,23 +1,22 @@
-"""The two clusters: how their clients are set up, and what their errors mean to a worker."""
+"""The two clusters: the settings of their clients, and what their errors mean to the worker."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, Literal
 
 from connect.api.errors import ConfigError, ConnectError, RetriableError
-from connectors.mirror.options import MirrorConfig
+from connectors.mirror.config import MirrorConfig, Side
 from core_broker.client.admin import Admin
 from core_broker.client.errors import ClientError, NotAllowed, Rejected, Retriable, Unreachable
 from core_broker.client.java_properties import PropertyRefused, to_librdkafka
 from core_broker.client.settings import ClientSettings
 
-Side = Literal["source", "target"]
 SIDES: Final[tuple[Side, ...]] = ("source", "target")
 Role = Literal["consumer", "producer", "admin"]
 
 _NOT_OF_CLIENTS: Final = ("alias", "bootstrap.servers")
 _OWN: Final = {"consumer": ("poll.timeout.ms",), "admin": ("timeout.ms",), "producer": ()}
-"""Options of the connectors that begin like properties of clients."""
+"""Options of the connectors that look like client properties."""
 _READER_DEFAULTS: Final = {
     "queued.max.messages.kbytes": "8192",
     "fetch.max.bytes": "8388608",
@@ -28,7 +27,7 @@ _READER_DEFAULTS: Final = {
 
 
 def given_properties(config: MirrorConfig, side: Side, role: Role) -> dict[str, str]:
-    """Properties of one kind of client, in Java's names: the cluster's, then the role's, then those of both."""
+    """Properties of a client, in Java's names: those of the cluster, then of the role, then of the role there."""
     cluster = {k: v for k, v in config.below(f"{side}.cluster.").items() if k not in _NOT_OF_CLIENTS}
     common = {
         key: value
@@ -39,7 +38,7 @@ def given_properties(config: MirrorConfig, side: Side, role: Role) -> dict[str, 
 
 
 def client_settings(config: MirrorConfig, side: Side, role: Role) -> ClientSettings:
-    """How a client reaches a cluster; ConfigError when its properties cannot work."""
+    """The settings of a client; ConfigError when its properties cannot work."""
     try:
         properties = to_librdkafka(given_properties(config, side, role).items())
     except PropertyRefused as refused:
@@ -55,14 +54,14 @@ def client_settings(config: MirrorConfig, side: Side, role: Role) -> ClientSetti
 
 
 def admin_of(config: MirrorConfig, side: Side, *, watch: Callable[[], None] = lambda: None) -> Admin:
-    """Asks and changes a cluster; what `watch` raises ends a wait for its answer."""
-    with explained(side):
+    """An admin client of a cluster; an error raised by `watch` ends a wait for its answer."""
+    with map_errors(side):
         return Admin(client_settings(config, side, "admin"), watch=watch)
 
 
 @contextmanager
-def explained(side: Side) -> Iterator[None]:
-    """Errors of a cluster as the worker understands them."""
+def map_errors(side: Side) -> Iterator[None]:
+    """Turn errors of a client into those that the worker understands."""
     try:
         yield
     except (Unreachable, Retriable) as error:
@@ -70,6 +69,6 @@ def explained(side: Side) -> Iterator[None]:
     except NotAllowed as error:
         raise ConnectError(f"the {side} cluster refuses this user: {error}") from error
     except Rejected as error:
-        raise ConfigError(f"the {side} cluster, or its client, does not take this: {error}") from error
+        raise ConfigError(f"the {side} cluster, or its client, rejects this: {error}") from error
     except ClientError as error:
         raise ConnectError(f"the {side} cluster: {error}") from error

@@ -1,4 +1,4 @@
-"""Records of MirrorMaker's own topics, byte for byte: Kafka's structs, all numbers big-endian, texts with their length.
+"""Records of MirrorMaker's internal topics: Kafka's structs, numbers big-endian, text after its length (16 bits).
 
 | record | key | value |
 |---|---|---|
@@ -21,18 +21,18 @@ _VERSION: Final = 0
 
 
 class OffsetSync(NamedTuple):
-    """A record of the source and where its copy is."""
+    """The offsets of a record in the source and of its copy in the target."""
 
-    place: TopicPartition
+    partition: TopicPartition
     upstream: int
     downstream: int
 
 
 class Checkpoint(NamedTuple):
-    """What a group has committed in the source, and what that is in the target."""
+    """An offset that a group has committed in the source, and the same in the target."""
 
     group: str
-    place: TopicPartition
+    partition: TopicPartition
     """In the target."""
     upstream: int
     downstream: int
@@ -49,14 +49,14 @@ class Heartbeat(NamedTuple):
 
 def write_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
     """Key and value of an offset sync."""
-    topic, partition = sync.place
+    topic, partition = sync.partition
     return _text(topic) + _PARTITION.pack(partition), _SYNC.pack(sync.upstream, sync.downstream)
 
 
 def read_sync(key: bytes | None, value: bytes | None) -> OffsetSync | None:
-    """An offset sync; None when the record is none."""
+    """An offset sync; None when the record is not one."""
     try:
-        (topic,), partition = _texts(key or b"", 1)
+        (topic,), partition = _read_key(key or b"", 1)
         return OffsetSync((topic, partition), *_SYNC.unpack_from(value or b""))
     except (struct.error, UnicodeDecodeError):
         return None
@@ -64,15 +64,15 @@ def read_sync(key: bytes | None, value: bytes | None) -> OffsetSync | None:
 
 def write_checkpoint(checkpoint: Checkpoint) -> tuple[bytes, bytes]:
     """Key and value of a checkpoint."""
-    topic, partition = checkpoint.place
+    topic, partition = checkpoint.partition
     key = _text(checkpoint.group) + _text(topic) + _PARTITION.pack(partition)
     return key, _CHECKPOINT.pack(_VERSION, checkpoint.upstream, checkpoint.downstream) + _text(checkpoint.metadata)
 
 
 def read_checkpoint(key: bytes | None, value: bytes | None) -> Checkpoint | None:
-    """A checkpoint; None when the record is none, or one of a version that is not known."""
+    """A checkpoint; None when the record is not one, or has an unknown version."""
     try:
-        (group, topic), partition = _texts(key or b"", 2)
+        (group, topic), partition = _read_key(key or b"", 2)
         version, upstream, downstream = _CHECKPOINT.unpack_from(value or b"")
         metadata, _ = _read_text(value or b"", _CHECKPOINT.size)
     except (struct.error, UnicodeDecodeError):
@@ -95,12 +95,12 @@ def _read_text(data: bytes, at: int) -> tuple[str, int]:
     (length,) = _LENGTH.unpack_from(data, at)
     start = at + _LENGTH.size
     if length < 0 or start + length > len(data):
-        raise struct.error("a text is longer than its record")
+        raise struct.error("the text is longer than the record")
     return data[start : start + length].decode(), start + length
 
 
-def _texts(data: bytes, count: int) -> tuple[list[str], int]:
-    """So many texts, and the number of a partition behind them."""
+def _read_key(data: bytes, count: int) -> tuple[list[str], int]:
+    """`count` texts, and the partition that follows them."""
     texts, at = [], 0
     for _ in range(count):
         text, at = _read_text(data, at)

@@ -1,4 +1,4 @@
-"""Which topics and groups are mirrored."""
+"""The topics and groups that are mirrored."""
 
 import re
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from connectors.mirror.policy import Policy
 
 
 class Names:
-    """Names that are wanted: matched in full by one pattern, and by none of those that leave out."""
+    """Names that a pattern matches in full, and no pattern excludes."""
 
     def __init__(self, wanted: Iterable[str], *, excluded: Iterable[str]) -> None:
         self._wanted = _any_of(wanted)
@@ -18,7 +18,7 @@ class Names:
 
 
 class Selection:
-    """Topics that are mirrored: wanted, nobody's internals, and not from the target itself."""
+    """Topics that are mirrored: selected by name, not internal, and not from the target itself."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Selection:
         return topic in self._names or (self._with_heartbeats and policy.is_heartbeats(topic))
 
     def has_offsets_of(self, topic: str) -> bool:
-        """Whether what groups have committed for a topic is translated."""
+        """Whether committed offsets of a topic are translated."""
         return topic in self._names
 
 

@@ -1,4 +1,4 @@
-"""Offsets of the source as offsets of the target: never beyond what a group has read, however few syncs are known."""
+"""Translates offsets of the source to offsets of the target: never beyond what a group has read."""
 
 from bisect import bisect_left, bisect_right
 from typing import Final
@@ -7,11 +7,11 @@ from connectors.mirror.formats import OffsetSync
 from core_broker.client.consumer import TopicPartition
 
 _MOST_SYNCS: Final = 256
-"""Of one partition; beyond this the old ones are thinned out."""
+"""Most syncs of a partition; beyond this, old ones are thinned out."""
 
 
 class _Syncs:
-    """What is known of one partition, in rising order, and what is being written a second time."""
+    """The syncs of one partition in rising order, and those of records that are written a second time."""
 
     __slots__ = ("again", "known")
 
@@ -21,10 +21,10 @@ class _Syncs:
 
 
 class Translation:
-    """Remembers which record of the source is where in the target.
+    """Remembers which offset of the source is which in the target.
 
-    Copies are in the order of the originals, so whatever follows a record follows its copy. A group that stands between
-    two known records is put right behind the copy of the first one: it reads some again, and misses none.
+    Copies are in the order of the originals, so whatever follows a record follows its copy. A group between two known
+    records is put right after the copy of the first one: it reads some records again, and misses none.
 
     After a crash, records are written a second time. Until that is done, only the first copies are complete.
     """
@@ -33,12 +33,12 @@ class Translation:
         self._syncs: dict[TopicPartition, _Syncs] = {}
 
     def add(self, sync: OffsetSync) -> None:
-        """Learn where the copy of a record is."""
-        syncs = self._syncs.setdefault(sync.place, _Syncs())
+        """Add an offset sync."""
+        syncs = self._syncs.setdefault(sync.partition, _Syncs())
         pair = sync.upstream, sync.downstream
         latest = syncs.again or syncs.known
         if latest and (pair[1] < latest[-1][1] or (pair[0] == 0 and latest[-1][0] > 0)):
-            # The target is new, or the source is: what was known of the time before is void.
+            # The target or the source was recreated: earlier syncs are void.
             syncs.known, syncs.again = [], []
         if syncs.known and pair[0] <= syncs.known[-1][0]:
             _append(syncs.again, pair)
@@ -49,9 +49,9 @@ class Translation:
             syncs.again = []
         _append(syncs.known, pair)
 
-    def downstream(self, place: TopicPartition, upstream: int) -> int | None:
-        """Where to read on in the target after all before this offset of the source; None when that is not known."""
-        known = self._syncs[place].known if place in self._syncs else []
+    def downstream(self, partition: TopicPartition, upstream: int) -> int | None:
+        """The offset of the target at which to continue for this offset of the source; None when it is unknown."""
+        known = self._syncs[partition].known if partition in self._syncs else []
         index = bisect_right(known, upstream, key=lambda sync: sync[0]) - 1
         if index < 0:
             return None
@@ -65,11 +65,11 @@ def _append(syncs: list[tuple[int, int]], pair: tuple[int, int]) -> None:
         del syncs[bisect_left(syncs, pair[0], key=lambda sync: sync[0]) :]
     syncs.append(pair)
     if len(syncs) > _MOST_SYNCS:
-        syncs[:] = thinned(syncs)
+        syncs[:] = thin(syncs)
 
 
-def thinned(syncs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Fewer syncs, and the fewer the older they are: the first and the last of each doubling of the distance."""
+def thin(syncs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Fewer syncs, the older the fewer: the first and the last one of each doubling of the distance."""
     newest = syncs[-1][0]
     kept: list[tuple[int, int]] = []
     for index, sync in enumerate(syncs):

@@ -1,4 +1,4 @@
-"""What a record is in Redis: one function for each type, from a record to the commands that write it."""
+"""The commands that write a record to Redis: one function for each type."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -18,7 +18,7 @@ _BYTES: Final = (bytes, bytearray, memoryview)
 
 
 def writer_of(config: RedisSinkConfig) -> Writer:
-    """The function that makes commands of a record, as this configuration wants them; it raises DataError."""
+    """The function that returns the commands for a record; it raises DataError."""
     commands = _Commands(config)
     writers: dict[str, Writer] = {
         "STRING": commands.for_string,
@@ -34,7 +34,7 @@ def writer_of(config: RedisSinkConfig) -> Writer:
 
 
 def text(schema: Schema | None, value: Value) -> str | bytes:
-    """A value by itself: text and bytes as they are, what is nested as JSON, anything else as Java would write it."""
+    """A value on its own: text and bytes unchanged, nested values as JSON, anything else as Java writes it."""
     kind = type(value)
     if kind is str or kind is bytes:
         return value  # type: ignore[no-any-return]
@@ -73,17 +73,17 @@ class _Commands:
         if record.value is None:
             return [("DEL", key)]
         parts: list[Part] = ["HSET", key]
-        gone: list[Part] = []
+        deleted: list[Part] = []
         for name, schema, item in _fields(record):
             if item is None:
-                gone.append(name)
+                deleted.append(name)
             else:
                 parts += (name, text(schema, item))
-        if len(parts) == 2 and not gone:
-            raise DataError("a hash needs at least one field, and the value has none")
+        if len(parts) == 2 and not deleted:
+            raise DataError("a hash needs at least one field, but the value has none")
         commands = [tuple(parts)] if len(parts) > 2 else []
-        if gone:
-            commands.append(("HDEL", key, *gone))
+        if deleted:
+            commands.append(("HDEL", key, *deleted))
         return self._with_ttl(key, commands)
 
     def for_json(self, record: SinkRecord) -> list[Command]:
@@ -113,7 +113,7 @@ class _Commands:
         else:
             parts += ("value", text(record.value_schema, record.value))
         if len(parts) == start:
-            raise DataError("an entry of a stream needs at least one field, and the value has none")
+            raise DataError("an entry of a stream needs at least one field, but the value has none")
         return self._with_ttl(key, [tuple(parts)])
 
     def for_list(self, record: SinkRecord) -> list[Command]:
@@ -130,7 +130,7 @@ class _Commands:
 
     def for_sorted_set(self, record: SinkRecord) -> list[Command]:
         if record.key is None:
-            raise DataError("a sorted set needs a key, which is the member, and a number as the value, its score")
+            raise DataError("the record has no key, which would be the member of a sorted set")
         key, member = self._collection(record), _member(record)
         if record.value is None:
             return [("ZREM", key, member)]
@@ -140,18 +140,13 @@ class _Commands:
 
     def _key(self, record: SinkRecord) -> str | bytes:
         if record.key is None:
-            raise DataError("the record has no key, and so no place in Redis")
+            raise DataError("the record has no key, which would be its key in Redis")
         prefix = self._prefixes.get(record.topic)
         if prefix is None:
-            prefix = self._prefix(record.topic)
+            space = self._keyspace.replace("${topic}", record.topic)
+            prefix = self._prefixes[record.topic] = f"{space}{self._separator}" if space else ""
         own = text_of_key(record)
         return prefix + own if isinstance(own, str) else prefix.encode(self._charset) + own
-
-    def _prefix(self, topic: str) -> str:
-        space = self._keyspace.replace("${topic}", topic)
-        prefix = f"{space}{self._separator}" if space else ""
-        self._prefixes[topic] = prefix
-        return prefix
 
     def _collection(self, record: SinkRecord) -> str:
         return self._keyspace.replace("${topic}", record.topic)
@@ -161,14 +156,14 @@ class _Commands:
 
 
 def text_of_key(record: SinkRecord) -> str | bytes:
-    """The record's key as it stands in a key of Redis: `Struct{id=1}` for a struct, as in Kafka Connect."""
+    """The record's key as part of a key in Redis: `Struct{id=1}` for a struct, as in Kafka Connect."""
     return bytes(record.key) if isinstance(record.key, _BYTES) else text_of(record.key_schema, record.key)
 
 
 def _fields(record: SinkRecord) -> Iterable[tuple[str, Schema | None, Value]]:
     value, schema = record.value, record.value_schema
     if not isinstance(value, dict):
-        raise DataError(f"the value must have fields to become a hash, and is {type(value).__name__}")
+        raise DataError(f"the value must have fields, but is {type(value).__name__}")
     if schema is not None and schema.type is Type.STRUCT:
         return [(field.name, field.schema, value.get(field.name)) for field in schema.fields]
     inner = schema.value_schema if schema else None
@@ -180,13 +175,13 @@ def _member(record: SinkRecord) -> str | bytes:
     if record.key is not None:
         return text_of_key(record)
     if record.value is None:
-        raise DataError("a record without key and value has nothing to add or to remove")
+        raise DataError("the record has neither key nor value to add or to remove")
     return text(record.value_schema, record.value)
 
 
 def _score(value: Value) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise DataError(f"the value is the score in a sorted set: it must be a number, and is {type(value).__name__}")
+        raise DataError(f"the value is the score in a sorted set: it must be a number, not {type(value).__name__}")
     if value != value:
-        raise DataError("the value is the score in a sorted set: it cannot be NaN")
+        raise DataError("the value is the score in a sorted set: it must not be NaN")
     return repr(value)

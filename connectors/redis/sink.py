@@ -1,8 +1,7 @@
-"""RedisSinkConnector: records become keys, hashes, documents, or entries of streams, lists and sets.
+"""RedisSinkConnector: writes records as strings, hashes, documents, or entries of streams, lists and sets.
 
-Each put is written in pipelines, in order. What Redis refuses about one record is that record's fault and told alone;
-what it refuses because it is full, loading, a replica or away is nobody's: the same records are written again, without
-those that Redis has taken already.
+Each put is written in pipelines, in order. A record that Redis refuses is reported. No record is to blame when Redis is
+full, loading, a replica or unreachable: the same records are put again, without those that Redis has accepted.
 """
 
 import logging
@@ -21,7 +20,7 @@ from connectors.redis.config import RedisSinkConfig
 
 log = logging.getLogger(__name__)
 
-_NO_JSON = "Redis does not know JSON.SET: it needs version 8 or the module RedisJSON"
+_NO_JSON = "this Redis has no JSON.SET, which needs version 8 or the module RedisJSON"
 
 
 class RedisSinkTask(SinkTask):
@@ -32,15 +31,14 @@ class RedisSinkTask(SinkTask):
     def __init__(self, config: Config, context: SinkContext) -> None:
         assert isinstance(config, RedisSinkConfig)
         super().__init__(config, context)
-        self.config = config
         self._commands_of = writer_of(config)
         self._client = server.client_of(config, encoding=config.redis_charset)
         self._done: set[tuple[TopicPartition, int]] = set()
-        """What Redis has of a put that failed: it is not written again when it comes again."""
+        """Records of a failed put that Redis has accepted, which are not written again when they are put again."""
 
     @override
     def start(self) -> None:
-        """Refuse JSON where it cannot work; a Redis that is away is waited for by `put`."""
+        """Refuse JSON where it cannot work; if Redis is unreachable, `put` will wait for it."""
         if self.config.kind == "JSON":
             try:
                 has_json = server.has_json(self._client)
@@ -56,7 +54,7 @@ class RedisSinkTask(SinkTask):
 
     @override
     def put(self, records: Sequence[SinkRecord]) -> None:
-        """Write all; RetriableError when Redis cannot take them now."""
+        """Write all records; RetriableError when Redis cannot accept them now."""
         try:
             for start in range(0, len(records), self.config.batch_size):
                 self._write(records[start : start + self.config.batch_size])
@@ -87,41 +85,37 @@ class RedisSinkTask(SinkTask):
             for command in commands:
                 pipeline.execute_command(*command)
             written.append((record, len(commands)))
-        answers = self._execute(pipeline) if written else []
-        outage = self._outage(written, answers, refused)
+        try:
+            replies = pipeline.execute(raise_on_error=False) if written else []
+        except (*server.ERRORS, UnicodeError) as error:
+            raise server.map_error(error, doing="cannot write to Redis") from error
+        outage = self._check_replies(written, replies, refused)
         for record, reason in refused:
             self._done.add((record.place, record.original_offset))
             self.context.report(record, reason)
         if outage is not None:
-            raise server.classified(outage, doing="cannot write to Redis") from outage
+            raise server.map_error(outage, doing="cannot write to Redis") from outage
 
-    def _execute(self, pipeline: Any) -> list[Any]:
-        try:
-            answers: list[Any] = pipeline.execute(raise_on_error=False)
-        except (*server.ERRORS, UnicodeError) as error:
-            raise server.classified(error, doing="cannot write to Redis") from error
-        return answers
-
-    def _outage(
+    def _check_replies(
         self,
         written: Sequence[tuple[SinkRecord, int]],
-        answers: list[Any],
+        replies: list[Any],
         refused: list[tuple[SinkRecord, Exception]],
     ) -> Exception | None:
-        """Sort out answers: who is refused, and whether Redis refuses for a reason of its own."""
-        if not any(isinstance(answer, Exception) for answer in answers):
+        """Find refused records among the replies; returns an error that is about Redis itself."""
+        if not any(isinstance(reply, Exception) for reply in replies):
             return None
         outage: Exception | None = None
-        place = 0
+        index = 0
         for record, count in written:
-            error = next((it for it in answers[place : place + count] if isinstance(it, Exception)), None)
-            place += count
+            error = next((it for it in replies[index : index + count] if isinstance(it, Exception)), None)
+            index += count
             if error is None:
                 self._done.add((record.place, record.original_offset))
             elif server.is_retriable(error):
                 outage = error
             else:
-                refused.append((record, server.classified(error, doing="Redis refuses a record")))
+                refused.append((record, server.map_error(error, doing="Redis refuses the record")))
         return outage
 
     def _wait_for_replicas(self) -> None:
@@ -129,9 +123,9 @@ class RedisSinkTask(SinkTask):
         try:
             reached = self._client.wait(wanted, self.config.redis_wait_timeout)
         except server.ERRORS as error:
-            raise server.classified(error, doing="cannot wait for the replicas of Redis") from error
+            raise server.map_error(error, doing="cannot wait for the replicas of Redis") from error
         if int(reached) < wanted:
-            raise RetriableError(f"what was written has reached {reached} replicas of Redis, and {wanted} are wanted")
+            raise RetriableError(f"only {reached} of {wanted} replicas of Redis have received the records")
 
 
 class RedisSinkConnector(SinkConnector):
@@ -152,6 +146,6 @@ class RedisSinkConnector(SinkConnector):
             if not server.has_json(client):
                 yield Problem("redis.type", f"Invalid value JSON for configuration redis.type: {_NO_JSON}")
         except server.ERRORS:
-            return  # a Redis that is away now may come back with it
+            return  # A Redis that is unreachable now may have it later.
         finally:
             client.close()

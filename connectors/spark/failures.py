@@ -1,4 +1,4 @@
-"""Errors on their way from executors to the worker: Spark hands on a text, and in it is what a human should read."""
+"""Failures of executors on their way to the worker: Spark only passes text on, so the text carries them encoded."""
 
 import base64
 import re
@@ -19,40 +19,37 @@ _SLOW_START: Final = re.compile(
 )
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """A failure as it happened."""
+class TaskFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """An error of a Spark task."""
 
-    kind: str
     message: str
     trace: str
-    is_passing: bool
-    """Whether the same may succeed later: something that was needed did not answer."""
+    is_transient: bool
+    """Whether the same may succeed later, since a server did not answer."""
 
 
 class MarkedFailure(Exception):
-    """A failure of a task of Spark, with a mark by which `told_in` finds it in whatever Spark makes of it."""
+    """An error of a Spark task with a mark, by which `find_failure` finds it in the text that Spark makes of it."""
 
     def __init__(self, error: Exception) -> None:
-        told = Told(
-            kind=java_name_of(error),
-            message=str(error),
-            trace=trace_of(error)[:_TRACE_MAX],
-            is_passing=is_passing(error),
-        )
-        super().__init__(f"{error}\ncaudal-failure:{base64.b64encode(msgspec.json.encode(told)).decode()}:")
+        # The first line is what tools show.
+        trace = f"{java_name_of(error)}: {error}\n" + "".join(traceback.format_exception(error))
+        failure = TaskFailure(message=str(error), trace=trace[:_TRACE_MAX], is_transient=is_transient(error))
+        super().__init__(f"{error}\ncaudal-failure:{base64.b64encode(msgspec.json.encode(failure)).decode()}:")
 
 
 class SinkFailure(ConnectError):
-    """The sink cannot go on; the trace is that of the executor."""
+    """The sink cannot continue; the trace is the executor's."""
 
 
-def trace_of(error: BaseException) -> str:
-    """Where an error comes from, with its causes; the first line is what tools show."""
-    return f"{java_name_of(error)}: {error}\n" + "".join(traceback.format_exception(error))
+def find_failure(text: str) -> TaskFailure | None:
+    """The failure that is marked in a text from Spark."""
+    found = _MARK.search(text)
+    return None if found is None else msgspec.json.decode(base64.b64decode(found[1]), type=TaskFailure)
 
 
-def is_passing(error: BaseException) -> bool:
-    """Whether an error is about something that did not answer, and not about records or the configuration."""
+def is_transient(error: BaseException) -> bool:
+    """Whether an error is about a server that did not answer, not about records or the configuration."""
     if isinstance(error, AbortNeeded):
         return not error.is_refusal
     if isinstance(error, NotAllowed | Rejected):
@@ -61,12 +58,6 @@ def is_passing(error: BaseException) -> bool:
 
 
 def is_slow_start(text: str) -> bool:
-    """Whether Python did not get up within the ten seconds that Spark gives it, which no setting changes: so it is on a
-    machine with much else to do, and a while later it does."""
+    """Whether Python did not start within the ten seconds that Spark allows, which no setting changes. It happens on a
+    busy machine, and the next attempt may succeed."""
     return _SLOW_START.search(text) is not None
-
-
-def told_in(text: str) -> Told | None:
-    """What an executor has told, in a text of Spark's."""
-    found = _MARK.search(text)
-    return None if found is None else msgspec.json.decode(base64.b64decode(found[1]), type=Told)

@@ -1,4 +1,4 @@
-"""What is known of a record beside its value: where it was, when, its key and headers."""
+"""Metadata columns: the topic, partition, offset, timestamp, key and headers of a record."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
@@ -11,8 +11,9 @@ from connectors.spark.rows import Columns
 from schema_registry.serdes.arrow.types import TIMESTAMP
 
 HEADERS: Final = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
-"""As Spark's Kafka source has them: a name may come twice."""
+"""As in Spark's Kafka source: the same key may occur twice."""
 PLACE: Final = ("topic", "partition", "offset")
+"""Metadata that identifies the record of a row."""
 
 
 def column_name(metadata: str) -> str:
@@ -23,20 +24,20 @@ def column_name(metadata: str) -> str:
 def place_columns(
     wanted: Sequence[str], *, topic: str, partition: int, offsets: pa.Array, timestamps_ms: pa.Array
 ) -> Columns:
-    """Columns of records of one partition, of those that are wanted."""
+    """The wanted columns for records of one partition."""
     count = len(offsets)
     made: dict[str, Callable[[], pa.Array]] = {
         "topic": lambda: pa.repeat(pa.scalar(topic, pa.string()), count),
         "partition": lambda: pa.repeat(pa.scalar(partition, pa.int32()), count),
         "offset": lambda: offsets.cast(pa.int64()),
-        "timestamp": lambda: times(timestamps_ms),
+        "timestamp": lambda: _timestamps(timestamps_ms),
     }
     return {column_name(name): made[name]() for name in wanted if name in made}
 
 
-def times(milliseconds: pa.Array) -> pa.Array:
-    """Kafka's times as timestamps; a record without one has a time below zero."""
+def _timestamps(milliseconds: pa.Array) -> pa.Array:
     known = np.asarray(milliseconds.to_numpy(zero_copy_only=False))
+    # A record without a timestamp has a negative one.
     return pa.array(known * 1000, pa.int64(), mask=known < 0).cast(TIMESTAMP)
 
 

@@ -1,4 +1,4 @@
-"""Which table a topic's records go to."""
+"""Names of tables."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ _LENGTH_MAX: Final = 128
 
 
 class TableNames:
-    """The table of each topic, by a template and by what was said of single topics."""
+    """The table of each topic: by name for single topics, else by a template."""
 
     def __init__(self, template: str, by_topic: Mapping[str, str]) -> None:
         self._template = template
@@ -19,10 +19,6 @@ class TableNames:
         """The table of a topic."""
         name = self._names.get(topic)
         if name is None:
-            name = self._names[topic] = self._template.lower().replace("${topic}", plain(topic))
+            plain = _OTHERS.sub("_", topic.lower())[:_LENGTH_MAX]
+            name = self._names[topic] = self._template.lower().replace("${topic}", plain)
         return name
-
-
-def plain(topic: str) -> str:
-    """A topic's name as part of the name of a table."""
-    return _OTHERS.sub("_", topic.lower())[:_LENGTH_MAX]

@@ -1,51 +1,47 @@
-"""What the engine can be asked about a sink that does not run."""
+"""Operations of the engine on sinks."""
 
 from typing import Any
 
 from connectors.spark.commits import Commits
-from connectors.spark.letter_box import LetterBox
-from connectors.spark.manifest import TopicPartition, flat
+from connectors.spark.positions import first_positions
 from connectors.spark.query import RUNNING
 from connectors.spark.spec import SinkFolders, SinkSpec
-from connectors.spark.starting import first_positions
 from streams.errors import EngineError
+from streams.spark.commits.manifest import flatten
 from streams.spark.engine.job import EnginePlace
 
 
 def alter_offsets(place: EnginePlace, arguments: dict[str, Any]) -> None:
-    """Let a sink read on from other offsets: `offsets` are [topic, partition, offset or null], null is the beginning;
-    with `forget` it begins anew."""
+    """Change where a stopped sink continues: `offsets` are [topic, partition, offset or null], null is the beginning;
+    with `forget` it starts over."""
     spec = SinkSpec.of_json(arguments["spec"])
-    box = LetterBox(spec)
-    commits = Commits(
-        spec, SinkFolders.of(place.settings.warehouse, spec.connector), files=place.files, tables=place.tables, box=box
-    )
+    outbox = spec.open_outbox()
+    folders = SinkFolders.of(place.settings.warehouse, spec.connector)
+    commits = Commits(spec, folders, files=place.files, tables=place.tables, outbox=outbox)
     try:
-        # What was decided is done first: it cannot be told later whether its letters were sent.
+        # The last batch is finished first: once offsets are changed, it is unknown whether its dead letters were sent.
         manifest = commits.recover()
-        positions = first_positions(spec, committed=box.committed()) if manifest is None else flat(manifest.positions)
-        commits.begin({} if arguments.get("forget") else _changed(positions, arguments["offsets"]))
+        if arguments.get("forget"):
+            commits.begin({})
+            return
+        positions = (
+            first_positions(spec, committed=outbox.committed()) if manifest is None else flatten(manifest.positions)
+        )
+        for topic, partition, offset in arguments["offsets"]:
+            positions.pop((topic, partition), None)
+            if offset is not None:
+                positions[topic, partition] = offset
+        commits.begin(positions)
     finally:
-        box.close()
+        outbox.close()
 
 
 def reload(_: EnginePlace, arguments: dict[str, Any]) -> dict[str, int]:
-    """Read a range of a topic once more and replace its rows: `connector`, `topic`, `partition`, `start`, `end`."""
+    """Read a range of a topic again and replace its rows: `connector`, `topic`, `partition`, `start`, `end`."""
     connector = str(arguments["connector"])
     query = RUNNING.get(connector)
     if query is None:
-        there = ", ".join(sorted(RUNNING)) or "none"
-        raise EngineError("NotRunning", f"Sink {connector} does not run in this engine; there run: {there}")
+        running = ", ".join(sorted(RUNNING)) or "none"
+        raise EngineError("NotRunning", f"Sink {connector} does not run in this engine; running sinks: {running}")
     topic, partition = str(arguments["topic"]), int(arguments["partition"])
     return {"rows": query.reload(topic, partition, start=int(arguments["start"]), end=int(arguments["end"]))}
-
-
-def _changed(
-    positions: dict[TopicPartition, int], changes: list[tuple[str, int, int | None]]
-) -> dict[TopicPartition, int]:
-    changed = dict(positions)
-    for topic, partition, offset in changes:
-        changed.pop((topic, partition), None)
-        if offset is not None:
-            changed[topic, partition] = offset
-    return changed

@@ -1,7 +1,7 @@
-"""Rows by the folders that they go to."""
+"""Partition columns: rows are grouped by the folders that their values name."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,16 +13,17 @@ from connectors.spark.rows import Rows
 
 Folder = tuple[tuple[str, str | None], ...]
 """The value of each partition column, as text."""
+_PATTERNS: Final = {"year": "%Y", "month": "%Y-%m", "day": "%Y-%m-%d", "hour": "%Y-%m-%d-%H"}
 
 
 def by_folder(rows: Rows, partitions: Sequence[PartitionColumn]) -> Iterator[tuple[Folder, Rows]]:
-    """The rows of each folder, without the columns that the folder tells. DataError when a column is missing."""
+    """The rows of each folder, without the partition columns. DataError when a column is missing."""
     if not partitions:
         yield (), rows
         return
-    texts = [texts_of(rows, part) for part in partitions]
+    texts = [_folder_texts(rows, part) for part in partitions]
     remaining = {name: column for name, column in rows.columns.items() if name not in {p.name for p in partitions}}
-    for values, indices in _grouped(texts):
+    for values, indices in _group(texts):
         folder = tuple((part.name, value) for part, value in zip(partitions, values, strict=True))
         if len(indices) == len(rows.sources):
             yield folder, rows._replace(columns=remaining)
@@ -32,18 +33,22 @@ def by_folder(rows: Rows, partitions: Sequence[PartitionColumn]) -> Iterator[tup
         yield folder, rows._replace(columns=columns, sources=rows.sources[indices])
 
 
-def texts_of(rows: Rows, part: PartitionColumn) -> pa.Array:
-    """The values of a partition column, as they stand in the names of folders."""
+def _folder_texts(rows: Rows, part: PartitionColumn) -> pa.Array:
+    """The values of a partition column, as they are in the names of folders."""
     column = rows.columns.get(part.source)
     if column is None and rows.are_deletions:
-        return pa.nulls(len(rows.sources), pa.string())  # The key alone finds the row, wherever it lies.
+        return pa.nulls(len(rows.sources), pa.string())  # The key alone finds the row, in any folder.
     if column is None:
-        raise DataError(f"The table is partitioned by {part.name}, and the record has no field {part.source}")
-    if part.period is None:
-        return _plain_text(column, part)
-    if not (pa.types.is_timestamp(column.type) or pa.types.is_date(column.type)):
-        raise DataError(f"{part.period}({part.source}) needs a timestamp or a date, and the field is {column.type}")
-    return _period_text(column, part.period)
+        raise DataError(f"The table is partitioned by {part.name}, but the record has no field {part.source}")
+    is_timestamp = pa.types.is_timestamp(column.type)
+    if part.period is not None:
+        if not is_timestamp and not pa.types.is_date(column.type):
+            raise DataError(f"{part.period}({part.source}) needs a timestamp or a date, but the field is {column.type}")
+        seconds = column.cast(pa.timestamp("s"), safe=False) if is_timestamp else column
+        return pc.strftime(seconds, format=_PATTERNS[part.period])
+    if pa.types.is_nested(column.type) or pa.types.is_floating(column.type) or pa.types.is_binary(column.type):
+        raise DataError(f"A table cannot be partitioned by {part.name}, which is {column.type}")
+    return (column.cast(pa.timestamp("us")) if is_timestamp else column).cast(pa.string())
 
 
 def type_of(part: PartitionColumn, source: pa.DataType) -> pa.DataType:
@@ -53,21 +58,7 @@ def type_of(part: PartitionColumn, source: pa.DataType) -> pa.DataType:
     return {"year": pa.int32(), "month": pa.string(), "day": pa.date32(), "hour": pa.string()}[part.period]
 
 
-def _period_text(column: pa.Array, period: str) -> pa.Array:
-    pattern = {"year": "%Y", "month": "%Y-%m", "day": "%Y-%m-%d", "hour": "%Y-%m-%d-%H"}[period]
-    seconds = column.cast(pa.timestamp("s"), safe=False) if not pa.types.is_date(column.type) else column
-    return pc.strftime(seconds, format=pattern)
-
-
-def _plain_text(column: pa.Array, part: PartitionColumn) -> pa.Array:
-    if pa.types.is_nested(column.type) or pa.types.is_floating(column.type) or pa.types.is_binary(column.type):
-        raise DataError(f"A table cannot be partitioned by {part.name}, which is {column.type}")
-    if pa.types.is_timestamp(column.type):
-        return column.cast(pa.timestamp("us")).cast(pa.string())
-    return column.cast(pa.string())
-
-
-def _grouped(texts: Sequence[pa.Array]) -> Iterator[tuple[tuple[str | None, ...], np.ndarray[Any, Any]]]:
+def _group(texts: Sequence[pa.Array]) -> Iterator[tuple[tuple[str | None, ...], np.ndarray[Any, Any]]]:
     """Each combination of values, and the rows that have it."""
     encoded = [text.dictionary_encode(null_encoding="encode") for text in texts]
     codes = np.zeros(len(texts[0]), dtype=np.int64)

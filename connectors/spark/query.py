@@ -1,5 +1,6 @@
-"""The sink's query in the engine: begins where the manifest says, commits each batch, begins again after trouble."""
+"""The sink's query in the engine: begins where the manifest says, commits each batch, restarts after failures."""
 
+import json
 import logging
 import random
 import shutil
@@ -13,20 +14,17 @@ from typing_extensions import override
 
 from connect.api.backoff import Backoff
 from connectors.spark.commits import Commits
-from connectors.spark.entries import Entry, unpacked
-from connectors.spark.failures import SinkFailure, Told, is_passing, is_slow_start, told_in
-from connectors.spark.letter_box import LetterBox, client_settings
-from connectors.spark.manifest import Manifest, Reload, Replaced, TopicPartition, flat
-from connectors.spark.progress import lag_of
-from connectors.spark.reloading import check_there, reload_of
-from connectors.spark.source import SinkStreamReader, sink_source
+from connectors.spark.failures import SinkFailure, TaskFailure, find_failure, is_slow_start, is_transient
+from connectors.spark.positions import check_retained, first_positions, plan_reload, recreated_partitions
 from connectors.spark.spec import SinkFolders, SinkSpec
-from connectors.spark.starting import first_positions, made_anew
-from core_broker.client.admin import Admin
+from connectors.spark.stream_reader import SinkStreamReader, sink_source
+from core_broker.client.consumer import TopicPartition
 from streams.errors import EngineError, StreamsError
+from streams.spark.commits.entries import Entry, parse_entry
+from streams.spark.commits.manifest import Manifest, Reload, Replaced, flatten
 from streams.spark.engine.job import EnginePlace, Job
 from streams.spark.engine.messages import JSON
-from streams.spark.topics.offsets import as_checkpoint
+from streams.spark.topics.offsets import as_checkpoint, from_checkpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,22 +33,22 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _UNEXPLAINED_MAX: Final = 5
-"""So many failures in a row that nobody can explain are the end: a human looks."""
+"""The sink fails after this many failures in a row whose cause is unknown."""
 _RESTARTS: Final = Backoff(0.5, 10.0)
 _END_SECONDS: Final = 25.0
 RUNNING: Final[dict[str, "SinkQuery"]] = {}
-"""The sinks that run in this engine, by the names of their connectors."""
+"""The sinks that run in this engine, by connector."""
 
 
 class SinkQuery(Job):
-    """Runs until it is stopped, or fails for good."""
+    """Runs until it is stopped or fails for good."""
 
     def __init__(self, place: EnginePlace, name: str, spec: JSON) -> None:
         super().__init__(place, name, spec)
         self._sink = SinkSpec.of_json(spec)
         self._folders = SinkFolders.of(place.settings.warehouse, self._sink.connector)
-        self._box = LetterBox(self._sink)
-        self._commits = Commits(self._sink, self._folders, files=place.files, tables=place.tables, box=self._box)
+        self._outbox = self._sink.open_outbox()
+        self._commits = Commits(self._sink, self._folders, files=place.files, tables=place.tables, outbox=self._outbox)
         self._committing = threading.Lock()
         self._is_stopping = False
         self._query: StreamingQuery | None = None
@@ -60,7 +58,7 @@ class SinkQuery(Job):
 
     @override
     def start(self) -> None:
-        self._begin_again()
+        self._try_begin()
         RUNNING[self._sink.connector] = self
 
     @override
@@ -68,21 +66,26 @@ class SinkQuery(Job):
         query = self._query
         if query is None:
             if time.monotonic() >= self._next_start:
-                self._begin_again()
+                self._try_begin()
         elif not query.isActive:
-            self._after_failure(query)
+            exception, failure = query.exception(), self._failure
+            self._halt()
+            ended = StreamsError("The query ended by itself")
+            self._handle_failure(failure or exception or ended, str(exception or failure))
         elif query.lastProgress is not None:
             self._failures = 0
 
     @override
     def counters(self) -> dict[str, float]:
         counts = dict(self._commits.counts)
+        lag: int | None = None
         manifest = self._commits.manifest
         if manifest is not None:
+            positions = flatten(manifest.positions)
             counts.update({f"topic:{topic}": 1.0 for topic in manifest.ends})
-            counts["partition_count"] = float(len(flat(manifest.positions)))
-        progress = None if self._query is None else self._query.lastProgress
-        lag = None if progress is None or manifest is None else lag_of(progress, flat(manifest.positions))
+            counts["partition_count"] = float(len(positions))
+            progress = None if self._query is None else self._query.lastProgress
+            lag = None if progress is None else _max_lag(progress, positions)
         counts["sink_record_lag_max"] = -1.0 if lag is None else float(lag)
         return counts
 
@@ -92,46 +95,52 @@ class SinkQuery(Job):
         if RUNNING.get(self._sink.connector) is self:
             del RUNNING[self._sink.connector]
         self._halt()
-        self._box.close()
+        self._outbox.close()
         shutil.rmtree(self._checkpoint, ignore_errors=True)
 
     def reload(self, topic: str, partition: int, *, start: int, end: int) -> int:
-        """Read a range once more, and replace its rows; how many there are now."""
+        """Read a range again and replace its rows; returns how many rows there are now."""
         with self._committing:
             manifest = self._commits.manifest
             if self._is_stopping or self._query is None or manifest is None:
-                raise EngineError("NotRunning", f"Sink {self.name} does not run now: try again when it does")
-            again = reload_of(self._sink, flat(manifest.positions), topic, partition, start=start, end=end)
-            check_there(again, self._first_offset(again))
-            return self._commits.reload(again, lambda: self._written_again(again))
+                raise EngineError("NotRunning", f"Sink {self.name} is not running now: try again when it is")
+            reload = plan_reload(self._sink, flatten(manifest.positions), topic, partition, start=start, end=end)
+            check_retained(reload, self._first_offset(reload))
+            return self._commits.reload(reload, lambda: self._write_again(reload))
 
-    def _written_again(self, again: Reload) -> list[Entry]:
+    def _write_again(self, reload: Reload) -> list[Entry]:
         """Let executors write a range."""
-        reader, place = self._reader({}), (again.topic, again.partition)
-        parts = reader.partitions(as_checkpoint({place: again.start}), as_checkpoint({place: again.end}))
+        reader, partition = self._reader({}), (reload.topic, reload.partition)
+        parts = reader.partitions(as_checkpoint({partition: reload.start}), as_checkpoint({partition: reload.end}))
         tasks = self.place.session.sparkContext.parallelize(parts, max(1, len(parts)))
-        told = tasks.flatMap(lambda part: [text for batch in reader.read(part) for text in batch[0].to_pylist()])
-        entries = [unpacked(text) for text in told.collect()]
-        # Retention may have been faster than the executors.
-        check_there(again, self._first_offset(again))
+        texts = tasks.flatMap(lambda part: [text for batch in reader.read(part) for text in batch[0].to_pylist()])
+        entries = [parse_entry(text) for text in texts.collect()]
+        # Retention may have deleted records while executors read.
+        check_retained(reload, self._first_offset(reload))
         return entries
 
-    def _first_offset(self, again: Reload) -> int:
-        place = (again.topic, again.partition)
-        return Admin(client_settings(self._sink.admin)).offsets([place], "earliest")[place]
+    def _first_offset(self, reload: Reload) -> int:
+        partition = (reload.topic, reload.partition)
+        return self._sink.open_admin().offsets([partition], "earliest")[partition]
 
     # --- the query ---
 
+    def _try_begin(self) -> None:
+        try:
+            self._begin()
+        except Exception as error:  # noqa: BLE001 - any error is judged
+            self._handle_failure(error, str(error))
+
     def _begin(self) -> None:
-        """Finish what was decided before, and read on behind it."""
+        """Finish the last batch of the run before, and continue after it."""
         self._failure = None
         manifest = self._commits.recover()
         if manifest is None:
-            positions = first_positions(self._sink, committed=self._box.committed())
+            positions = first_positions(self._sink, committed=self._outbox.committed())
         else:
-            positions = self._still_there(manifest)
+            positions = self._continued_positions(manifest)
         self._commits.begin(positions)
-        # The manifest knows all: what Spark remembers of a query is for the time between two starts of it.
+        # The manifest knows everything, so Spark's checkpoint is only for the time between two starts of the query.
         shutil.rmtree(self._checkpoint, ignore_errors=True)
         session, source = self.place.session, sink_source(self._reader(positions), self._sink.connector)
         session.dataSource.register(source)
@@ -145,33 +154,26 @@ class SinkQuery(Job):
             .start()
         )
 
-    def _still_there(self, manifest: Manifest) -> dict[TopicPartition, int]:
-        """The positions to go on from: none of topics that are others by now."""
-        positions = flat(manifest.positions)
-        now = self._box.topic_ids({topic for topic, _ in positions})
-        anew = made_anew(self._sink, positions, before=manifest.ids, now=now)
-        if anew:
-            self._box.begin_anew(anew)
-        return {place: offset for place, offset in positions.items() if place not in anew}
+    def _continued_positions(self, manifest: Manifest) -> dict[TopicPartition, int]:
+        """The positions of the last run, without those of topics that were recreated."""
+        positions = flatten(manifest.positions)
+        ids = self._outbox.topic_ids({topic for topic, _ in positions})
+        recreated = recreated_partitions(self._sink, positions, before=manifest.ids, now=ids)
+        if recreated:
+            self._outbox.reset_offsets(recreated)
+        return {partition: offset for partition, offset in positions.items() if partition not in recreated}
 
     def _reader(self, positions: Mapping[TopicPartition, int]) -> SinkStreamReader:
-        """Who reads for the query."""
         parallelism = self.place.session.sparkContext.defaultParallelism
         return SinkStreamReader(self._sink, self._folders, positions, parallelism=parallelism)
-
-    def _begin_again(self) -> None:
-        try:
-            self._begin()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is weighed
-            self._weigh(error, str(error))
 
     def _commit(self, batch: "DataFrame", number: int) -> None:
         """Called by Spark for each batch."""
         with self._committing:
             if self._is_stopping:
-                raise Replaced(self._sink.connector)
+                raise Replaced(f"sink {self._sink.connector}")
             try:
-                self._commits.commit(number, lambda: [unpacked(row[0]) for row in batch.collect()])
+                self._commits.commit(number, lambda: [parse_entry(row[0]) for row in batch.collect()])
             except Exception as error:
                 self._failure = error
                 raise
@@ -182,44 +184,44 @@ class SinkQuery(Job):
             return
         try:
             query.stop()
-        except Exception as error:  # noqa: BLE001 - Spark raises what the query failed with, too
-            log.info("a query did not stop as it should", extra={"sink": self.name, "error": str(error)[:500]})
-        # What Spark calls for a batch is not interrupted: it must be over before another run begins.
+        except Exception as error:  # noqa: BLE001 - Spark also raises what the query failed with
+            log.info("stopping a query raised an error", extra={"sink": self.name, "error": str(error)[:500]})
+        # Spark does not interrupt `_commit`, which must have returned before another run begins.
         if not self._committing.acquire(timeout=_END_SECONDS):
-            raise StreamsError(f"Sink {self.name} does not end")
+            raise StreamsError(f"Sink {self.name} does not stop: its last batch is still being committed")
         self._committing.release()
 
-    # --- trouble ---
-
-    def _after_failure(self, query: "StreamingQuery") -> None:
-        exception = query.exception()
-        failure = self._failure
-        self._halt()
-        self._weigh(failure or exception or StreamsError("The query ended by itself"), str(exception or failure))
-
-    def _weigh(self, error: Exception, text: str) -> None:
-        """Try again after a while, or give up."""
-        told = told_in(text) or told_in(str(error))
-        if not self._may_pass(error, told, text):
-            if told is not None:
-                raise SinkFailure(told.trace) from None
+    def _handle_failure(self, error: Exception, text: str) -> None:
+        """Restart after a while, or give up by raising."""
+        failure = find_failure(text) or find_failure(str(error))
+        if not self._may_succeed_later(error, failure, text):
+            if failure is not None:
+                raise SinkFailure(failure.trace) from None
             raise error
         self._failures += 1
         delay = _RESTARTS.delay(self._failures - 1)
-        # Not in step with the others of this engine, which would be in each other's way again.
+        # At random, so that the sinks of an engine do not all restart at once and slow each other down again.
         self._next_start = time.monotonic() + delay * random.uniform(0.5, 1.5)
-        reason = told.message if told is not None else str(error)[:2000]
-        log.warning("a sink is interrupted, and begins again", extra={"sink": self.name, "reason": reason})
+        reason = failure.message if failure is not None else str(error)[:2000]
+        log.warning("the sink failed and will be restarted", extra={"sink": self.name, "reason": reason})
 
-    def _may_pass(self, error: Exception, told: Told | None, text: str) -> bool:
-        if told is not None:
-            return told.is_passing
-        if is_passing(error) or is_slow_start(text):
+    def _may_succeed_later(self, error: Exception, failure: TaskFailure | None, text: str) -> bool:
+        if failure is not None:
+            return failure.is_transient
+        if is_transient(error) or is_slow_start(text):
             return True
-        if isinstance(error, StreamsError):
-            return False
-        return self._failures < _UNEXPLAINED_MAX
+        return not isinstance(error, StreamsError) and self._failures < _UNEXPLAINED_MAX
 
     @property
     def _checkpoint(self) -> Any:
         return self.place.settings.data_dir / "checkpoints" / quote(self._sink.connector, safe="")
+
+
+def _max_lag(progress: Any, positions: Mapping[TopicPartition, int]) -> int | None:
+    """How many records the sink is behind in the worst partition; None when Spark does not know the ends."""
+    sources = progress["sources"] if isinstance(progress, Mapping) else progress.sources
+    latest = sources[0]["latestOffset"] if isinstance(sources[0], Mapping) else sources[0].latestOffset
+    if not latest:
+        return None
+    ends = from_checkpoint(json.loads(latest) if isinstance(latest, str) else latest)
+    return max((max(0, end - positions.get(partition, 0)) for partition, end in ends.items()), default=None)

@@ -1,6 +1,6 @@
-"""Single records out of fetched columns, for whoever must look at one."""
+"""Single records and headers out of fetched columns."""
 
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -12,7 +12,8 @@ _TYPES: Final = {0: "CreateTime", 1: "LogAppendTime"}
 
 
 def record_at(raw: RawBatch, index: int, *, topic: str, partition: int) -> IncomingRecord:
-    """A record as other parts know it."""
+    """One record of a fetched batch."""
+    headers = (raw.headers[index].as_py() if raw.headers is not None else None) or ()
     return IncomingRecord(
         topic=topic,
         partition=partition,
@@ -21,7 +22,7 @@ def record_at(raw: RawBatch, index: int, *, topic: str, partition: int) -> Incom
         timestamp_type=_TYPES.get(raw.timestamp_types[index].as_py(), ""),
         key=raw.keys[index].as_py(),
         value=raw.values[index].as_py(),
-        headers=_pairs(None if raw.headers is None else raw.headers[index].as_py()),
+        headers=[(header["key"], header["value"]) for header in headers],
     )
 
 
@@ -30,7 +31,3 @@ def headers_of(raw: RawBatch) -> pa.Array:
     if raw.headers is None:
         return pa.repeat(pa.scalar([], HEADERS), len(raw.offsets))
     return pa.array([row or [] for row in raw.headers.to_pylist()], HEADERS)
-
-
-def _pairs(row: list[dict[str, Any]] | None) -> list[tuple[str, bytes | None]]:
-    return [(header["key"], header["value"]) for header in row or ()]

@@ -1,5 +1,6 @@
-"""All that a sink's query needs, wherever it runs; goes from the worker to the engine, and from there to executors."""
+"""Everything that the query of a sink needs; goes from the worker to the engine, and from there to executors."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final, Self
 from urllib.parse import quote
@@ -10,13 +11,18 @@ from msgspec.structs import replace
 from connect.api.engine import EngineContext, EngineFacts, TopicChoice
 from connectors.spark.config import SparkSinkConfig
 from connectors.spark.naming import TableNames
+from core_broker.client.admin import Admin
+from core_broker.client.settings import ClientSettings
+from streams.spark.commits.outbox import Outbox
 from streams.spark.files import joined
 from streams.spark.tables.model import TableFormat, TableSpec
 
 JOB: Final = "sink"
-"""What the engine calls this kind of job."""
+"""The engine's name for this kind of job."""
 OFFSETS: Final = "sink-offsets"
-"""The engine's operation by which a sink that does not run is told where to read on."""
+"""The engine's operation that changes where a stopped sink continues to read."""
+QUIET: Final = {"log_level": "0"}
+"""The library would log what every call reports anyway."""
 _STATE: Final = "_caudal"
 
 
@@ -25,19 +31,18 @@ class SinkSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     connector: str
     consumer: dict[str, str]
-    """How to reach the cluster, in librdkafka's names."""
+    """Client properties, in librdkafka's names."""
     producer: dict[str, str]
     admin: dict[str, str]
     group: str
     topics: TopicChoice
     options: dict[str, str]
     steps: str = ""
-    """What is done to records, for `RemotePipeline.open`."""
-    dead_letter_topic: str | None = None
+    """Converters and transforms, for `RemotePipeline.open`."""
 
     @classmethod
     def of_facts(cls, facts: EngineFacts, *, options: dict[str, str]) -> Self:
-        """What is known of a sink that does not run."""
+        """A sink that does not run."""
         return cls(
             connector=facts.connector,
             consumer=dict(facts.consumer_properties),
@@ -50,17 +55,16 @@ class SinkSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def of_context(cls, context: EngineContext, *, options: dict[str, str]) -> Self:
-        """What is known of a sink that is about to run."""
-        known = cls.of_facts(context, options=options)
-        return replace(known, steps=context.steps, dead_letter_topic=context.dead_letter_topic)
+        """A sink that is about to run."""
+        return replace(cls.of_facts(context, options=options), steps=context.steps)
 
     @classmethod
     def of_json(cls, json: Any) -> Self:
-        """As the engine gets it."""
+        """Read what `as_json` wrote."""
         return msgspec.convert(json, cls)
 
     def as_json(self) -> Any:
-        """As the engine gets it."""
+        """The spec as it is sent to the engine."""
         return msgspec.to_builtins(self)
 
     @cached_property
@@ -70,38 +74,57 @@ class SinkSpec(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def names(self) -> TableNames:
-        """Which table a topic's records go to."""
+        """The table of each topic."""
         return TableNames(self.config.table, self.config.tables_by_topic)
 
     def table(self, name: str) -> TableSpec:
-        """A table as this sink wants it."""
+        """A table as this sink creates it."""
         table_format: TableFormat = "delta" if self.config.table_format == "delta" else "parquet"
         return TableSpec(
             name=name, format=table_format, partition_by=tuple(part.name for part in self.config.partitions)
         )
 
+    def open_admin(self) -> Admin:
+        """An admin client of the sink's cluster."""
+        return Admin(_client_settings(self.admin))
+
+    def open_outbox(self) -> Outbox:
+        """What sends the sink's dead letters and commits its offsets."""
+        return Outbox(
+            f"sink {self.connector}",
+            group=self.group,
+            transactional_id=f"connect-spark-{self.connector}",
+            admin=_client_settings(self.admin),
+            producer=_client_settings(self.producer),
+        )
+
 
 class SinkFolders(msgspec.Struct, frozen=True):
-    """Where a sink keeps what it must remember, beside the tables, so that files can be moved into them."""
+    """Where a sink keeps its state: beside the tables, so that files can be moved into them."""
 
     root: str
 
     @classmethod
     def of(cls, warehouse: str, connector: str) -> "SinkFolders":
-        """Those of a connector; its name may hold anything."""
+        """The folders of a connector; its name may contain any character."""
         return cls(joined(warehouse, _STATE, "sinks", quote(connector, safe="")))
 
     @property
     def manifest(self) -> str:
-        """What was decided last."""
+        """The last decision."""
         return joined(self.root, "manifest.json")
 
     @property
     def refused(self) -> str:
-        """Shapes of rows that do not fit into their tables."""
+        """Schemas of rows that do not fit their tables."""
         return joined(self.root, "refused.json")
 
     @property
     def staging(self) -> str:
-        """Files that wait to become part of tables."""
+        """Files that are not yet part of a table."""
         return joined(self.root, "staging")
+
+
+def _client_settings(properties: Mapping[str, str]) -> ClientSettings:
+    others = {key: value for key, value in properties.items() if key != "bootstrap.servers"}
+    return ClientSettings(bootstrap_servers=properties["bootstrap.servers"], properties={**QUIET, **others})

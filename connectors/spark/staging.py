@@ -1,48 +1,25 @@
-"""Files that wait to become part of tables, written on executors."""
+"""Files of rows that will become part of tables, written by executors."""
 
 import uuid
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.fs
 import pyarrow.parquet as pq
 
 from connectors.spark.config import SparkSinkConfig
-from connectors.spark.entries import Entry, WrittenRows
 from connectors.spark.partitions import Folder, by_folder, type_of
 from connectors.spark.rows import Rows, fingerprint
+from streams.spark.commits.entries import Entry, WrittenRows
+from streams.spark.commits.executor_files import open_output
 from streams.spark.files import joined
 from streams.spark.tables.model import StagedFile, packed_schema
 
 _GROUP_ROWS: Final = 262_144
 _GROUP_BYTES: Final = 64 << 20
-"""Rows of a file are kept in memory until there are so many, then written together."""
+"""Rows of a file are collected in memory up to this limit, then written as a row group."""
 _OPEN_MAX: Final = 100
 """Most files that are open at once: with more folders than this, the largest are finished early."""
-
-
-def opened_for_writing(path: str) -> Any:
-    """A new file on whatever file system its path names."""
-    system, place = pyarrow.fs.FileSystem.from_uri(_uri(path)) if "://" in path else (_local(), path)
-    system.create_dir(place.rpartition("/")[0], recursive=True)
-    return system.open_output_stream(place)
-
-
-def opened_for_reading(path: str) -> Any:
-    """A file on whatever file system its path names."""
-    system, place = pyarrow.fs.FileSystem.from_uri(_uri(path)) if "://" in path else (_local(), path)
-    return system.open_input_file(place)
-
-
-def _local() -> pyarrow.fs.FileSystem:
-    return pyarrow.fs.LocalFileSystem()
-
-
-def _uri(path: str) -> str:
-    """Hadoop's names of some file systems are not Arrow's."""
-    scheme, _, rest = path.partition("://")
-    return f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest}"
 
 
 @dataclass
@@ -53,7 +30,8 @@ class _Draft:
     path: str
     folder: Folder
     fingerprint: str
-    full: pa.Schema
+    schema: pa.Schema
+    """The columns of the file, then the partition columns."""
     keys: tuple[str, ...]
     waiting: list[pa.Table] = field(default_factory=list)
     waiting_rows: int = 0
@@ -64,7 +42,7 @@ class _Draft:
 
 
 class Staging:
-    """Writes rows of any shape into files of their own, one per table, shape and folder."""
+    """Writes rows into one file for each table, schema and folder."""
 
     def __init__(self, folder: str, config: SparkSinkConfig) -> None:
         self._folder = folder
@@ -74,7 +52,7 @@ class Staging:
         self._written: list[Entry] = []
 
     def add(self, rows: Rows) -> None:
-        """Take rows; DataError when they cannot be told a folder."""
+        """Add rows; DataError when they have no folder."""
         shape = fingerprint(rows.schema)
         for folder, part in by_folder(rows, self._partitions):
             key = (rows.table, shape, folder)
@@ -91,39 +69,34 @@ class Staging:
             self._finish(max(self._drafts, key=lambda key: self._drafts[key].waiting_rows + self._drafts[key].rows))
 
     def finish(self) -> list[Entry]:
-        """Close all files and tell what they are."""
+        """Close all files, and return what they are."""
         for key in list(self._drafts):
             self._finish(key)
         written, self._written = self._written, []
         return written
 
     def _draft(self, rows: Rows, shape: str, folder: Folder) -> _Draft:
-        path = joined(self._folder, f"{uuid.uuid4().hex}.parquet")
-        return _Draft(
-            table=rows.table,
-            path=path,
-            folder=folder,
-            fingerprint=shape,
-            full=self._full_schema(rows),
-            keys=rows.keys,
-        )
-
-    def _full_schema(self, rows: Rows) -> pa.Schema:
-        """The shape with the columns that folders tell, at its end."""
         names = {part.name for part in self._partitions}
-        kept = [pa.field(name, column.type) for name, column in rows.columns.items() if name not in names]
-        told = [
+        in_file = [pa.field(name, column.type) for name, column in rows.columns.items() if name not in names]
+        in_folder = [
             pa.field(part.name, type_of(part, rows.columns[part.source].type))
             for part in self._partitions
             if part.source in rows.columns
         ]
-        return pa.schema([*kept, *told])
+        return _Draft(
+            table=rows.table,
+            path=joined(self._folder, f"{uuid.uuid4().hex}.parquet"),
+            folder=folder,
+            fingerprint=shape,
+            schema=pa.schema([*in_file, *in_folder]),
+            keys=rows.keys,
+        )
 
     def _write(self, draft: _Draft) -> None:
         group = pa.concat_tables(draft.waiting).combine_chunks()
         if draft.writer is None:
             compression = "NONE" if self._config.compression == "none" else self._config.compression
-            draft.stream = opened_for_writing(draft.path)
+            draft.stream = open_output(draft.path)
             draft.writer = pq.ParquetWriter(draft.stream, group.schema, compression=compression, store_schema=False)
         draft.writer.write_table(group, row_group_size=_GROUP_ROWS)
         draft.rows += len(group)
@@ -143,7 +116,7 @@ class Staging:
                 table=draft.table,
                 file=file,
                 fingerprint=draft.fingerprint,
-                schema_bytes=packed_schema(draft.full),
+                schema_bytes=packed_schema(draft.schema),
                 keys=draft.keys,
             )
         )

@@ -1,4 +1,4 @@
-"""Records of one put as changes to tables: first what the tables need for them, then the rows."""
+"""Turns the records of one put into changes to tables: first the columns that tables need, then the rows."""
 
 import itertools
 from collections.abc import Hashable, Iterator, Sequence
@@ -12,17 +12,17 @@ from connect.api.errors import DataError
 from connect.api.record import SinkRecord
 from connectors.sql import inference
 from connectors.sql.changes import KeyedChanges, PlainChanges, Step
+from connectors.sql.config import SqlSinkConfig
 from connectors.sql.database import TableDefinition
 from connectors.sql.dialect import NewColumn, Table
-from connectors.sql.row_plan import RowPlan, Source, key_sources, new_columns, value_sources
-from connectors.sql.sink_options import SqlSinkConfig
+from connectors.sql.row_plan import RowPlan, Source, key_sources, value_sources
 from connectors.sql.structure import Structure
 
 _SHAPES_MAX: Final = 1000
 
 
 class Shape:
-    """What records with the same schemas (or the same names, without a schema) have in common."""
+    """The columns of records with the same schemas, or with the same field names if they have no schema."""
 
     def __init__(self, keys: Sequence[Source], values: Sequence[Source]) -> None:
         self.keys = keys
@@ -31,12 +31,12 @@ class Shape:
 
     @property
     def sources(self) -> list[Source]:
-        """All columns that such records need; those of the key first."""
+        """All columns that such records need, the key's first."""
         return [*self.keys, *self.values]
 
 
 class TableBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done to one table."""
+    """The changes to one table."""
 
     table: Table
     keys: tuple[str, ...]
@@ -44,7 +44,7 @@ class TableBatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Batcher:
-    """Turns records into changes; knows the shapes it has seen."""
+    """Turns records into changes, and remembers their shapes."""
 
     def __init__(self, structure: Structure, config: SqlSinkConfig, *, family: str, zone: tzinfo) -> None:
         self._structure = structure
@@ -54,11 +54,11 @@ class Batcher:
         self._shapes: dict[Hashable, Shape] = {}
 
     def forget(self) -> None:
-        """Tables may have changed."""
+        """Forget shapes, since tables may have changed."""
         self._shapes.clear()
 
     def batches(self, records: Sequence[SinkRecord], tables: dict[str, Table]) -> Iterator[TableBatch]:
-        """The changes that these records make, table by table; `tables` tells the table of a topic."""
+        """The changes that these records make, table by table; `tables` has the table of each topic."""
         by_table: dict[Table, list[SinkRecord]] = {}
         for record in records:
             by_table.setdefault(tables[record.topic], []).append(record)
@@ -66,14 +66,15 @@ class Batcher:
             yield from self._batches(table, some)
 
     def _batches(self, table: Table, records: Sequence[SinkRecord]) -> Iterator[TableBatch]:
-        shaped = self._shaped(table, records)
+        shaped = self._find_shapes(table, records)
         changed = [(shape, record) for shape, record in shaped if record.value is not None]
         if not changed and self._structure.definition(table) is None:
-            return  # rows that are to be deleted from a table that is not there
+            return  # Deletes from a table that does not exist.
         self._plan(table, shaped)
-        # Records without a schema may have different keys: those of each are a batch.
+        mode = self._config.insert_mode
+        # Records without a schema may have different keys, each of which makes a batch.
         for keys, some in itertools.groupby(shaped, key=_keys_of):
-            changes = self._new_changes()
+            changes = PlainChanges() if mode == "insert" else KeyedChanges(only_existing=mode == "update")
             for shape, record in some:
                 plan = shape.plan
                 assert plan is not None
@@ -84,59 +85,54 @@ class Batcher:
                     changes.write(plan.columns, row, key_count=len(keys))
             yield TableBatch(table=table, keys=keys, steps=list(changes.steps(keys)))
 
-    def _new_changes(self) -> KeyedChanges | PlainChanges:
-        if self._config.insert_mode == "insert":
-            return PlainChanges()
-        return KeyedChanges(only_existing=self._config.insert_mode == "update")
-
     # --- shapes ---
 
-    def _shaped(self, table: Table, records: Sequence[SinkRecord]) -> list[tuple[Shape, SinkRecord]]:
+    def _find_shapes(self, table: Table, records: Sequence[SinkRecord]) -> list[tuple[Shape, SinkRecord]]:
         shapes = self._shapes
         if len(shapes) > _SHAPES_MAX:
             shapes.clear()
         shaped = []
         for record in records:
-            mark = (table, *_mark(record.key_schema, record.key), *_mark(record.value_schema, record.value))
-            shape = shapes.get(mark)
+            identity = (table, *_identity(record.key_schema, record.key), *_identity(record.value_schema, record.value))
+            shape = shapes.get(identity)
             if shape is None:
-                shape = shapes[mark] = self._shape(record)
+                shape = shapes[identity] = self._new_shape(record)
             shaped.append((shape, record))
         return shaped
 
-    def _shape(self, record: SinkRecord) -> Shape:
-        self._check(record)
+    def _new_shape(self, record: SinkRecord) -> Shape:
+        schema, value = record.value_schema, record.value
+        if value is None:
+            if not self._config.delete_enabled:
+                raise DataError("the record has no value, and delete.enabled is false")
+        else:
+            is_struct = schema.type is Type.STRUCT if schema is not None else isinstance(value, dict)
+            is_text = isinstance(value, str) and bool(self._config.string_output_value_column_name)
+            if not is_struct and not is_text:
+                found = type(value).__name__ if schema is None else schema.type.name
+                raise DataError(f"Value schema must be of type Struct, it is of type {found}")
         keys = key_sources(record, self._config)
-        values = [] if record.value is None else value_sources(record, self._config, keys=keys)
+        values = [] if value is None else value_sources(record, self._config, keys=keys)
         if not keys and not values:
             raise DataError("the record has no field that could be written")
         return Shape(keys, values)
 
-    def _check(self, record: SinkRecord) -> None:
-        if record.value is None:
-            if not self._config.delete_enabled:
-                raise DataError("the record has no value, and delete.enabled is false")
-            return
-        schema = record.value_schema
-        is_struct = schema.type is Type.STRUCT if schema is not None else isinstance(record.value, dict)
-        is_text = isinstance(record.value, str) and bool(self._config.string_output_value_column_name)
-        if not is_struct and not is_text:
-            found = type(record.value).__name__ if schema is None else schema.type.name
-            raise DataError(f"Value schema must be of type Struct, it is of type {found}")
-
-    # --- what tables need ---
+    # --- columns that tables need ---
 
     def _plan(self, table: Table, shaped: Sequence[tuple[Shape, SinkRecord]]) -> None:
-        """Give every shape a plan for the table as it is, after the table was given what they need."""
+        """Add the columns that are missing, and give every shape a plan for the table."""
         definition = self._structure.definition(table)
         shapes = {id(shape): shape for shape, _ in shaped}.values()
         if all(self._is_planned(shape, definition) for shape in shapes):
             return
-        wanted: dict[str, NewColumn] = {}
-        for shape in shapes:
-            wanted.update({column.name: column for column in new_columns(shape.sources)})
+        wanted = {
+            source.column: NewColumn(name=source.column, schema=source.schema, is_key=source.is_key)
+            for shape in shapes
+            for source in shape.sources
+            if source.schema is not None
+        }
         if definition is None or self._config.evolves:
-            wanted.update(self._inferred(shaped))
+            wanted.update(self._inferred_columns(shaped))
         ordered = sorted(wanted.values(), key=lambda column: not column.is_key)
         definition = self._structure.ensure(table, ordered)
         for shape in shapes:
@@ -145,22 +141,22 @@ class Batcher:
     def _is_planned(self, shape: Shape, definition: TableDefinition | None) -> bool:
         if shape.plan is None or shape.plan.definition is not definition:
             return False
-        # A field that was null in all records so far has no column yet.
+        # A field without a column was null in all records so far.
         return not (self._config.evolves and shape.plan.has_unknown)
 
-    def _inferred(self, shaped: Sequence[tuple[Shape, SinkRecord]]) -> dict[str, NewColumn]:
+    def _inferred_columns(self, shaped: Sequence[tuple[Shape, SinkRecord]]) -> dict[str, NewColumn]:
         """Columns for values without a schema, from all such values of a batch."""
         found: dict[str, tuple[Schema | None, bool]] = {}
         for shape, record in shaped:
             for source in shape.sources:
                 if source.schema is None:
                     seen, is_key = found.get(source.column, (None, False))
-                    value = _value_of(source, record)
-                    found[source.column] = inference.both(seen, inference.schema_of(value)), is_key or source.is_key
+                    schema = inference.common_schema(seen, inference.schema_of(_value_of(source, record)))
+                    found[source.column] = schema, is_key or source.is_key
         return {
-            name: NewColumn(name=name, schema=schema, is_key=is_key)
-            for name, (schema, is_key) in found.items()
-            if schema is not None
+            name: NewColumn(name=name, schema=known, is_key=is_key)
+            for name, (known, is_key) in found.items()
+            if known is not None
         }
 
 
@@ -182,8 +178,8 @@ def _value_of(source: Source, record: SinkRecord) -> object:
             return None if record.value is None else record.value.get(source.field)
 
 
-def _mark(schema: Schema | None, value: object) -> tuple[Hashable, ...]:
-    """What tells the shape of one side of a record."""
+def _identity(schema: Schema | None, value: object) -> tuple[Hashable, ...]:
+    """What identifies the shape of a record's key or value."""
     if schema is not None:
         return (schema, value is None)
     return (None, *value) if isinstance(value, dict) else (None, type(value).__name__)

@@ -1,4 +1,4 @@
-"""Values of records as parameters of statements: what a column of some kind takes, from whatever came."""
+"""Values of records as parameters of statements, converted to what a column takes."""
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -14,12 +14,12 @@ from connectors.sql.column_types import ColumnType, Kind
 from connectors.sql.logical import logical_of
 
 Encoder = Callable[[Value], Any]
-"""Makes a parameter of a value that is not null."""
+"""Converts a value that is not null to a parameter."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY_ONE: Final = date(1970, 1, 1)
-# Values of these types go into such columns as they are.
-_AS_IT_IS: Final = {
+# Values of these types go into such columns unchanged.
+_UNCHANGED: Final = {
     Type.STRING: frozenset((Kind.TEXT, Kind.UNKNOWN)),
     Type.BYTES: frozenset((Kind.BYTES, Kind.UNKNOWN)),
     Type.BOOLEAN: frozenset((Kind.BOOLEAN,)),
@@ -32,22 +32,18 @@ _AS_IT_IS: Final = {
 
 
 def encoder(schema: Schema | None, column: ColumnType, *, family: str, zone: tzinfo) -> Encoder | None:
-    """How values of this schema (None: of any kind) get into such a column; None when they go as they are."""
+    """Converts values of a schema (None: any values) for a column; None when they go into it unchanged."""
     logical = None if schema is None else logical_of(schema)
-    if schema is not None and logical is None and column.kind in _AS_IT_IS.get(schema.type, ()):
+    if schema is not None and logical is None and column.kind in _UNCHANGED.get(schema.type, ()):
         return None
     write = _encoder(column, family=family, zone=zone)
     decode = _DECODERS.get(schema.name) if schema is not None and schema.name else None
-    return write if decode is None else partial(_both, decode, write)
+    return write if decode is None else lambda value: write(decode(value))
 
 
 def json_text(value: Value) -> str:
-    """A value as JSON; moments in ISO 8601, bytes in Base64, decimals as text."""
+    """A value as JSON; times in ISO 8601, bytes in Base64, decimals as text."""
     return msgspec.json.encode(value).decode()
-
-
-def _both(decode: Encoder, write: Encoder, value: Value) -> Any:
-    return write(decode(value))
 
 
 def _encoder(column: ColumnType, *, family: str, zone: tzinfo) -> Encoder:
@@ -57,9 +53,9 @@ def _encoder(column: ColumnType, *, family: str, zone: tzinfo) -> Encoder:
     if kind is Kind.ARRAY and column.items is not None:
         return partial(_array, _encoder(column.items, family=family, zone=zone))
     if kind is Kind.TIMESTAMP or (kind is Kind.INSTANT and family == "mysql"):
-        return partial(_local, zone)
+        return partial(_local_time, zone)
     if kind is Kind.INSTANT:
-        return partial(_moment, zone)
+        return partial(_zoned_time, zone)
     return _ENCODERS.get(kind, _any)
 
 
@@ -158,23 +154,23 @@ def _time(value: Value) -> Any:
             return value
 
 
-def _local(zone: tzinfo, value: Value) -> Any:
-    moment = _instant(value)
-    return moment if moment.tzinfo is None else moment.astimezone(zone).replace(tzinfo=None)
+def _local_time(zone: tzinfo, value: Value) -> Any:
+    time = _datetime(value)
+    return time if time.tzinfo is None else time.astimezone(zone).replace(tzinfo=None)
 
 
-def _moment(zone: tzinfo, value: Value) -> Any:
-    moment = _instant(value)
-    return moment.replace(tzinfo=zone) if moment.tzinfo is None else moment
+def _zoned_time(zone: tzinfo, value: Value) -> Any:
+    time = _datetime(value)
+    return time.replace(tzinfo=zone) if time.tzinfo is None else time
 
 
-def _instant(value: Value) -> datetime:
-    """A moment of what came: epoch milliseconds, ISO 8601, a date."""
+def _datetime(value: Value) -> datetime:
+    """From epoch milliseconds, ISO 8601, or a date."""
     match value:
         case datetime():
             return value
         case date():
-            return datetime(value.year, value.month, value.day)  # noqa: DTZ001 - a day begins in the zone of the database
+            return datetime(value.year, value.month, value.day)  # noqa: DTZ001 - a day begins in the database's zone
         case bool():
             raise DataError("a boolean cannot be written to a column of timestamps")
         case int() | float() | Decimal():
@@ -221,12 +217,12 @@ _ENCODERS: Final[dict[Kind, Encoder]] = {
 }
 
 
-# --- SQLite has no dates: numbers count milliseconds, everything else is ISO 8601 ---
+# --- SQLite has no dates: numbers are milliseconds, everything else is ISO 8601 ---
 
 
-def milliseconds(moment: datetime) -> int:
+def milliseconds(time: datetime) -> int:
     """Milliseconds since 1970."""
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
     return (aware - EPOCH) // timedelta(milliseconds=1)
 
 
@@ -239,10 +235,8 @@ def _sqlite_number(zone: tzinfo, value: Value) -> Any:
         case date():
             return (value - _DAY_ONE).days * 86_400_000
         case time():
-            day = timedelta(
-                hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond
-            )
-            return day // timedelta(milliseconds=1)
+            minutes = value.hour * 60 + value.minute
+            return (minutes * 60 + value.second) * 1000 + value.microsecond // 1000
         case _:
             return _sqlite_any(zone, value)
 
@@ -250,7 +244,7 @@ def _sqlite_number(zone: tzinfo, value: Value) -> Any:
 def _sqlite_any(zone: tzinfo, value: Value) -> Any:
     match value:
         case datetime():
-            return _local(zone, value).isoformat(sep=" ")
+            return _sqlite_timestamp(zone, value)
         case date() | time():
             return value.isoformat()
         case Decimal():
@@ -262,15 +256,7 @@ def _sqlite_any(zone: tzinfo, value: Value) -> Any:
 
 
 def _sqlite_timestamp(zone: tzinfo, value: Value) -> Any:
-    return _local(zone, value).isoformat(sep=" ")
-
-
-def _sqlite_date(_: tzinfo, value: Value) -> Any:
-    return _date(value).isoformat()
-
-
-def _sqlite_time(_: tzinfo, value: Value) -> Any:
-    return _time(value).isoformat()
+    return _local_time(zone, value).isoformat(sep=" ")
 
 
 _SQLITE: Final[dict[Kind, Callable[[tzinfo, Value], Any]]] = {
@@ -279,8 +265,8 @@ _SQLITE: Final[dict[Kind, Callable[[tzinfo, Value], Any]]] = {
     Kind.TEXT: lambda _, value: _text(value),
     Kind.BYTES: lambda _, value: _bytes(value),
     Kind.JSON: lambda _, value: _json(value),
-    Kind.DATE: _sqlite_date,
-    Kind.TIME: _sqlite_time,
+    Kind.DATE: lambda _, value: _date(value).isoformat(),
+    Kind.TIME: lambda _, value: _time(value).isoformat(),
     Kind.TIMESTAMP: _sqlite_timestamp,
     Kind.INSTANT: _sqlite_timestamp,
 }
@@ -289,30 +275,20 @@ _SQLITE: Final[dict[Kind, Callable[[tzinfo, Value], Any]]] = {
 # --- Debezium's types, which are numbers and text with a name ---
 
 
-def _unscaled(value: Value) -> Decimal:
+def _variable_decimal(value: Value) -> Decimal:
     if not isinstance(value, dict):
         return Decimal(value)
     return Decimal(int.from_bytes(value["value"], "big", signed=True)).scaleb(-value["scale"])
 
 
-def _time_from(unit: timedelta, value: int) -> time:
-    return (EPOCH + unit * value).time()
-
-
-def _moment_from(unit: timedelta, value: int) -> datetime:
-    return EPOCH + unit * value
-
-
-_MICROSECOND: Final = timedelta(microseconds=1)
-_MILLISECOND: Final = timedelta(milliseconds=1)
 _DECODERS: Final[dict[str, Encoder]] = {
     "io.debezium.time.Date": lambda value: _DAY_ONE + timedelta(days=value),
-    "io.debezium.time.Time": partial(_time_from, _MILLISECOND),
-    "io.debezium.time.MicroTime": partial(_time_from, _MICROSECOND),
-    "io.debezium.time.NanoTime": lambda value: _time_from(_MICROSECOND, value // 1000),
-    "io.debezium.time.Timestamp": partial(_moment_from, _MILLISECOND),
-    "io.debezium.time.MicroTimestamp": partial(_moment_from, _MICROSECOND),
-    "io.debezium.time.NanoTimestamp": lambda value: _moment_from(_MICROSECOND, value // 1000),
+    "io.debezium.time.Time": lambda value: (EPOCH + timedelta(milliseconds=value)).time(),
+    "io.debezium.time.MicroTime": lambda value: (EPOCH + timedelta(microseconds=value)).time(),
+    "io.debezium.time.NanoTime": lambda value: (EPOCH + timedelta(microseconds=value // 1000)).time(),
+    "io.debezium.time.Timestamp": lambda value: EPOCH + timedelta(milliseconds=value),
+    "io.debezium.time.MicroTimestamp": lambda value: EPOCH + timedelta(microseconds=value),
+    "io.debezium.time.NanoTimestamp": lambda value: EPOCH + timedelta(microseconds=value // 1000),
     "io.debezium.time.ZonedTimestamp": datetime.fromisoformat,
-    "io.debezium.data.VariableScaleDecimal": _unscaled,
+    "io.debezium.data.VariableScaleDecimal": _variable_decimal,
 }

@@ -1,4 +1,4 @@
-"""What a batch does to a table: the same key may come many times, only what it leaves behind is written."""
+"""The changes of a batch to a table: the same key may occur many times, but only its last state is written."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ Columns = tuple[str, ...]
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows that one statement can write, or keys of rows that one can delete."""
+    """Rows that one statement writes, or keys of rows that one statement deletes."""
 
     columns: Columns
     rows: list[Row]
@@ -20,7 +20,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyedChanges:
-    """Upserts, updates and deletes: the last one of a key wins; fields that only earlier ones have are kept."""
+    """Upserts, updates and deletes: the last one of a key wins, and keeps fields that only earlier ones have."""
 
     def __init__(self, *, only_existing: bool = False) -> None:
         self._only_existing = only_existing
@@ -28,27 +28,28 @@ class KeyedChanges:
         self._deleted: dict[Row, None] = {}
 
     def write(self, columns: Columns, row: Row, *, key_count: int) -> None:
-        """A row is written; its first values are its key."""
+        """Write a row, which begins with its key."""
         key = row[:key_count]
         try:
-            # Taken out and put in again: rows are written in the order of their last change, which is the order in
-            # which constraints hold.
+            # Removed and added again: rows are written in the order of their last change, in which constraints hold.
             earlier = self._rows.pop(key, None)
         except TypeError:
             raise DataError(f"the key {key!r} cannot be compared") from None
         if self._only_existing and key in self._deleted:
             return
         if earlier is not None and earlier[0] != columns:
-            columns, row = _merged(earlier, (columns, row))
+            values: dict[str, Any] = dict(zip(*earlier, strict=True))
+            values.update(zip(columns, row, strict=True))
+            columns, row = tuple(values), tuple(values.values())
         self._rows[key] = (columns, row)
 
     def delete(self, key: Row) -> None:
-        """A row is deleted."""
+        """Delete a row."""
         self._rows.pop(key, None)
         self._deleted[key] = None
 
     def steps(self, keys: Columns) -> Iterator[Step]:
-        """The fewest statements that leave the same behind: deletes first, since what came after one is a new row."""
+        """The fewest statements with the same result: deletes first, since a write after a delete is a new row."""
         if self._deleted:
             yield Step(columns=keys, rows=list(self._deleted), is_delete=True)
         groups: dict[Columns, list[Row]] = {}
@@ -59,17 +60,17 @@ class KeyedChanges:
 
 
 class PlainChanges:
-    """Inserts, each a row of its own, and deletes between them, in the order in which they came."""
+    """Inserts, and deletes between them, in their order."""
 
     def __init__(self) -> None:
         self._steps: list[Step] = []
 
-    def write(self, columns: Columns, row: Row, *, key_count: int) -> None:  # noqa: ARG002 - as KeyedChanges has it
-        """A row is written."""
+    def write(self, columns: Columns, row: Row, *, key_count: int) -> None:  # noqa: ARG002 - as in KeyedChanges
+        """Insert a row."""
         self._add(columns, row, is_delete=False)
 
     def delete(self, key: Row) -> None:
-        """A row is deleted."""
+        """Delete a row."""
         self._add((), key, is_delete=True)
 
     def _add(self, columns: Columns, row: Row, *, is_delete: bool) -> None:
@@ -80,7 +81,7 @@ class PlainChanges:
         last.rows.append(row)
 
     def steps(self, keys: Columns) -> Iterator[Step]:
-        """The statements that do the same."""
+        """The statements, in order."""
         for step in self._steps:
             yield msgspec.structs.replace(step, columns=keys) if step.is_delete else step
 
@@ -92,9 +93,3 @@ def parts(rows: Sequence[Row], size: int) -> Iterator[Sequence[Row]]:
         return
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
-
-
-def _merged(earlier: tuple[Columns, Row], later: tuple[Columns, Row]) -> tuple[Columns, Row]:
-    values: dict[str, Any] = dict(zip(*earlier, strict=True))
-    values.update(zip(*later, strict=True))
-    return tuple(values), tuple(values.values())

@@ -1,5 +1,8 @@
-"""What columns hold, told alike for all databases: from SQLAlchemy's reflection and from descriptions of results."""
+"""Types of columns, the same for all databases: from SQLAlchemy's reflection, from results, and from values."""
 
+from collections.abc import Iterable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final
 
@@ -11,7 +14,7 @@ from sqlalchemy.dialects import mysql, postgresql
 
 
 class Kind(StrEnum):
-    """A family of column types that are read and written alike."""
+    """Column types that are read and written in the same way."""
 
     INT8 = "int8"
     INT16 = "int16"
@@ -28,33 +31,33 @@ class Kind(StrEnum):
     TIMESTAMP = "timestamp"
     """A date and a time of day in the time zone of the database."""
     INSTANT = "instant"
-    """A moment, whatever the time zone."""
+    """A point in time, with its time zone."""
     JSON = "json"
     ARRAY = "array"
     UNKNOWN = "unknown"
-    """A type of its own (or none): told by what is in it, or handled as text."""
+    """Another type, or none: known by its values, or handled as text."""
 
     @property
     def is_integer(self) -> bool:
-        """Whether whole numbers are in it."""
+        """Whether it holds whole numbers."""
         return self in (Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64)
 
 
 class ColumnType(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind with what else must be known of it."""
+    """A kind with its parameters."""
 
     kind: Kind
     precision: int | None = None
     scale: int | None = None
     items: "ColumnType | None" = None
-    """What is in an ARRAY."""
+    """The type of the items of an ARRAY."""
 
 
 TEXT: Final = ColumnType(kind=Kind.TEXT)
 UNKNOWN: Final = ColumnType(kind=Kind.UNKNOWN)
 
 _WIDER: Final = {Kind.INT8: Kind.INT16, Kind.INT16: Kind.INT32, Kind.INT32: Kind.INT64, Kind.INT64: Kind.INT64}
-# In this order: the first class that fits tells the kind.
+# In this order: the first class that matches decides.
 _BY_CLASS: Final[tuple[tuple[type[sql.TypeEngine[Any]], Kind], ...]] = (
     (sql.NullType, Kind.UNKNOWN),
     (sql.Boolean, Kind.BOOLEAN),
@@ -87,23 +90,23 @@ _BY_CLASS: Final[tuple[tuple[type[sql.TypeEngine[Any]], Kind], ...]] = (
 
 
 def from_reflection(type_: "sql.TypeEngine[Any]", *, family: str) -> ColumnType:
-    """The type of a column that SQLAlchemy has looked up in a database of this family."""
+    """The type of a column that SQLAlchemy has reflected in a database of this family."""
     if isinstance(type_, postgresql.DOMAIN):
         return from_reflection(type_.data_type, family=family)
     if isinstance(type_, sql.ARRAY):
         return ColumnType(kind=Kind.ARRAY, items=from_reflection(type_.item_type, family=family))
     if isinstance(type_, sql.DateTime):
-        is_moment = bool(type_.timezone) or isinstance(type_, mysql.TIMESTAMP)
-        return ColumnType(kind=Kind.INSTANT if is_moment else Kind.TIMESTAMP)
+        is_instant = bool(type_.timezone) or isinstance(type_, mysql.TIMESTAMP)
+        return ColumnType(kind=Kind.INSTANT if is_instant else Kind.TIMESTAMP)
     if isinstance(type_, sql.Time) and type_.timezone:
-        return UNKNOWN  # Connect's times have no zone
+        return UNKNOWN  # Connect's times have no zone.
     kind = next((kind for known, kind in _BY_CLASS if isinstance(type_, known)), Kind.UNKNOWN)
     if kind is Kind.DECIMAL:
         return ColumnType(kind=kind, precision=_number(type_, "precision"), scale=_number(type_, "scale"))
     if kind is Kind.FLOAT64 and family == "mysql" and isinstance(type_, mysql.FLOAT):
         kind = Kind.FLOAT32
     if family == "sqlite" and kind in (Kind.INT16, Kind.INT32):
-        kind = Kind.INT64  # SQLite's integers have eight bytes, whatever the declaration says
+        kind = Kind.INT64  # SQLite's integers have eight bytes, whatever the declaration says.
     if kind is Kind.FLOAT32 and family == "sqlite":
         kind = Kind.FLOAT64
     if kind.is_integer and getattr(type_, "unsigned", False):
@@ -116,7 +119,7 @@ def _number(type_: object, name: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
-# --- results of queries, which are not reflected ---
+# --- results of queries, which cannot be reflected ---
 
 _PG_KINDS: Final = {
     "bool": Kind.BOOLEAN,
@@ -136,7 +139,7 @@ _PG_KINDS: Final = {
     "jsonb": Kind.JSON,
 }
 _MYSQL_KINDS: Final = {
-    # Whether a number has a sign is not told: the next larger type holds both.
+    # Results do not say whether a number is signed: the next larger type holds both.
     FIELD_TYPE.TINY: Kind.INT16,
     FIELD_TYPE.SHORT: Kind.INT32,
     FIELD_TYPE.INT24: Kind.INT32,
@@ -158,7 +161,7 @@ _MYSQL_KINDS: Final = {
 
 
 def from_description(column: Any, *, family: str) -> ColumnType:
-    """The type of a column of a result, from the driver's description of it; UNKNOWN when it does not tell."""
+    """The type of a column of a result, from the driver's description; UNKNOWN when the driver does not say."""
     if family == "postgresql":
         return _from_oid(column.type_code, precision=column.precision, scale=column.scale)
     if family == "mysql":
@@ -170,8 +173,36 @@ def from_description(column: Any, *, family: str) -> ColumnType:
 def _from_oid(oid: int, *, precision: int | None, scale: int | None) -> ColumnType:
     info = psycopg.adapters.types.get(oid)
     if info is None:
-        return TEXT  # an enumeration, or a type that an extension brings
+        return TEXT  # An enumeration, or a type of an extension.
     if info.array_oid == oid:
         return ColumnType(kind=Kind.ARRAY, items=_from_oid(info.oid, precision=None, scale=None))
     kind = _PG_KINDS.get(info.name, Kind.TEXT)
     return ColumnType(kind=kind, precision=precision, scale=scale) if kind is Kind.DECIMAL else ColumnType(kind=kind)
+
+
+# --- columns without a declared type ---
+
+_CLASS_KINDS: Final[tuple[tuple[type, Kind], ...]] = (
+    (bool, Kind.BOOLEAN),
+    (int, Kind.INT64),
+    (float, Kind.FLOAT64),
+    (Decimal, Kind.DECIMAL),
+    (str, Kind.TEXT),
+    (bytes, Kind.BYTES),
+    (datetime, Kind.TIMESTAMP),
+    (date, Kind.DATE),
+    (time, Kind.TIME),
+    (timedelta, Kind.TIME),
+)
+
+
+def from_values(cells: Iterable[Any]) -> ColumnType:
+    """A type that holds all these cells; text when there is no other, or no cell."""
+    kinds = {
+        next((kind for type_, kind in _CLASS_KINDS if isinstance(cell, type_)), Kind.TEXT)
+        for cell in cells
+        if cell is not None
+    }
+    if kinds == {Kind.INT64, Kind.FLOAT64}:
+        return ColumnType(kind=Kind.FLOAT64)
+    return ColumnType(kind=kinds.pop()) if len(kinds) == 1 else TEXT

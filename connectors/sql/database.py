@@ -1,4 +1,4 @@
-"""A database: its engine, connections that come back after an outage, and what its tables look like."""
+"""A database: its engine, connections that are restored after an outage, and the definitions of its tables."""
 
 import logging
 import warnings
@@ -21,15 +21,15 @@ from typing_extensions import override
 from connect.api.errors import RetriableError
 from connectors.sql import errors
 from connectors.sql.column_types import ColumnType, from_reflection
+from connectors.sql.config import ConnectionConfig
 from connectors.sql.dialect import DIALECTS, Dialect, Table
-from connectors.sql.options import ConnectionConfig
 
 log = logging.getLogger(__name__)
 
 Wait = Callable[[float], bool]
 
 _SYSTEM_SCHEMAS = frozenset(("information_schema", "pg_catalog", "mysql", "performance_schema", "sys"))
-# What records hold as text, though the driver would make objects of it.
+# Types that records hold as text, though the driver would make objects of them.
 _RANGES = ("int4", "int8", "num", "ts", "tstz", "date")
 _AS_TEXT = (
     *("json", "jsonb", "uuid", "inet", "cidr", "interval", "timetz"),
@@ -45,9 +45,9 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     is_nullable: bool
     has_default: bool = False
     is_automatic: bool = False
-    """Whether the database counts it itself."""
+    """Whether the database generates its numbers."""
     resolution_digits: int = 6
-    """Of a date with a time: how many digits of a second it has."""
+    """For timestamps: the number of digits of a second."""
 
 
 class TableDefinition(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ class TableDefinition(msgspec.Struct, frozen=True, kw_only=True):
     is_view: bool = False
 
     def column(self, name: str) -> Column | None:
-        """The column of this name; where there is none, the one that differs only in capital letters."""
+        """The column of this name, or else one that differs only in case."""
         found = self.columns.get(name)
         if found is None:
             folded = name.lower()
@@ -85,14 +85,14 @@ class Database:
         return self._address.family
 
     def connection(self) -> Connection:
-        """The open connection, or a new one; RetriableError when there is none to be had."""
+        """The open connection, or a new one; RetriableError when the database cannot be reached."""
         if self._connection is None or self._connection.closed or self._connection.invalidated:
             self.disconnect()
             self._connection = self._connect()
         return self._connection
 
     def _connect(self) -> Connection:
-        # Later the worker tries again itself, and goes on with other things between.
+        # After the first connection, the worker makes further attempts, and does other things in between.
         attempts = 1 if self._was_connected else self._config.connection_attempts
         failed: Exception | None = None
         for attempt in range(1, attempts + 1):
@@ -101,14 +101,14 @@ class Database:
                 self._was_connected = True
                 return connection
             except errors.DRIVER_ERRORS as error:
-                failed = errors.classified(error, doing="cannot connect to the database")
+                failed = errors.map_error(error, doing="cannot connect to the database")
             if attempt < attempts and self._wait(self._config.connection_backoff_ms / 1000):
                 break
-        # Whatever was wrong, a password that is being changed for instance, was not wrong with a record.
+        # No record is to blame, whatever the reason, such as a password that is being changed.
         raise RetriableError(str(failed)) from None
 
     def packet_bytes(self) -> int | None:
-        """The largest statement that MySQL takes; None elsewhere, and when it cannot be asked."""
+        """The size of the largest statement that MySQL accepts; None elsewhere, and when it cannot be asked."""
         if self.family != "mysql":
             return None
         try:
@@ -118,17 +118,17 @@ class Database:
             return None
 
     def disconnect(self) -> None:
-        """Close the connection, broken or not; the next use makes a new one."""
+        """Close the connection, broken or not; the next use opens a new one."""
         connection, self._connection = self._connection, None
         if connection is not None:
             try:
                 connection.invalidate()
                 connection.close()
             except errors.DRIVER_ERRORS as error:
-                log.debug("a broken connection could not be closed", extra={"error": errors.told(error)})
+                log.debug("a broken connection could not be closed", extra={"error": errors.describe(error)})
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Close the connection and the engine."""
         self.disconnect()
         self._engine.dispose()
 
@@ -138,30 +138,30 @@ class Database:
         connection = self.connection()
         if connection.in_transaction():
             connection.rollback()
-        # Begun here, since statements that go to the driver past SQLAlchemy would not begin it.
+        # Begun here, since statements that go directly to the driver would not begin it.
         connection.begin()
         try:
             yield connection
             connection.commit()
         except BaseException:
-            self._roll_back(connection)
+            try:
+                connection.rollback()
+            except errors.DRIVER_ERRORS:
+                self.disconnect()
             raise
-
-    def _roll_back(self, connection: Connection) -> None:
-        try:
-            connection.rollback()
-        except errors.DRIVER_ERRORS:
-            self.disconnect()
 
     # --- tables ---
 
     def tables(self) -> list[Table]:
-        """Every table that is not the database's own, in the order of names; views too where they are wanted."""
+        """All tables except system tables, in the order of their names; views too if they are wanted."""
         with self.transaction() as connection:
             inspector = inspect(connection)
+            schemas: list[str | None] = [None if self.family == "sqlite" else self._address.url.database]
+            if self.family == "postgresql":
+                schemas = [name for name in inspector.get_schema_names() if name not in _SYSTEM_SCHEMAS]
             found = [
                 Table(name=name, schema=schema)
-                for schema in self._schemas(connection)
+                for schema in schemas
                 for name in (
                     *inspector.get_table_names(schema),
                     *(inspector.get_view_names(schema) if self._config.includes_views else ()),
@@ -169,28 +169,21 @@ class Database:
             ]
         return sorted(found, key=str)
 
-    def _schemas(self, connection: Connection) -> list[str | None]:
-        if self.family == "sqlite":
-            return [None]
-        if self.family == "mysql":
-            return [self._address.url.database]
-        return [name for name in inspect(connection).get_schema_names() if name not in _SYSTEM_SCHEMAS]
-
     def definition(self, table: Table) -> TableDefinition | None:
-        """What a table looks like now; None when there is none."""
+        """The current definition of a table; None when it does not exist."""
         with self.transaction() as connection:
-            return self._look_at(table, connection)
+            return self._reflect(table, connection)
 
     def definition_beside(self, table: Table) -> TableDefinition | None:
-        """The same over a connection of its own, while the other one is in the middle of a result."""
+        """The same over a connection of its own, while the other one is reading a result."""
         with self._engine.connect() as connection:
-            return self._look_at(table, connection)
+            return self._reflect(table, connection)
 
-    def _look_at(self, table: Table, connection: Connection) -> TableDefinition | None:
+    def _reflect(self, table: Table, connection: Connection) -> TableDefinition | None:
         inspector = inspect(connection)
         try:
             with warnings.catch_warnings():
-                # Of types that SQLAlchemy does not know: we handle them as text.
+                # About types that SQLAlchemy does not know, which are handled as text.
                 warnings.simplefilter("ignore", SAWarning)
                 columns = inspector.get_columns(table.name, schema=table.schema)
                 keys = inspector.get_pk_constraint(table.name, schema=table.schema)
@@ -211,7 +204,7 @@ class Database:
         return Column(
             name=found["name"],
             type=from_reflection(found["type"], family=self.family),
-            is_nullable=bool(found["nullable"]) and found["name"] not in keys,  # SQLite says so even of numbers of rows
+            is_nullable=bool(found["nullable"]) and found["name"] not in keys,  # SQLite reports even row ids as such.
             has_default=bool(found.get("default") is not None or automatic or found.get("computed")),
             is_automatic=automatic,
             resolution_digits=self._digits(found["type"]),
@@ -219,7 +212,7 @@ class Database:
 
     def _digits(self, type_: Any) -> int:
         if self.family == "sqlite":
-            return 0  # what CURRENT_TIMESTAMP gives there
+            return 0  # The resolution of CURRENT_TIMESTAMP there.
         digits = getattr(type_, "fsp", None) if self.family == "mysql" else getattr(type_, "precision", None)
         default = 0 if self.family == "mysql" else 6
         return digits if isinstance(digits, int) else default
@@ -253,7 +246,7 @@ def _prepare_postgres(connection: "psycopg.Connection[Any]", zone: str) -> None:
 
 
 def _lenient(loader: type[AbstractLoader]) -> type[Loader]:
-    """A loader that gives as text what Python has no value for, such as infinity: one cell is bad, not all."""
+    """A loader that returns values that Python does not have, such as infinity, as text: only that cell is bad."""
 
     class Lenient(Loader):
         def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
@@ -272,9 +265,9 @@ def _lenient(loader: type[AbstractLoader]) -> type[Loader]:
 
 def _prepare_mysql(connection: Any, zone: str) -> None:
     with connection.cursor() as cursor:
-        # Names of zones are known only where somebody has loaded them; UTC always works.
+        # Named zones work only if an administrator has loaded them; UTC always works.
         cursor.execute("SET time_zone = %s", ("+00:00" if zone == "UTC" else zone,))
-        # Values that do not fit are errors, never cut off silently; quotes mean what they mean here.
+        # Values that do not fit are errors instead of being truncated silently, and quotes have their usual meaning.
         cursor.execute("SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO'")
 
 

@@ -1,7 +1,6 @@
-"""What differs between databases: quoting, types of new columns, and the statements that write."""
+"""The differences between databases: quoting, types of new columns, and statements that write."""
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -29,7 +28,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewColumn(msgspec.Struct, frozen=True, kw_only=True):
-    """A column that a table is to have."""
+    """A column that a table needs."""
 
     name: str
     schema: Schema
@@ -44,12 +43,12 @@ class NewColumn(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.name} ({self.schema.name or self.schema.type.name})"
 
 
-class Dialect(ABC):
-    """SQL of one family of databases."""
+class Dialect:
+    """The SQL of one family of databases; here, the standard and what most of them share."""
 
     family: ClassVar[str]
     mark: ClassVar[str] = "%s"
-    """How a parameter stands in a statement."""
+    """The placeholder of a parameter."""
     quote_mark: ClassVar[str] = '"'
     now: ClassVar[str] = "SELECT CURRENT_TIMESTAMP"
     types: ClassVar[dict[Type, str]]
@@ -61,29 +60,29 @@ class Dialect(ABC):
         self._quotes_always = quotes_always
 
     def quote(self, name: str) -> str:
-        """A name as it stands in a statement."""
+        """A name as it is written in a statement."""
         if not self._quotes_always and _PLAIN.fullmatch(name):
             return name
         mark = self.quote_mark
-        # A percent sign would be read as the beginning of a parameter.
+        # A percent sign would be read as the beginning of a placeholder.
         return f"{mark}{name.replace(mark, mark * 2)}{mark}".replace("%", "%%" if self.mark == "%s" else "%")
 
     def table(self, table: Table) -> str:
-        """The name of a table as it stands in a statement."""
+        """The name of a table as it is written in a statement."""
         return ".".join(self.quote(part) for part in (table.schema, table.name) if part)
 
     def columns(self, names: Sequence[str], *, prefix: str = "") -> str:
-        """Names of columns, with commas."""
+        """Names of columns, separated by commas."""
         return ", ".join(prefix + self.quote(name) for name in names)
 
     def literal_sql(self, text: str) -> str:
-        """SQL that somebody else wrote, for statements with parameters."""
+        """An operator's SQL, for statements with parameters."""
         return text.replace("%", "%%") if self.mark == "%s" else text
 
     # --- tables ---
 
     def create_table(self, table: Table, columns: Sequence[NewColumn]) -> str:
-        """A statement that makes a table; nothing when it exists already."""
+        """A statement that creates a table unless it exists."""
         lines = [self.column(column) for column in columns]
         keys = [column.name for column in columns if column.is_key]
         if keys:
@@ -98,16 +97,13 @@ class Dialect(ABC):
     def column(self, column: NewColumn) -> str:
         """A column in CREATE and ALTER."""
         parts = [self.quote(column.name), self.column_type(column.schema, is_key=column.is_key)]
-        if column.schema.default is not None and self._may_have_default(column):
+        if column.schema.default is not None and not isinstance(column.schema.default, dict | list):
             parts.append(f"DEFAULT {self.literal(column.schema.default)}")
         elif column.is_optional:
             parts.append("NULL")
         if not column.is_optional:
             parts.append("NOT NULL")
         return " ".join(parts)
-
-    def _may_have_default(self, column: NewColumn) -> bool:
-        return not isinstance(column.schema.default, dict | list)
 
     def column_type(self, schema: Schema, *, is_key: bool = False) -> str:  # noqa: ARG002 - some families need it
         """The type of a column for values of this schema."""
@@ -126,7 +122,7 @@ class Dialect(ABC):
         return "NUMERIC"
 
     def literal(self, value: Value) -> str:
-        """A default as it stands in DDL."""
+        """A default as it is written in DDL."""
         match value:
             case bool():
                 return "TRUE" if value else "FALSE"
@@ -141,7 +137,7 @@ class Dialect(ABC):
             case str():
                 return self.text_literal(value)
             case _:
-                raise DataError(f"a default of type {type(value).__name__} cannot be the default of a column")
+                raise DataError(f"a value of type {type(value).__name__} cannot be the default of a column")
 
     def text_literal(self, text: str) -> str:
         """Text in quotes."""
@@ -159,24 +155,27 @@ class Dialect(ABC):
         return f"INSERT INTO {self.table(table)} ({self.columns(columns)}) VALUES ({marks})"
 
     def upsert(self, table: Table, columns: Sequence[str], *, keys: Sequence[str]) -> str:
-        """A statement that writes one row, or changes it where there is one with these keys."""
+        """A statement that writes one row, or changes the one with these keys."""
         return f"{self.insert(table, columns)} {self.on_conflict(columns, keys=keys)}"
 
-    @abstractmethod
     def on_conflict(self, columns: Sequence[str], *, keys: Sequence[str]) -> str:
         """The clause that makes an insert an upsert."""
+        changed = ", ".join(f"{self.quote(n)} = excluded.{self.quote(n)}" for n in columns if n not in keys)
+        action = f"DO UPDATE SET {changed}" if changed else "DO NOTHING"
+        return f"ON CONFLICT ({self.columns(keys)}) {action}"
 
     def update(self, table: Table, columns: Sequence[str], *, keys: Sequence[str]) -> str:
-        """A statement that changes one row: first the others, then the keys as parameters."""
+        """A statement that changes one row; its parameters are the other columns, then the keys."""
         changed = ", ".join(f"{self.quote(name)} = {self.mark}" for name in columns if name not in keys)
-        return f"UPDATE {self.table(table)} SET {changed} WHERE {self._with_keys(keys)}"
+        return f"UPDATE {self.table(table)} SET {changed} WHERE {self.match(keys)}"
 
     def delete(self, table: Table, keys: Sequence[str]) -> str:
-        """A statement that removes one row."""
-        return f"DELETE FROM {self.table(table)} WHERE {self._with_keys(keys)}"
+        """A statement that deletes one row."""
+        return f"DELETE FROM {self.table(table)} WHERE {self.match(keys)}"
 
-    def _with_keys(self, keys: Sequence[str]) -> str:
-        return " AND ".join(f"{self.quote(name)} = {self.mark}" for name in keys)
+    def match(self, names: Sequence[str]) -> str:
+        """The condition that columns have the values of parameters."""
+        return " AND ".join(f"{self.quote(name)} = {self.mark}" for name in names)
 
 
 class Postgres(Dialect):
@@ -217,13 +216,9 @@ class Postgres(Dialect):
 
     @override
     def add_columns(self, table: Table, columns: Sequence[NewColumn]) -> list[str]:
-        # Another task may have been faster: that is no error.
+        # Another task may add the same column at the same time.
         added = ", ".join(f"ADD COLUMN IF NOT EXISTS {self.column(column)}" for column in columns)
         return [f"ALTER TABLE {self.table(table)} {added}"]
-
-    @override
-    def on_conflict(self, columns: Sequence[str], *, keys: Sequence[str]) -> str:
-        return _on_conflict(self, columns, keys)
 
 
 class Sqlite(Dialect):
@@ -262,10 +257,6 @@ class Sqlite(Dialect):
     def add_columns(self, table: Table, columns: Sequence[NewColumn]) -> list[str]:
         return [f"ALTER TABLE {self.table(table)} ADD COLUMN {self.column(column)}" for column in columns]
 
-    @override
-    def on_conflict(self, columns: Sequence[str], *, keys: Sequence[str]) -> str:
-        return _on_conflict(self, columns, keys)
-
 
 class MySql(Dialect):
     """MySQL and MariaDB."""
@@ -299,13 +290,13 @@ class MySql(Dialect):
     @override
     def column_type(self, schema: Schema, *, is_key: bool = False) -> str:
         text = super().column_type(schema, is_key=is_key)
-        # A key needs a length; and text with a default, too.
+        # A key needs a length, and so does text with a default.
         return "VARCHAR(256)" if text == "TEXT" and (is_key or schema.default is not None) else text
 
     @override
     def decimal_type(self, scale: int) -> str:
         if not 0 <= scale <= 38:
-            raise DataError(f"MySQL has no decimals with {scale} digits after the point, 0 to 38 are possible")
+            raise DataError(f"MySQL has no decimals with {scale} digits after the point, only with 0 to 38")
         return f"DECIMAL(65,{scale})"
 
     @override
@@ -320,12 +311,6 @@ class MySql(Dialect):
     def on_conflict(self, columns: Sequence[str], *, keys: Sequence[str]) -> str:
         changed = [name for name in columns if name not in keys] or list(keys[:1])
         return "ON DUPLICATE KEY UPDATE " + ", ".join(f"{self.quote(n)} = VALUES({self.quote(n)})" for n in changed)
-
-
-def _on_conflict(dialect: Dialect, columns: Sequence[str], keys: Sequence[str]) -> str:
-    changed = ", ".join(f"{dialect.quote(n)} = excluded.{dialect.quote(n)}" for n in columns if n not in keys)
-    action = f"DO UPDATE SET {changed}" if changed else "DO NOTHING"
-    return f"ON CONFLICT ({dialect.columns(keys)}) {action}"
 
 
 def _is_plain(schema: Schema | None) -> bool:

@@ -1,7 +1,7 @@
 """Errors of drivers, mapped to what the worker does about them.
 
-An outage, a lock or a full disk is never about a record: RetriableError. What a constraint, a type or a range refuses
-is: DataError. What an operator has to change (rights, keys that do not exist) is neither: ConfigError.
+RetriableError: an outage, a lock or a full disk, which no record has caused. DataError: a record that violates a
+constraint, a type or a range. ConfigError: something that an operator must change, such as permissions or columns.
 """
 
 import re
@@ -24,7 +24,7 @@ DRIVER_ERRORS: Final = (
     TypeError,
     OverflowError,
 )
-"""Everything that a driver raises about a connection, a statement or a value."""
+"""What drivers raise about connections, statements and values."""
 
 _PG_RETRIABLE: Final = ("08", "53", "57", "58", "40", "28", "3D", "XX", "55P03", "55006", "25006", "25P0", "72000")
 _PG_DATA: Final = ("42804", "42846", "42P18", "42P08", "42P22")
@@ -44,8 +44,8 @@ _SQLITE_CONFIG: Final = ("SQLITE_ERROR", "SQLITE_AUTH", "SQLITE_NOTADB", "SQLITE
 _PG_STALE: Final = ("42703", "42P01", "42804", "42809", "0A000", "26000")
 
 
-def told(error: BaseException, *, trimmed: bool = False) -> str:
-    """What the database said, on one line, without the statement and its values; `trimmed`: without details either."""
+def describe(error: BaseException, *, trimmed: bool = False) -> str:
+    """The database's message on one line, without the statement and its values; `trimmed`: without details either."""
     cause = _cause(error)
     if trimmed and isinstance(cause, psycopg.Error) and cause.diag.message_primary:
         return f"{type(cause).__name__}: {cause.diag.message_primary}"
@@ -53,15 +53,15 @@ def told(error: BaseException, *, trimmed: bool = False) -> str:
     return f"{type(cause).__name__}: {text}"
 
 
-def classified(error: BaseException, *, doing: str, trimmed: bool = False) -> ConnectError:
+def map_error(error: BaseException, *, doing: str, trimmed: bool = False) -> ConnectError:
     """The error to raise instead; `doing` says in a few words what failed."""
     if isinstance(error, ConnectError):
         return error
-    return _kind(_cause(error))(f"{doing}: {told(error, trimmed=trimmed)}")
+    return _class_of(_cause(error))(f"{doing}: {describe(error, trimmed=trimmed)}")
 
 
 def may_be_stale(error: BaseException) -> bool:
-    """Whether a table may have changed since we looked at it, so that a second look may help."""
+    """Whether the table may have changed since it was reflected, so that reflecting it again may help."""
     cause = _cause(error)
     if isinstance(cause, psycopg.Error):
         return cause.sqlstate in _PG_STALE
@@ -71,13 +71,13 @@ def may_be_stale(error: BaseException) -> bool:
 
 
 def is_too_large(error: BaseException) -> bool:
-    """Whether MySQL may have hung up because a statement was larger than it takes."""
+    """Whether MySQL may have closed the connection because a statement was too large."""
     cause = _cause(error)
     return isinstance(cause, pymysql.MySQLError) and _number(cause) in (1153, 2006, 2013)
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Whether two transactions were in each other's way: trying again soon helps."""
+    """Whether two transactions were in conflict, so that trying again soon helps."""
     cause = _cause(error)
     if isinstance(cause, psycopg.Error):
         return cause.sqlstate in ("40001", "40P01")
@@ -88,24 +88,25 @@ def _cause(error: BaseException) -> BaseException:
     return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
 
 
-def _kind(cause: BaseException) -> type[ConnectError]:
+def _class_of(cause: BaseException) -> type[ConnectError]:
     if isinstance(cause, psycopg.Error):
         return _postgres(cause)
     if isinstance(cause, pymysql.MySQLError):
         return _mysql(cause)
     if isinstance(cause, sqlite3.Error):
-        return _sqlite(cause)
-    if isinstance(cause, OSError | SQLAlchemyError):
-        return RetriableError
-    return DataError
+        name = _sqlite_name(cause)
+        if _SQLITE_RETRIABLE.match(name):
+            return RetriableError
+        return ConfigError if name in _SQLITE_CONFIG else DataError
+    return RetriableError if isinstance(cause, OSError | SQLAlchemyError) else DataError
 
 
 def _postgres(error: psycopg.Error) -> type[ConnectError]:
     state = error.sqlstate
     if state is None:
-        # Without a state it comes from the driver: a broken connection, or a value that it cannot write.
-        lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-        return RetriableError if lost else DataError
+        # The driver's own error: a broken connection, or a value that it cannot write.
+        is_lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        return RetriableError if is_lost else DataError
     if state.startswith(_PG_RETRIABLE):
         return RetriableError
     if state.startswith("42") and state not in _PG_DATA:
@@ -116,24 +117,15 @@ def _postgres(error: psycopg.Error) -> type[ConnectError]:
 def _mysql(error: pymysql.MySQLError) -> type[ConnectError]:
     number = _number(error)
     if number is None:
-        return DataError  # the driver's own: a value that MySQL does not know, such as not-a-number
-    lost = number == 0 and isinstance(error, pymysql.InterfaceError)
-    if lost or number in _MYSQL_RETRIABLE or 2000 <= number < 2100:
+        return DataError  # The driver's own error: a value that MySQL does not have, such as not-a-number.
+    is_lost = number == 0 and isinstance(error, pymysql.InterfaceError)
+    if is_lost or number in _MYSQL_RETRIABLE or 2000 <= number < 2100:
         return RetriableError
     return ConfigError if number in _MYSQL_CONFIG else DataError
 
 
 def _number(error: pymysql.MySQLError) -> int | None:
     return error.args[0] if error.args and isinstance(error.args[0], int) else None
-
-
-def _sqlite(error: sqlite3.Error) -> type[ConnectError]:
-    name = _sqlite_name(error)
-    if _SQLITE_RETRIABLE.match(name):
-        return RetriableError
-    if name in _SQLITE_CONFIG:
-        return ConfigError
-    return DataError
 
 
 def _sqlite_name(error: sqlite3.Error) -> str:

@@ -1,4 +1,4 @@
-"""Schemas for records that have none: what the columns of a new table should be, seen from the values."""
+"""Schemas of values that have none, for the columns of new tables."""
 
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -10,46 +10,36 @@ from connect.api.errors import DataError
 
 _LONG_MAX: Final = 2**63 - 1
 _ANYTHING: Final = data.mapping(data.STRING, data.OPTIONAL_STRING, optional=True)
+# In this order: a boolean is an int, and a datetime a date.
+_SCHEMAS: Final[tuple[tuple[type | tuple[type, ...], Schema], ...]] = (
+    (bool, data.OPTIONAL_BOOLEAN),
+    (float, data.OPTIONAL_FLOAT64),
+    (str, data.OPTIONAL_STRING),
+    (bytes, data.OPTIONAL_BYTES),
+    ((dict, list, tuple), _ANYTHING),
+    (datetime, data.TIMESTAMP.as_optional()),
+    (date, data.DATE.as_optional()),
+    (time, data.TIME.as_optional()),
+)
 _NUMBERS: Final = (Type.INT64, Type.FLOAT64)
 
 
 def schema_of(value: Value) -> Schema | None:
-    """The optional schema that a value would have had; None for null, which fits all."""
-    match value:
-        case None:
-            return None
-        case bool():
-            return data.OPTIONAL_BOOLEAN
-        case int():
-            return data.OPTIONAL_INT64 if -_LONG_MAX <= value <= _LONG_MAX else data.decimal(0, optional=True)
-        case float():
-            return data.OPTIONAL_FLOAT64
-        case str():
-            return data.OPTIONAL_STRING
-        case bytes():
-            return data.OPTIONAL_BYTES
-        case dict() | list() | tuple():
-            return _ANYTHING
-        case _:
-            return _logical(value)
+    """The optional schema of a value; None for null, which any schema takes."""
+    if value is None:
+        return None
+    for class_, schema in _SCHEMAS:
+        if isinstance(value, class_):
+            return schema
+    if isinstance(value, int):
+        return data.OPTIONAL_INT64 if -_LONG_MAX <= value <= _LONG_MAX else data.decimal(0, optional=True)
+    if isinstance(value, Decimal):
+        return data.decimal(max(0, -int(value.as_tuple().exponent)), optional=True)
+    raise DataError(f"a value of type {type(value).__name__} cannot be stored in a table")
 
 
-def _logical(value: Value) -> Schema:
-    match value:
-        case Decimal():
-            return data.decimal(max(0, -int(value.as_tuple().exponent)), optional=True)
-        case datetime():
-            return data.TIMESTAMP.as_optional()
-        case date():
-            return data.DATE.as_optional()
-        case time():
-            return data.TIME.as_optional()
-        case _:
-            raise DataError(f"a value of type {type(value).__name__} has no place in a table")
-
-
-def both(one: Schema | None, other: Schema | None) -> Schema | None:
-    """A schema for values of either; text where nothing else holds both."""
+def common_schema(one: Schema | None, other: Schema | None) -> Schema | None:
+    """A schema that holds the values of both; text where there is no other."""
     if one is None or one == other:
         return other
     if other is None:

@@ -1,4 +1,4 @@
-"""Logical types of schemas that databases have columns for: Kafka Connect's own and Debezium's."""
+"""Logical types that databases have columns for: Kafka Connect's and Debezium's."""
 
 from enum import Enum, auto
 from typing import Final
@@ -9,7 +9,7 @@ NESTED: Final = frozenset((Type.ARRAY, Type.MAP, Type.STRUCT))
 
 
 class Logical(Enum):
-    """What a column is to hold, beyond the type of the value."""
+    """The meaning of a value, beyond its type."""
 
     DECIMAL = auto()
     VARIABLE_DECIMAL = auto()
@@ -42,5 +42,5 @@ _NAMES: Final = {
 
 
 def logical_of(schema: Schema) -> Logical | None:
-    """What a schema's name says; None when it says nothing that databases know."""
+    """The logical type of a schema, by its name; None when it has none that databases know."""
     return _NAMES.get(schema.name) if schema.name else None

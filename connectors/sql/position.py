@@ -1,4 +1,4 @@
-"""How far a table has been read: in the words of Kafka Connect's JDBC source, so that its offsets can be taken over."""
+"""How far a table has been read, in the format of Kafka Connect's JDBC source, whose offsets can be taken over."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -18,13 +18,13 @@ _KEYS: Final = frozenset(("incrementing", "timestamp", "timestamp_nanos"))
 
 
 class Position(msgspec.Struct, frozen=True):
-    """The last row that was read, by its moment, its number, or both."""
+    """The last row that was read, by its timestamp, its number, or both."""
 
     timestamp: datetime | None = None
     incrementing: int | None = None
 
     def to_offset(self) -> dict[str, int]:
-        """As it is stored: milliseconds since 1970, and the nanoseconds of the second."""
+        """The stored form: milliseconds since 1970, and the nanoseconds of the second."""
         offset = {}
         if self.incrementing is not None:
             offset["incrementing"] = self.incrementing
@@ -35,7 +35,7 @@ class Position(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_offset(cls, offset: Mapping[str, Value] | None) -> "Position":
-        """From what was stored; the very beginning when nothing was."""
+        """From the stored form; the beginning when nothing was stored."""
         found = offset or {}
         milliseconds, nanoseconds = found.get("timestamp"), found.get("timestamp_nanos")
         timestamp = None
@@ -48,22 +48,22 @@ class Position(msgspec.Struct, frozen=True):
 
 
 def partition_of(table: Table) -> dict[str, str]:
-    """The name under which the position of a table is stored."""
+    """The source partition of a table's position."""
     return {"protocol": "1", "table": str(table)}
 
 
 def old_partition_of(table: Table) -> dict[str, str]:
-    """The same in old versions, and in bulk mode."""
+    """The same in old versions and in bulk mode."""
     return {"table": table.name}
 
 
 def check_altered(partition: Mapping[str, Value], offset: Mapping[str, Value] | None) -> None:
-    """Refuse what somebody sets by hand when it makes no sense; raises ConnectError."""
+    """Check offsets that an operator sets; raises ConnectError."""
     if set(partition) not in ({"query"}, {"table"}, {"table", "protocol"}):
-        told = 'must be {"protocol": "1", "table": "…"} or {"query": "query"}'
-        raise ConnectError(f"the partition {dict(partition)} {told}")
+        reason = 'must be {"protocol": "1", "table": "…"} or {"query": "query"}'
+        raise ConnectError(f"the partition {dict(partition)} {reason}")
     for key, value in (offset or {}).items():
         if key not in _KEYS:
-            raise ConnectError(f"the offset has the key {key}, which must be one of {', '.join(sorted(_KEYS))}")
+            raise ConnectError(f"the offset has an unknown key {key}: it must be one of {', '.join(sorted(_KEYS))}")
         if not isinstance(value, int) or isinstance(value, bool):
-            raise ConnectError(f"the offset's {key} is {value!r}, which must be a whole number")
+            raise ConnectError(f"the offset's {key} must be a whole number, not {value!r}")

@@ -1,4 +1,4 @@
-"""How records of one shape become rows of one table: worked out once, then applied to each record."""
+"""Plans how records of one shape become rows of one table; a plan is made once, and applied to each record."""
 
 from collections.abc import Callable, Sequence
 from datetime import tzinfo
@@ -12,16 +12,15 @@ from connect.api.data import Schema, Type, Value
 from connect.api.errors import DataError
 from connect.api.record import SinkRecord
 from connectors.sql.binding import Encoder, encoder
+from connectors.sql.config import KAFKA_COLUMNS, SqlSinkConfig
 from connectors.sql.database import TableDefinition
-from connectors.sql.dialect import NewColumn
 from connectors.sql.logical import NESTED, logical_of
-from connectors.sql.sink_options import KAFKA_COLUMNS, SqlSinkConfig
 
 Row = tuple[Any, ...]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
-    """A column, and which part of a record goes into it."""
+    """A column, and the part of a record that goes into it."""
 
     column: str
     part: str
@@ -32,7 +31,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RowPlan:
-    """Makes rows of records that all have the same schemas, or the same names where they have no schema."""
+    """Turns records of one shape into rows."""
 
     def __init__(
         self,
@@ -63,50 +62,45 @@ class RowPlan:
 
     @property
     def has_unknown(self) -> bool:
-        """Whether such records have fields that the table has no column for."""
+        """Whether such records have fields without a column."""
         return bool(self._unknown)
 
     def row(self, record: SinkRecord) -> Row:
         """The row of a record: values in the order of `columns`, keys first. Raises DataError."""
         if self._unknown and self._fails_on_unknown:
-            self._refuse_unknown(record.value)
+            names = [name for name in self._unknown if record.value.get(name) is not None]
+            if names:
+                missing = f"Table {self.definition.table} is missing fields ({', '.join(names)})"
+                raise DataError(f"{missing} and auto-evolution is disabled")
         row = [value for getter in self._getters for value in getter(record)]
         for index, write, default in self._changes:
             value = row[index]
             if value is None:
                 value = default
             if value is not None:
-                row[index] = value if write is None else self._written(index, write, value)
+                row[index] = value if write is None else self._encode(index, write, value)
         if None in row[: len(self.keys)]:
-            missing = self.columns[row.index(None)]
-            raise DataError(
-                f"column {missing} of table {self.definition.table} is part of the key, and its value is null"
-            )
+            column = self.columns[row.index(None)]
+            raise DataError(f"column {column} of table {self.definition.table} is part of the key, but is null")
         return tuple(row)
 
-    def _written(self, index: int, write: Encoder, value: Value) -> Any:
+    def _encode(self, index: int, write: Encoder, value: Value) -> Any:
         try:
             return write(value)
         except (DataError, ValueError, TypeError, OverflowError, ArithmeticError, KeyError) as error:
-            place = f"column {self.columns[index]} of table {self.definition.table}"
-            raise DataError(f"{place} cannot take the value: {error}") from error
-
-    def _refuse_unknown(self, value: Value) -> None:
-        names = [name for name in self._unknown if value.get(name) is not None]
-        if names:
-            told = f"Table {self.definition.table} is missing fields ({', '.join(names)})"
-            raise DataError(f"{told} and auto-evolution is disabled")
+            column = f"column {self.columns[index]} of table {self.definition.table}"
+            raise DataError(f"{column} cannot take the value: {error}") from error
 
 
 def _getters(sources: Sequence[Source]) -> list[Callable[[SinkRecord], Sequence[Any]]]:
-    """Functions that together take the values out of a record, in the order of the sources."""
+    """Functions that together return the values of a record, in the order of the sources."""
     getters: list[Callable[[SinkRecord], Sequence[Any]]] = []
     rest = list(sources)
     while rest:
         part = rest[0].part
         if part.endswith("."):
             count = next((index for index, source in enumerate(rest) if source.part != part), len(rest))
-            getters.append(_fields(part, [source.field for source in rest[:count]]))
+            getters.append(_field_getter(part, [source.field for source in rest[:count]]))
             rest = rest[count:]
         else:
             getters.append(_SINGLE[part])
@@ -114,7 +108,7 @@ def _getters(sources: Sequence[Source]) -> list[Callable[[SinkRecord], Sequence[
     return getters
 
 
-def _fields(part: str, names: Sequence[str]) -> Callable[[SinkRecord], Sequence[Any]]:
+def _field_getter(part: str, names: Sequence[str]) -> Callable[[SinkRecord], Sequence[Any]]:
     take = itemgetter(*names) if len(names) > 1 else (lambda struct, name=names[0]: (struct[name],))
     is_value = part == "value."
 
@@ -138,44 +132,41 @@ _SINGLE: Final[dict[str, Callable[[SinkRecord], Sequence[Any]]]] = {
 }
 
 
-# --- which columns a record needs ---
+# --- columns that records need ---
 
 
 def key_sources(record: SinkRecord, config: SqlSinkConfig) -> list[Source]:
-    """The columns of the primary key for records like this one."""
+    """The key columns for records like this one."""
     match config.pk_mode:
         case "kafka":
             names = config.pk_fields or KAFKA_COLUMNS
             parts = zip(names, ("topic", "partition", "offset"), (data.STRING, data.INT32, data.INT64), strict=True)
             return [Source(column=name, part=part, schema=schema, is_key=True) for name, part, schema in parts]
         case "record_key":
-            return _from_key(record, config)
+            return _sources_of_key(record, config)
         case "record_value":
-            return _from_value(record, config)
+            fields = config.pk_fields or _names(record.value_schema, record.value)
+            _check_names(fields, record.value_schema, record.value, side="value")
+            return [_field_source("value.", name, record.value_schema, is_key=True) for name in fields]
         case _:
             return []
 
 
-def _from_key(record: SinkRecord, config: SqlSinkConfig) -> list[Source]:
+def _sources_of_key(record: SinkRecord, config: SqlSinkConfig) -> list[Source]:
     if record.key is None:
         raise DataError("pk.mode is record_key, but the record has no key")
     schema = record.key_schema
     is_struct = schema.type is Type.STRUCT if schema is not None else isinstance(record.key, dict)
     if not is_struct:
         if schema is not None and not schema.type.is_primitive:
-            raise DataError(f"the key must be a struct or of a primitive type, it is of type {schema.type.name}")
+            raise DataError(f"the key must be a struct or a primitive type, not {schema.type.name}")
         if len(config.pk_fields) != 1:
-            raise DataError(f"pk.fields must name one column for a key that is no struct: {','.join(config.pk_fields)}")
+            names = ",".join(config.pk_fields)
+            raise DataError(f"pk.fields must name one column for a key that is not a struct, not {names!r}")
         return [Source(column=config.pk_fields[0], part="key", schema=schema, is_key=True)]
-    names = config.pk_fields or _names(schema, record.key)
-    _check_names(names, schema, record.key, side="key")
-    return [_field_source("key.", name, schema, is_key=True) for name in names]
-
-
-def _from_value(record: SinkRecord, config: SqlSinkConfig) -> list[Source]:
-    names = config.pk_fields or _names(record.value_schema, record.value)
-    _check_names(names, record.value_schema, record.value, side="value")
-    return [_field_source("value.", name, record.value_schema, is_key=True) for name in names]
+    fields = config.pk_fields or _names(schema, record.key)
+    _check_names(fields, schema, record.key, side="key")
+    return [_field_source("key.", name, schema, is_key=True) for name in fields]
 
 
 def value_sources(record: SinkRecord, config: SqlSinkConfig, *, keys: Sequence[Source]) -> list[Source]:
@@ -186,26 +177,12 @@ def value_sources(record: SinkRecord, config: SqlSinkConfig, *, keys: Sequence[S
     wanted = set(config.fields_whitelist)
     names = [name for name in _names(record.value_schema, record.value) if name not in taken]
     sources = [_field_source("value.", name, record.value_schema) for name in names if not wanted or name in wanted]
-    if config.nested_mode == "fail":
-        _refuse_nested(sources, record)
-    return sources
-
-
-def new_columns(sources: Sequence[Source]) -> list[NewColumn]:
-    """The columns that a table needs for these sources; those without a schema are left out."""
-    return [
-        NewColumn(name=source.column, schema=source.schema, is_key=source.is_key)
-        for source in sources
-        if source.schema is not None
-    ]
-
-
-def _refuse_nested(sources: Sequence[Source], record: SinkRecord) -> None:
-    for source in sources:
+    for source in sources if config.nested_mode == "fail" else ():
         schema, value = source.schema, record.value.get(source.field)
         nested = isinstance(value, dict | list) if schema is None else schema.type in NESTED and not logical_of(schema)
         if nested:
-            raise DataError(f"field {source.field} holds other fields, and nested.mode is fail")
+            raise DataError(f"field {source.field} is nested, and nested.mode is fail")
+    return sources
 
 
 def _field_source(part: str, name: str, schema: Schema | None, *, is_key: bool = False) -> Source:

@@ -1,4 +1,4 @@
-"""Columns as schemas of Connect, and rows as values that fit them."""
+"""Columns as Connect schemas, and rows as values of those schemas."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -18,7 +18,7 @@ Converter = Callable[[Any], Value]
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DIGITS: Final = Context(prec=1000)
 UNBOUNDED_SCALE: Final = 38
-"""Digits after the point of decimals for which the database does not say how many there are."""
+"""Digits after the point of decimals for which the database does not say how many."""
 _PLAIN: Final = {
     Kind.INT8: data.INT8,
     Kind.INT16: data.INT16,
@@ -51,7 +51,7 @@ class ReadColumn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """How an operator wants to see what is in columns."""
+    """Options for how columns are read."""
 
     family: str
     zone: tzinfo = UTC
@@ -60,20 +60,20 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RowSchema:
-    """The schema of a result, and how its rows become values."""
+    """The schema of a result, which converts rows to values."""
 
     def __init__(self, columns: Sequence[ReadColumn], reading: Reading, *, name: str | None = None) -> None:
         self.names = tuple(column.name for column in columns)
         fields, self._converters = [], []
         for index, column in enumerate(columns):
-            schema, convert = _mapped(column.type, reading)
+            schema, convert = _map_column(column.type, reading)
             fields.append(Field(column.name, schema.as_optional() if column.is_nullable else schema))
             if convert is not None:
                 self._converters.append((index, convert))
         self.schema = data.struct(fields, name=name)
 
     def value(self, row: Sequence[Any]) -> dict[str, Value]:
-        """A row as a struct; DataError when it has something that the schema cannot hold."""
+        """A row as a struct; DataError when a cell does not fit the schema."""
         if not self._converters:
             return dict(zip(self.names, row, strict=False))
         cells = list(row)
@@ -83,13 +83,14 @@ class RowSchema:
                 try:
                     cells[index] = convert(cell)
                 except (DataError, ValueError, TypeError, OverflowError, ArithmeticError) as error:
-                    told = f"column {self.names[index]} holds {cell!r}, which does not fit"
-                    raise DataError(f"{told} {self.schema.fields[index].schema.type}: {error}") from error
+                    type_ = self.schema.fields[index].schema.type
+                    text = f"column {self.names[index]} holds {cell!r}, which does not fit {type_}: {error}"
+                    raise DataError(text) from error
         return dict(zip(self.names, cells, strict=False))
 
 
-def moment_of(cell: Any, *, zone: tzinfo) -> datetime:
-    """A cell with a date and a time as a moment."""
+def utc_time(cell: Any, *, zone: tzinfo) -> datetime:
+    """A cell with a date and a time, in UTC."""
     match cell:
         case datetime():
             aware = cell if cell.tzinfo is not None else cell.replace(tzinfo=zone)
@@ -97,21 +98,21 @@ def moment_of(cell: Any, *, zone: tzinfo) -> datetime:
         case date():
             return datetime(cell.year, cell.month, cell.day, tzinfo=zone).astimezone(UTC)
         case bool():
-            raise DataError("a boolean is no timestamp")
+            raise DataError("a boolean is not a timestamp")
         case int() | float():
             return _EPOCH + timedelta(milliseconds=cell)
         case _:
-            return moment_of(datetime.fromisoformat(str(cell)), zone=zone)
+            return utc_time(datetime.fromisoformat(str(cell)), zone=zone)
 
 
-def _mapped(type_: ColumnType, reading: Reading) -> tuple[Schema, Converter | None]:
+def _map_column(type_: ColumnType, reading: Reading) -> tuple[Schema, Converter | None]:
     kind = type_.kind
     if kind is Kind.DECIMAL:
         return _decimal(type_, reading)
     if kind in (Kind.TIMESTAMP, Kind.INSTANT):
-        return _GRANULARITIES[reading.granularity], partial(_MOMENTS[reading.granularity], reading.zone)
+        return _GRANULARITIES[reading.granularity], partial(_TIMESTAMPS[reading.granularity], reading.zone)
     if kind is Kind.ARRAY and type_.items is not None:
-        item, convert = _mapped(type_.items, reading)
+        item, convert = _map_column(type_.items, reading)
         return data.array(item.as_optional()), partial(_list, convert) if convert else None
     converters = _LOOSE if reading.family == "sqlite" else _CONVERTERS
     return _PLAIN[kind], converters.get(kind)
@@ -121,18 +122,18 @@ def _mapped(type_: ColumnType, reading: Reading) -> tuple[Schema, Converter | No
 
 
 def _decimal(type_: ColumnType, reading: Reading) -> tuple[Schema, Converter | None]:
-    schema = _fitting(type_.precision, type_.scale, reading)
+    schema = _simple_number(type_.precision, type_.scale, reading)
     if schema is not None:
         return schema, float if schema is data.FLOAT64 else int
     scale = UNBOUNDED_SCALE if type_.scale is None else type_.scale
-    return data.decimal(scale), partial(_rescaled, Decimal(1).scaleb(-scale))
+    return data.decimal(scale), partial(_rescale, Decimal(1).scaleb(-scale))
 
 
-def _fitting(precision: int | None, scale: int | None, reading: Reading) -> Schema | None:
-    """A simpler type than Decimal, where the operator wants one and there is one."""
+def _simple_number(precision: int | None, scale: int | None, reading: Reading) -> Schema | None:
+    """A simpler type than Decimal, if numeric.mapping allows one and it fits."""
     mapping = reading.numeric_mapping
     if reading.family == "sqlite" and scale is None:
-        return data.FLOAT64  # SQLite keeps them so, whatever the declaration says
+        return data.FLOAT64  # That is how SQLite stores them, whatever the declaration says.
     if mapping == "none":
         return None
     if mapping == "best_fit_eager_double" and (scale is None or scale > 0):
@@ -140,21 +141,15 @@ def _fitting(precision: int | None, scale: int | None, reading: Reading) -> Sche
     if precision is None or precision >= 19:
         return None
     if not scale:
-        return _integer(precision)
+        widths = ((2, data.INT8), (4, data.INT16), (9, data.INT32))
+        return next((schema for most, schema in widths if precision <= most), data.INT64)
     return data.FLOAT64 if mapping == "best_fit" else None
 
 
-def _integer(precision: int) -> Schema:
-    for most, schema in ((2, data.INT8), (4, data.INT16), (9, data.INT32)):
-        if precision <= most:
-            return schema
-    return data.INT64
-
-
-def _rescaled(unit: Decimal, cell: Any) -> Decimal:
+def _rescale(unit: Decimal, cell: Any) -> Decimal:
     exact = cell if isinstance(cell, Decimal) else Decimal(str(cell))
     if not exact.is_finite():
-        raise DataError(f"{exact} is no number")
+        raise DataError(f"{exact} is not a finite number")
     rescaled = exact.quantize(unit, context=_DIGITS)
     if rescaled != exact:
         raise DataError(f"it has more than {-int(unit.as_tuple().exponent)} digits after the point")
@@ -164,31 +159,23 @@ def _rescaled(unit: Decimal, cell: Any) -> Decimal:
 # --- dates and times ---
 
 
-def _logical(zone: tzinfo, cell: Any) -> datetime:
-    return moment_of(cell, zone=zone)
-
-
 def _nanoseconds(zone: tzinfo, cell: Any) -> int:
-    return (moment_of(cell, zone=zone) - _EPOCH) // timedelta(microseconds=1) * 1000
-
-
-def _nanoseconds_text(zone: tzinfo, cell: Any) -> str:
-    return str(_nanoseconds(zone, cell))
+    return (utc_time(cell, zone=zone) - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
 def _iso_text(zone: tzinfo, cell: Any) -> str:
-    return f"{moment_of(cell, zone=zone).replace(tzinfo=None).isoformat(timespec='microseconds')}000"
+    return f"{utc_time(cell, zone=zone).replace(tzinfo=None).isoformat(timespec='microseconds')}000"
 
 
-_MOMENTS: Final[dict[str, Callable[[tzinfo, Any], Value]]] = {
-    "connect_logical": _logical,
+_TIMESTAMPS: Final[dict[str, Callable[[tzinfo, Any], Value]]] = {
+    "connect_logical": lambda zone, cell: utc_time(cell, zone=zone),
     "nanos_long": _nanoseconds,
-    "nanos_string": _nanoseconds_text,
+    "nanos_string": lambda zone, cell: str(_nanoseconds(zone, cell)),
     "nanos_iso_datetime_string": _iso_text,
 }
 
 
-def _day(cell: Any) -> date:
+def _date(cell: Any) -> date:
     match cell:
         case datetime():
             return cell.date()
@@ -223,20 +210,16 @@ def _text(cell: Any) -> str:
     return bytes(cell).decode() if isinstance(cell, bytes | bytearray | memoryview) else str(cell)
 
 
-def _bytes(cell: Any) -> bytes:
-    return cell.encode() if isinstance(cell, str) else bytes(cell)
-
-
 def _list(convert: Converter, cell: Any) -> list[Value]:
     return [None if item is None else convert(item) for item in cell]
 
 
 _CONVERTERS: Final[dict[Kind, Converter]] = {
-    Kind.DATE: _day,
+    Kind.DATE: _date,
     Kind.TIME: _time_of_day,
     Kind.UNKNOWN: _text,
 }
-# SQLite's columns hold whatever was put into them.
+# Columns of SQLite hold values of any type.
 _LOOSE: Final[dict[Kind, Converter]] = {
     **_CONVERTERS,
     **dict.fromkeys((Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64), int),
@@ -244,5 +227,5 @@ _LOOSE: Final[dict[Kind, Converter]] = {
     Kind.BOOLEAN: lambda cell: bool(int(cell)),
     Kind.TEXT: _text,
     Kind.JSON: _text,
-    Kind.BYTES: _bytes,
+    Kind.BYTES: lambda cell: cell.encode() if isinstance(cell, str) else bytes(cell),
 }

@@ -1,4 +1,4 @@
-"""Results that stay on the server until they are fetched, by the means of each driver."""
+"""Results that stay on the server until their rows are fetched."""
 
 import itertools
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ _numbers: Final = itertools.count(1)
 
 
 class Stream:
-    """An open result; rows are fetched in parts. The transaction that it needs is begun, and ended by others."""
+    """An open result. It begins the transaction that it needs; the caller ends it."""
 
     def __init__(self, connection: Connection, chosen: Selection) -> None:
-        # A statement that goes to the driver past SQLAlchemy would not begin it.
+        # A statement that goes directly to the driver would not begin it.
         if not connection.in_transaction():
             connection.begin()
         driver: Any = connection.connection.driver_connection
@@ -35,24 +35,24 @@ class Stream:
 
     @property
     def description(self) -> Sequence[Any]:
-        """What the driver says about the columns."""
+        """The driver's description of the columns."""
         described: Sequence[Any] = self._cursor.description
         return described
 
     def fetch(self, count: int) -> list[Sequence[Any]]:
-        """The next rows; less than wanted when there are no more."""
+        """The next rows; fewer than `count` at the end."""
         return list(self._cursor.fetchmany(count))
 
     def close(self) -> None:
-        """After the last row."""
+        """Close the result after its last row."""
         self._cursor.close()
 
     def abandon(self, driver: Any = None) -> None:
-        """In the middle of the rows, or after an error: the connection is not used any more."""
+        """Close the result before its end, or after an error; the connection cannot be used any more."""
         driver = driver or self._cursor.connection
         result = getattr(self._cursor, "_result", None)
         if isinstance(self._cursor, pymysql.cursors.SSCursor) and result is not None:
-            result.unbuffered_active = False  # else all the rows would be read, only to be thrown away
+            result.unbuffered_active = False  # Else all remaining rows would be read and discarded.
         if isinstance(driver, psycopg.Connection):
-            driver.close()  # so that no statement is sent to close the cursor
+            driver.close()  # So that no statement is sent to close the cursor.
         self._cursor.close()

@@ -1,4 +1,4 @@
-"""Tables that follow their records: created and given new columns where the operator allows it."""
+"""Creates tables, and adds columns to them, where the configuration allows it."""
 
 import logging
 from collections.abc import Sequence
@@ -6,18 +6,18 @@ from typing import Final
 
 from connect.api.errors import ConfigError, DataError
 from connectors.sql import errors
+from connectors.sql.config import SqlSinkConfig
 from connectors.sql.database import Database, TableDefinition
 from connectors.sql.dialect import NewColumn, Table
-from connectors.sql.sink_options import SqlSinkConfig
 
 log = logging.getLogger(__name__)
 
 _ATTEMPTS: Final = 5
-"""How often DDL is tried: other tasks do the same at the same time, and all but one fail."""
+"""How often DDL is tried: other tasks may do the same at the same time, and all but one fail."""
 
 
 class Structure:
-    """What the tables of a sink look like, as last seen, and how they are changed."""
+    """The definitions of a sink's tables as last seen, and changes to them."""
 
     def __init__(self, database: Database, config: SqlSinkConfig) -> None:
         self._database = database
@@ -25,11 +25,11 @@ class Structure:
         self._known: dict[Table, TableDefinition] = {}
 
     def forget(self) -> None:
-        """Look at all tables again: they may have changed."""
+        """Reflect all tables again, since they may have changed."""
         self._known.clear()
 
     def definition(self, table: Table) -> TableDefinition | None:
-        """What a table looks like; None when there is none."""
+        """The definition of a table; None when it does not exist."""
         found = self._known.get(table)
         if found is None:
             found = self._database.definition(table)
@@ -38,26 +38,26 @@ class Structure:
         return found
 
     def ensure(self, table: Table, columns: Sequence[NewColumn]) -> TableDefinition:
-        """The table with these columns, created or changed where that is allowed; DataError or ConfigError else."""
+        """Create a table or add columns if that is allowed, else DataError or ConfigError; returns the definition."""
         for attempt in range(1, _ATTEMPTS + 1):
             definition = self.definition(table)
             missing = [] if definition is None else [item for item in columns if definition.column(item.name) is None]
-            if definition is not None and (not missing or self._may_lack(missing)):
+            may_lack = self._config.unknown_fields == "ignore" and not self._config.evolves
+            if definition is not None and (not missing or (may_lack and not any(item.is_key for item in missing))):
                 return definition
             statements = self._statements(table, definition, columns=columns, missing=missing)
             try:
-                self._run(statements)
+                with self._database.transaction() as connection:
+                    for statement in statements:
+                        log.info("changing a table", extra={"statement": statement})
+                        connection.exec_driver_sql(statement)
             except errors.DRIVER_ERRORS as error:
-                # Perhaps another task was faster; the next look will tell.
+                # Another task may have made the same change, which the next round will show.
                 if attempt == _ATTEMPTS:
-                    raise errors.classified(error, doing=f"cannot create or amend table {table}") from error
-                log.info("a table could not be changed", extra={"table": str(table), "error": errors.told(error)})
+                    raise errors.map_error(error, doing=f"cannot create or amend table {table}") from error
+                log.info("a table could not be changed", extra={"table": str(table), "error": errors.describe(error)})
             self._known.pop(table, None)
-        raise ConfigError(f"table {table} does not get the columns it needs")
-
-    def _may_lack(self, missing: Sequence[NewColumn]) -> bool:
-        ignores = self._config.unknown_fields == "ignore" and not self._config.evolves
-        return ignores and not any(column.is_key for column in missing)
+        raise ConfigError(f"table {table} still lacks columns after {_ATTEMPTS} attempts to add them")
 
     def _statements(
         self,
@@ -84,9 +84,3 @@ class Structure:
                 why = "as the field is not optional and does not have a default value"
                 raise DataError(f"Cannot ALTER TABLE {table} to add missing field {column}, {why}")
         return dialect.add_columns(table, missing)
-
-    def _run(self, statements: Sequence[str]) -> None:
-        with self._database.transaction() as connection:
-            for statement in statements:
-                log.info("changing a table", extra={"statement": statement})
-                connection.exec_driver_sql(statement)

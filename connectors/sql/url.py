@@ -1,4 +1,4 @@
-"""Addresses of databases: `jdbc:` URLs and SQLAlchemy's own, with the secrets kept out of everything that is told."""
+"""Addresses of databases: `jdbc:` URLs and SQLAlchemy's, whose secrets are in no message."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -21,8 +21,8 @@ _OTHERS: Final = {
     "snowflake": "snowflake-sqlalchemy",
     "redshift": "sqlalchemy-redshift",
     "clickhouse": "clickhouse-sqlalchemy",
-    "derby": "a database that SQLAlchemy speaks with",
-    "h2": "a database that SQLAlchemy speaks with",
+    "derby": "a dialect of SQLAlchemy",
+    "h2": "a dialect of SQLAlchemy",
 }
 _DRIVERS: Final = {
     "postgresql": "postgresql+psycopg",
@@ -36,7 +36,7 @@ _SECRET: Final = re.compile(r"(?i)((?:password|passwd|pwd|sslpassword)=)[^&;]*|(
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a database is and how its driver is to be called."""
+    """The URL of a database, and the arguments of its driver."""
 
     url: URL
     arguments: Mapping[str, Any]
@@ -48,7 +48,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse(text: str, *, user: str | None = None, password: str | None = None) -> Address:
-    """The address that a URL means; `user` and `password` win over what the URL says. Raises ConfigError."""
+    """The address in a URL; `user` and `password` take precedence over the URL's. Raises ConfigError."""
     plain = text.strip()
     scheme = plain.removeprefix("jdbc:").split(":", 1)[0].split("+", 1)[0].lower()
     if scheme in _OTHERS:
@@ -71,7 +71,7 @@ def parse(text: str, *, user: str | None = None, password: str | None = None) ->
 
 
 def without_secrets(text: str) -> str:
-    """A URL as it may be shown."""
+    """A URL that may be shown."""
     return _SECRET.sub(lambda found: f"{found[1] or ''}***", text)
 
 
@@ -108,23 +108,24 @@ def _from_jdbc(text: str, scheme: str) -> URL:
     )
 
 
-# --- what each driver is told ---
+# --- arguments of each driver ---
 
 _LIBPQ: Final = frozenset(
     (
+        *("host", "hostaddr", "port", "connect_timeout", "options", "application_name", "target_session_attrs"),
         *(
-            "host",
-            "hostaddr",
-            "port",
-            "connect_timeout",
-            "options",
-            "application_name",
-            "target_session_attrs",
             "service",
+            "sslmode",
+            "sslrootcert",
+            "sslcert",
+            "sslkey",
+            "sslpassword",
+            "sslcrl",
+            "sslnegotiation",
+            "channel_binding",
         ),
-        *("sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", "sslcrl", "sslnegotiation", "channel_binding"),
         *("gssencmode", "krbsrvname", "load_balance_hosts", "passfile", "tcp_user_timeout", "keepalives"),
-        *("keepalives_idle", "keepalives_interval", "keepalives_count"),
+        *("keepalives_idle", "keepalives_interval", "keepalives_count", "channel_binding"),
     )
 )
 _SESSIONS: Final = {
@@ -142,12 +143,12 @@ _PGJDBC: Final[dict[str, Callable[[str], dict[str, str]]]] = {
     "targetServerType": lambda text: {"target_session_attrs": _SESSIONS.get(text, "any")},
     "hostRecheckSeconds": lambda _: {},
 }
-# A server that is gone without a word must not hold a task for ever.
+# A server that has disappeared must not block a task for ever.
 _PG_DEFAULTS: Final = {
     "connect_timeout": "10",
     "keepalives_idle": "30",
     "tcp_user_timeout": "60000",
-    "client_encoding": "utf8",  # as PostgreSQL's JDBC driver; where the database has no encoding, texts would be bytes
+    "client_encoding": "utf8",  # As the JDBC driver; if the database has no encoding, text would arrive as bytes.
 }
 
 

@@ -112,7 +112,8 @@ class TransactionalProducer:
 
     def close(self) -> None:
         """Close the producer; the cluster aborts what was not committed."""
-        with suppress(KafkaException):
+        # The library raises a SystemError instead of its own error once another producer has taken over the id.
+        with suppress(KafkaException, SystemError):
             self._producer.purge()
             self._producer.flush(1.0)
 

@@ -12,14 +12,15 @@ from pyspark.sql.datasource import InputPartition
 from typing_extensions import override
 
 from connect.api.engine import TopicChoice
-from connectors.spark.entries import Counted, Entry, WrittenRange, packed
-from connectors.spark.manifest import TopicPartition, flat
 from connectors.spark.query import SinkQuery
 from connectors.spark.rows import Rows
-from connectors.spark.source import RangesPartition, SinkStreamReader
 from connectors.spark.spec import SinkSpec
 from connectors.spark.staging import Staging
+from connectors.spark.stream_reader import RangesPartition, SinkStreamReader
+from core_broker.client.consumer import TopicPartition
 from streams.settings import SparkSettings
+from streams.spark.commits.entries import Counted, Entry, WrittenRange, pack_entries
+from streams.spark.commits.manifest import flatten
 from streams.spark.engine.folder import EngineFolder
 from streams.spark.engine.job import EnginePlace
 from streams.spark.engine.session import start_spark
@@ -52,7 +53,7 @@ class _Reader(SinkStreamReader):
                 columns["_offset"] = pa.array(np.arange(first, first + count))
                 staging.add(Rows(self._spec.config.table, columns, np.arange(count)))
             entries.append(WrittenRange(topic=one.topic, partition=one.partition, start=one.start, end=one.end))
-        yield packed([*entries, *staging.finish(), Counted(counts={})])
+        yield pack_entries([*entries, *staging.finish(), Counted(counts={})])
 
 
 class _Query(SinkQuery):
@@ -152,4 +153,4 @@ def _wait(query: _Query, count: int) -> tuple[float, int]:
 
 def _done(query: _Query) -> int:
     manifest: Any = query._commits.manifest
-    return 0 if manifest is None else sum(flat(manifest.positions).values())
+    return 0 if manifest is None else sum(flatten(manifest.positions).values())

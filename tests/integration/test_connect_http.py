@@ -20,10 +20,9 @@ from connect.testing.contexts import FakeConnectorContext, FakeSinkContext, Fake
 from connect.testing.samples import sink_record
 from connect.testing.sink_suite import SinkSuite
 from connect.testing.source_suite import SourceSuite
+from connectors.http.config import HttpSinkConfig, HttpSourceConfig
 from connectors.http.sink import HttpSinkConnector, HttpSinkTask
-from connectors.http.sink_options import HttpSinkConfig
 from connectors.http.source import HttpSourceConnector, HttpSourceTask
-from connectors.http.source_options import HttpSourceConfig
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.certificates import self_signed
@@ -237,7 +236,7 @@ def test_an_answer_that_does_not_come_is_an_outage(api: HttpApi) -> None:
     context = FakeSinkContext()
     task = sink(api, context, http_timeout="0.2")
     api.react = lambda _: Reaction(hangs=True)
-    with pytest.raises(RetriableError, match="not answered"):
+    with pytest.raises(RetriableError, match="was not answered"):
         task.put(orders(1))
     task.stop()
     assert context.reported == []

@@ -213,8 +213,8 @@ def test_a_group_that_moves_over_goes_on_where_it_was(worker: ConnectProcess, cl
     # Groups that go on, go on in the target, too; never backwards.
     commit(clusters.source, topic, {0: 100})
     eventually(lambda: committed(clusters.target, f"us.{topic}", topic), lambda offsets: offsets.get(0) == 137)
-    told = [read_checkpoint(key, value) for key, value, *_ in read(clusters.target, "us.checkpoints.internal")]
-    places = [(item.place, item.downstream) for item in told if item is not None and item.group == topic]
+    checkpoints = [read_checkpoint(key, value) for key, value, *_ in read(clusters.target, "us.checkpoints.internal")]
+    places = [(item.partition, item.downstream) for item in checkpoints if item is not None and item.group == topic]
     assert (((f"us.{topic}"), 0), 137) in places
     for partition in range(2):
         offsets = [offset for place, offset in places if place[1] == partition]

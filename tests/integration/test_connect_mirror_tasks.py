@@ -15,14 +15,11 @@ from connect.api.record import SourceRecord
 from connect.testing.connector_suite import ConnectorSuite
 from connect.testing.contexts import FakeSourceContext
 from connect.testing.source_suite import SourceSuite
-from connectors.mirror.checkpoint_connector import MirrorCheckpointConnector
-from connectors.mirror.checkpoint_options import MirrorCheckpointConfig
-from connectors.mirror.checkpoint_task import MirrorCheckpointTask
+from connectors.mirror.checkpoint_source import MirrorCheckpointConnector, MirrorCheckpointTask
+from connectors.mirror.config import MirrorCheckpointConfig, MirrorSourceConfig
 from connectors.mirror.formats import Checkpoint, OffsetSync, read_checkpoint, write_checkpoint, write_sync
-from connectors.mirror.heartbeat import MirrorHeartbeatConnector
-from connectors.mirror.source_connector import MirrorSourceConnector
-from connectors.mirror.source_options import MirrorSourceConfig
-from connectors.mirror.source_task import MirrorSourceTask
+from connectors.mirror.heartbeat_source import MirrorHeartbeatConnector
+from connectors.mirror.source import MirrorSourceConnector, MirrorSourceTask
 from tests.support.admin import admin_client, create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.mirror import Clusters, commit, committed, make, running_clusters, send

@@ -24,7 +24,7 @@ from connect.testing.sink_suite import TOPIC, SinkSuite
 from connect.testing.source_suite import SourceSuite
 from connectors.redis.config import RedisSinkConfig, RedisStreamConfig
 from connectors.redis.sink import RedisSinkConnector, RedisSinkTask
-from connectors.redis.stream_source import RedisStreamSourceConnector, RedisStreamTask
+from connectors.redis.source import RedisStreamSourceConnector, RedisStreamTask
 from tests.support.admin import create_topic, eventually
 from tests.support.broker import BrokerProcess
 from tests.support.certificates import self_signed

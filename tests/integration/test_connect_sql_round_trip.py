@@ -8,9 +8,8 @@ from connect.api.record import SourceRecord
 from connect.testing.contexts import FakeSinkContext, FakeSourceContext
 from connect.testing.samples import mismatches, sink_record
 from connectors.sql.dialect import Table
-from connectors.sql.sink_connector import SqlSinkConnector
-from connectors.sql.source_connector import SqlSourceConnector
-from connectors.sql.source_task import tables_text
+from connectors.sql.sink import SqlSinkConnector
+from connectors.sql.source import SqlSourceConnector, format_tables
 from tests.support.mariadb import MariadbServer
 from tests.support.postgres import PostgresServer
 from tests.support.sql_databases import MariadbDatabase, PostgresDatabase, SqlDatabase
@@ -54,7 +53,7 @@ MARIADB = {
 
 
 def read(database: SqlDatabase, table: Table, context: FakeSourceContext | None = None) -> list[SourceRecord]:
-    given = {"connection.url": database.url, "topic.prefix": "x", "mode": "bulk", "tables": tables_text([table])}
+    given = {"connection.url": database.url, "topic.prefix": "x", "mode": "bulk", "tables": format_tables([table])}
     task = SqlSourceConnector.task_class(SqlSourceConnector.config_class.parse(given), context or FakeSourceContext())
     task.start()
     try:
@@ -106,4 +105,4 @@ def test_a_moment_that_python_does_not_know_is_reported_and_the_others_are_read(
     database.run(f"INSERT INTO things VALUES (1, '{cell}'), (2, '2024-01-01')")
     context = FakeSourceContext()
     assert [record.value["id"] for record in read(database, Table(name="things", schema="public"), context)] == [2]
-    assert [cell in str(told.error) for told in context.reported] == [True]
+    assert [cell in str(report.error) for report in context.reported] == [True]

@@ -16,8 +16,7 @@ from connect.api.errors import ConfigError, DataError, RetriableError
 from connect.api.record import SinkRecord
 from connect.testing.contexts import FakeSinkContext
 from connect.testing.samples import sink_record
-from connectors.sql.sink_connector import SqlSinkConnector
-from connectors.sql.sink_task import SqlSinkTask
+from connectors.sql.sink import SqlSinkConnector, SqlSinkTask
 from tests.support.mariadb import MariadbServer, running_mariadb
 from tests.support.postgres import PostgresServer, running_server
 from tests.support.sql_databases import (
@@ -339,7 +338,7 @@ def test_a_commit_of_unknown_end_is_looked_up_not_repeated(database: SqlDatabase
     task.put(records[2:])
     assert task._offsets is not None
     task._offsets._next = {("orders", 0): 2}  # as after a commit whose answer was lost
-    task._offsets.is_unsure()
+    task._offsets.mark_unsure()
     task.put(records[2:])
     assert len(database.rows("SELECT id FROM orders")) == 4
     task.put([order(0, {"id": 100}, schema=ORDER)])  # an old record that somebody sends again on purpose
@@ -523,7 +522,7 @@ def test_a_row_that_mariadb_hangs_up_on_is_bad_data_not_an_outage(
 def test_the_password_is_in_no_error(mariadb: MariadbServer, tasks: list[SqlSinkTask]) -> None:
     database = MariadbDatabase(mariadb)
     task = started(tasks, database, connection_password="hunter2-wrong")
-    with pytest.raises(RetriableError) as told:
+    with pytest.raises(RetriableError) as raised:
         task.put([order(0, {"id": 1})])
-    assert "hunter2-wrong" not in str(told.value)
-    assert "secret-of-tests" not in repr(told.value.__cause__)
+    assert "hunter2-wrong" not in str(raised.value)
+    assert "secret-of-tests" not in repr(raised.value.__cause__)

@@ -10,7 +10,7 @@ from typing_extensions import override
 from connect.api import data
 from connect.api.data import Schema, Value
 from connect.testing.sink_suite import TOPIC, SinkSuite
-from connectors.sql.sink_connector import SqlSinkConnector
+from connectors.sql.sink import SqlSinkConnector
 from tests.support.mariadb import MariadbServer
 from tests.support.postgres import PostgresServer
 from tests.support.sql_databases import SqlDatabase, SqliteDatabase, mariadb_database, postgres_database

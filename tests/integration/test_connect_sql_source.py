@@ -18,8 +18,7 @@ from connect.api.record import SourceRecord
 from connect.testing.contexts import FakeConnectorContext, FakeSourceContext
 from connect.testing.source_suite import offsets_of
 from connectors.sql.dialect import Table
-from connectors.sql.source_connector import SqlSourceConnector
-from connectors.sql.source_task import SqlSourceTask, tables_text
+from connectors.sql.source import SqlSourceConnector, SqlSourceTask, format_tables
 from tests.support.admin import eventually
 from tests.support.mariadb import MariadbServer
 from tests.support.postgres import PostgresServer
@@ -70,7 +69,7 @@ def started(
         **{key.replace("_", "."): value for key, value in options.items()},
     }
     if "query" not in given and "tables" not in given:
-        given["tables"] = tables_text([table_of(database)])
+        given["tables"] = format_tables([table_of(database)])
     task = SqlSourceTask(SqlSourceConnector.config_class.parse(given), context or FakeSourceContext())
     tasks.append(task)
     task.start()
@@ -274,7 +273,7 @@ def test_several_tables_are_read_in_turn(database: SqlDatabase, tasks: list[SqlS
         database.run(f"CREATE TABLE {name} (id INTEGER PRIMARY KEY)")
         database.run(f"INSERT INTO {name} (id) VALUES (1), (2)")
     task = started(
-        tasks, database, mode="incrementing", tables=tables_text([table_of(database, name) for name in names])
+        tasks, database, mode="incrementing", tables=format_tables([table_of(database, name) for name in names])
     )
     records = read(task, idle=8)
     assert sorted((record.topic, record.value["id"]) for record in records) == [
@@ -500,7 +499,7 @@ def test_a_row_that_does_not_fit_is_reported_and_the_others_are_read(
     context = FakeSourceContext()
     task = started(tasks, database, context, mode="incrementing")
     assert column(read(task), "id") == [1, 3]
-    assert [(told.offset, "within a day" in str(told.error)) for told in context.reported] == [
+    assert [(report.offset, "within a day" in str(report.error)) for report in context.reported] == [
         ({"incrementing": 2}, True)
     ]
 

@@ -9,7 +9,7 @@ import pytest
 from typing_extensions import override
 
 from connect.testing.source_suite import SourceSuite
-from connectors.sql.source_connector import SqlSourceConnector
+from connectors.sql.source import SqlSourceConnector
 from tests.support.mariadb import MariadbServer
 from tests.support.postgres import PostgresServer
 from tests.support.sql_databases import SqlDatabase, SqliteDatabase, mariadb_database, postgres_database

@@ -20,10 +20,10 @@ from connect.runtime.failures.error_policy import ToleranceExceeded
 from connect.runtime.models import TaskId
 from connect.runtime.tasks.steps import steps_of
 from connect.settings import ConnectSettings
-from connectors.spark.entries import Counted, Entry, WrittenLetters, WrittenRange, WrittenRows
-from connectors.spark.letters import read
-from connectors.spark.range_writer import RangeWriter, close_opened
+from connectors.spark.range_writer import RangeWriter, close_pipelines
 from connectors.spark.spec import SinkFolders, SinkSpec
+from streams.spark.commits.entries import Counted, Entry, WrittenRange, WrittenRecords, WrittenRows
+from streams.spark.commits.staged_records import read_records
 from streams.spark.decoding import opening
 from streams.spark.topics.cluster import Cluster
 from streams.spark.topics.fetching import close_kept
@@ -53,7 +53,7 @@ DEAD = {"errors.tolerance": "all", "errors.deadletterqueue.topic.name": "letters
 def _closed() -> Iterator[None]:
     """What executors keep open for the next batch is closed."""
     yield
-    close_opened()
+    close_pipelines()
     close_kept()
     opening.close_opened()
 
@@ -101,7 +101,6 @@ def written(
         topics=TopicChoice(names=(topic,)),
         options=given,
         steps=steps.text(),
-        dead_letter_topic=given.get("errors.deadletterqueue.topic.name"),
     )
     writer = RangeWriter(spec, SinkFolders.of(str(folder), topic), Cluster(broker.bootstrap))
     return writer.write([OffsetRange(topic, 0, 0, end)]), spec
@@ -134,7 +133,7 @@ def test_avro_records_become_rows_and_bad_ones_letters(
             "counts": None if number == 100 else [("n", number % 100)]
         }
         assert row["_topic"] == name
-    letters = [letter for e in entries if isinstance(e, WrittenLetters) for letter in read(e.path)]
+    letters = [letter for e in entries if isinstance(e, WrittenRecords) for letter in read_records(e.path)]
     assert [letter.value for letter in letters] == list(bad.values())
     counted = next(entry.counts for entry in entries if isinstance(entry, Counted))
     assert (counted["sink_record_read"], counted["sink_record_send"]) == (2000, 1996)

@@ -15,13 +15,13 @@ from connectors.file.stream_sink import FileStreamSinkConnector
 from connectors.file.stream_source import FileStreamSourceConnector
 from connectors.http.sink import HttpSinkConnector
 from connectors.http.source import HttpSourceConnector
-from connectors.mirror.checkpoint_connector import MirrorCheckpointConnector
-from connectors.mirror.heartbeat import MirrorHeartbeatConnector
-from connectors.mirror.source_connector import MirrorSourceConnector
+from connectors.mirror.checkpoint_source import MirrorCheckpointConnector
+from connectors.mirror.heartbeat_source import MirrorHeartbeatConnector
+from connectors.mirror.source import MirrorSourceConnector
 from connectors.redis.sink import RedisSinkConnector
-from connectors.redis.stream_source import RedisStreamSourceConnector
-from connectors.sql.sink_connector import SqlSinkConnector
-from connectors.sql.source_connector import SqlSourceConnector
+from connectors.redis.source import RedisStreamSourceConnector
+from connectors.sql.sink import SqlSinkConnector
+from connectors.sql.source import SqlSourceConnector
 
 ROOT = Path(connectors.__file__).parent
 FOLDERS: dict[str, list[type[Connector]]] = {

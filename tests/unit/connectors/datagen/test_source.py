@@ -106,7 +106,7 @@ def test_schemas_come_as_text_or_as_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "text"),
     [
         ({}, "exactly one of"),
         ({"quickstart": "users", "schema.string": SCHEMA}, "exactly one of"),
@@ -118,8 +118,8 @@ def test_schemas_come_as_text_or_as_a_file(tmp_path: Path) -> None:
         ({"schema.string": SCHEMA.replace("long", "wrong")}, "unknown"),
     ],
 )
-def test_what_cannot_work_is_refused(changes: dict[str, str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_what_cannot_work_is_refused(changes: dict[str, str], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
         DatagenConfig.parse({"kafka.topic": "t", **changes})
 
 

@@ -21,7 +21,7 @@ from connect.api.sink import SinkTask
 from connect.testing.contexts import FakeConnectorContext
 from connect.testing.samples import EVERY_TYPE, sink_record
 from connect.testing.sink_suite import TOPIC, SinkSuite
-from connectors.file.directory_config import DirectorySinkConfig
+from connectors.file.config import DirectorySinkConfig
 from connectors.file.directory_sink import DirectorySinkConnector
 
 BEGIN = datetime(2024, 2, 29, 22, 30, tzinfo=UTC)
@@ -423,7 +423,7 @@ class TestAvro(FolderSuite):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "text"),
     [
         ({"format": "xml"}, "one of json, csv, parquet, avro, text"),
         ({"partitioner": "field"}, "partition.field.name"),
@@ -432,8 +432,8 @@ class TestAvro(FolderSuite):
         ({"partitioner.class": "io.confluent.connect.storage.partitioner.TimeBasedPartitioner"}, "daily, hourly"),
     ],
 )
-def test_what_cannot_work_is_refused(changes: dict[str, str], told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
+def test_what_cannot_work_is_refused(changes: dict[str, str], text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
         DirectorySinkConfig.parse({"path": "x", **changes})
 
 

@@ -9,7 +9,7 @@ from connect.api.data import Schema, Value
 from connect.api.record import SourceRecord
 from connect.testing.contexts import FakeSinkContext, FakeSourceContext
 from connect.testing.samples import EVERY_TYPE, sink_record
-from connectors.file.directory_config import DirectorySinkConfig, DirectorySourceConfig
+from connectors.file.config import DirectorySinkConfig, DirectorySourceConfig
 from connectors.file.directory_sink import DirectorySinkTask
 from connectors.file.directory_source import DirectorySourceTask
 

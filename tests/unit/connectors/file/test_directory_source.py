@@ -17,7 +17,7 @@ from connect.api import data
 from connect.api.data import Type
 from connect.testing.contexts import FakeConnectorContext, FakeSourceContext
 from connect.testing.source_suite import SourceSuite, offsets_of
-from connectors.file.directory_config import DirectorySourceConfig
+from connectors.file.config import DirectorySourceConfig
 from connectors.file.directory_source import DirectorySourceConnector, DirectorySourceTask
 
 AVRO = fastavro.parse_schema(
@@ -91,7 +91,7 @@ class TestJsonLines(FolderSuite):
             records = self.read(task, 2)
             self.commit(task, records)
         assert [record.value["id"] for record in records] == [1, 3]
-        assert [(told.data, told.offset["position"]) for told in context.reported] == [
+        assert [(report.data, report.offset["position"]) for report in context.reported] == [
             (b'{"id": \n', 2),
             ("\xff\n".encode(), 4),
         ]
@@ -282,7 +282,7 @@ class TestCsv(FolderSuite):
     @pytest.mark.parametrize("row", ["x,y", "1", "1,2,3", "3000000000,x", '1,"x"y'])
     def test_a_bad_row_is_told_and_the_others_are_read(self, row: str) -> None:
         assert self.read_all(f"a,b\n1,x\n{row}\n2,y\n", csv_types="a:int32") == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
-        assert [told.offset["position"] for told in self.context.reported] == [2]
+        assert [report.offset["position"] for report in self.context.reported] == [2]
 
     def test_names_of_columns_and_separators_are_told(self) -> None:
         values = self.read_all("1;x\n", csv_header="false", csv_columns="a,b", csv_separator="semicolon")
@@ -333,7 +333,7 @@ class TestParquet(FolderSuite):
         self.write(self.folder / "b.parquet", [{"id": 1, "name": "x"}])
         with self.running() as (task, context):
             assert len(self.read(task, 1)) == 1
-        assert [told.data for told in context.reported] == ["a.parquet"]
+        assert [report.data for report in context.reported] == ["a.parquet"]
         assert (self.finished / "failed" / "a.parquet").exists()
 
 

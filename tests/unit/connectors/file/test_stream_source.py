@@ -138,7 +138,7 @@ def test_without_a_file_the_standard_input_is_read(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("partition", "offset", "told"),
+    ("partition", "offset", "text"),
     [
         ({"filename": "f"}, {"position": "1"}, "Long"),
         ({"filename": "f"}, {"position": -1}, "non-negative"),
@@ -147,10 +147,10 @@ def test_without_a_file_the_standard_input_is_read(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_offsets_that_cannot_be_some_are_refused(
-    partition: dict[str, str], offset: dict[str, object], told: str
+    partition: dict[str, str], offset: dict[str, object], text: str
 ) -> None:
     connector = connector_of({"topic": "t", "file": "f"})
-    with pytest.raises(ConnectError, match=told):
+    with pytest.raises(ConnectError, match=text):
         connector.alter_offsets([(partition, offset)])
 
 

@@ -6,18 +6,18 @@ from typing import Any
 import pytest
 
 from connect.api.errors import ConnectError
-from connectors.http.pagination import Position, Question, Reply, Step, pagination_of
-from connectors.http.source_options import HttpSourceConfig
+from connectors.http.config import HttpSourceConfig
+from connectors.http.pagination import Page, PageRequest, Position, Step, pagination_of
 
 URL = "http://api/items"
 
 
-def asked(config: dict[str, str], position: Position, *replies: Reply) -> tuple[Step, list[Question]]:
+def asked(config: dict[str, str], position: Position, *replies: Page) -> tuple[Step, list[PageRequest]]:
     """One step, with these replies, and what was asked."""
     given = {"http.request.url": URL, "kafka.topic": "t", **config}
     waiting, questions = list(replies), []
 
-    def ask(question: Question) -> Reply:
+    def ask(question: PageRequest) -> Page:
         questions.append(question)
         return waiting.pop(0)
 
@@ -26,12 +26,12 @@ def asked(config: dict[str, str], position: Position, *replies: Reply) -> tuple[
     return step, questions
 
 
-def reply(records: Sequence[Any], *, following: object = None, link: str = "") -> Reply:
-    return Reply(records, {"next": following}, {"link": link} if link else {}, URL)
+def reply(records: Sequence[Any], *, following: object = None, link: str = "") -> Page:
+    return Page(records, {"next": following}, {"link": link} if link else {}, URL)
 
 
 def new(step: Step) -> list[Any]:
-    return [found.record for found in step.found]
+    return [found.record for found in step.records]
 
 
 CURSOR = {"http.response.offset.pointer": "/next", "http.request.params": "after=${cursor}"}
@@ -40,7 +40,7 @@ CURSOR = {"http.response.offset.pointer": "/next", "http.request.params": "after
 def test_a_cursor_goes_on_with_what_the_answer_says() -> None:
     step, questions = asked(CURSOR, {}, reply(["a", "b"], following="c1"))
     assert questions[0].values["cursor"] == ""
-    assert [found.position for found in step.found] == [{"cursor": "", "index": 1}, {"cursor": "c1", "index": 0}]
+    assert [found.position for found in step.records] == [{"cursor": "", "index": 1}, {"cursor": "c1", "index": 0}]
     assert (step.position, step.has_more) == ({"cursor": "c1", "index": 0}, True)
 
 
@@ -112,7 +112,7 @@ def test_records_with_the_same_offset_are_told_apart_by_their_number() -> None:
     config = {"http.response.record.offset.pointer": "at=/at", "http.request.params": "since=${offset.at}"}
     records = [{"at": 1, "n": 1}, {"at": 2, "n": 2}, {"at": 2, "n": 3}, {"at": 2, "n": 4}]
     first, _ = asked(config, {}, reply(records[:3]))
-    for place, found in enumerate(first.found, 1):
+    for place, found in enumerate(first.records, 1):
         step, questions = asked(config, found.position, reply(records))
         assert [item["n"] for item in new(step)] == [item["n"] for item in records[place:]]
         assert questions[0].values["offset.at"] == str(found.record["at"])
@@ -120,15 +120,15 @@ def test_records_with_the_same_offset_are_told_apart_by_their_number() -> None:
 
 def test_a_record_without_an_offset_is_bad_and_the_others_are_not() -> None:
     step, _ = asked(RECORD, {}, reply([{"id": 1}, {"x": 2}, {"id": 3}]))
-    assert [found.error is None for found in step.found] == [True, False, True]
-    assert step.found[1].position == {"offset": "1", "index": 1}
+    assert [found.error is None for found in step.records] == [True, False, True]
+    assert step.records[1].position == {"offset": "1", "index": 1}
     assert step.position == {"offset": "3", "index": 1}
 
 
 def test_an_offset_counts_records() -> None:
     config = {"http.request.params": "offset=${offset}&limit=2"}
     step, _ = asked(config, {}, reply(["a", "b"]))
-    assert [found.position for found in step.found] == [{"offset": 1}, {"offset": 2}]
+    assert [found.position for found in step.records] == [{"offset": 1}, {"offset": 2}]
     _, questions = asked(config, step.position, reply([]))
     assert questions[0].values["offset"] == "2"
 

@@ -61,7 +61,7 @@ def test_a_name_that_the_record_does_not_have_is_bad_data(name: str) -> None:
     ],
 )
 def test_values_cannot_change_the_parts_of_a_url(template: str, url: str) -> None:
-    assert Template(template).filled_url(lambda name: text_in(RECORD, name)) == url
+    assert Template(template).fill_url(lambda name: text_in(RECORD, name)) == url
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_values_cannot_change_the_parts_of_a_url(template: str, url: str) -> Non
     ],
 )
 def test_a_parameter_without_a_value_is_left_out(template: str, url: str) -> None:
-    assert Template(template).filled_url(lambda _: "") == url
+    assert Template(template).fill_url(lambda _: "") == url
 
 
 @pytest.mark.parametrize("key", [".", ".."])
 def test_a_value_cannot_lead_to_another_place(key: str) -> None:
     with pytest.raises(DataError):
-        Template("http://h/a/${key}").filled_url(lambda _: key)
+        Template("http://h/a/${key}").fill_url(lambda _: key)

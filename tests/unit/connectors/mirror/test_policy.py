@@ -70,7 +70,7 @@ def test_topics_are_chosen_without_internals_and_loops(topic: str, is_mirrored: 
     assert (topic in chosen) is is_mirrored
 
 
-def test_heartbeats_are_mirrored_though_nobody_named_them() -> None:
+def test_heartbeats_are_mirrored_though_topics_does_not_match_them() -> None:
     for wanted in (True, False):
         chosen = Selection(policy(), target="eu", topics=["orders"], excluded=[], with_heartbeats=wanted)
         assert ("heartbeats" in chosen) is wanted

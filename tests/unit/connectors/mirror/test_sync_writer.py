@@ -35,7 +35,7 @@ def test_the_first_record_and_each_that_is_far_enough_is_synced() -> None:
     sent = Sent()
     writer = SyncWriter(sent, "syncs", lag_max=10)
     for number in range(25):
-        writer.note(PLACE, 100 + number, number)
+        writer.add(PLACE, 100 + number, number)
     assert sent.syncs == [(100, 0), (110, 10), (120, 20)]
 
 
@@ -43,9 +43,9 @@ def test_the_last_record_is_synced_after_a_while() -> None:
     sent = Sent()
     writer = SyncWriter(sent, "syncs", lag_max=10)
     for number in range(5):
-        writer.note(PLACE, number, number)
-    writer.rest()
-    writer.rest()
+        writer.add(PLACE, number, number)
+    writer.send_due()
+    writer.send_due()
     assert sent.syncs == [(0, 0), (4, 4)]
 
 
@@ -53,15 +53,15 @@ def test_with_a_lag_of_zero_every_record_is_synced() -> None:
     sent = Sent()
     writer = SyncWriter(sent, "syncs", lag_max=0)
     for number in range(3):
-        writer.note(PLACE, number, number)
+        writer.add(PLACE, number, number)
     assert sent.syncs == [(0, 0), (1, 1), (2, 2)]
 
 
 def test_a_copy_that_begins_again_is_synced_at_once() -> None:
     sent = Sent()
     writer = SyncWriter(sent, "syncs", lag_max=10)
-    writer.note(PLACE, 1000, 1000)
-    writer.note(PLACE, 1001, 0)
+    writer.add(PLACE, 1000, 1000)
+    writer.add(PLACE, 1001, 0)
     assert sent.syncs == [(1000, 1000), (1001, 0)]
 
 
@@ -70,7 +70,7 @@ def test_when_syncs_do_not_arrive_only_the_last_ones_wait() -> None:
     sent.arrives = False
     writer = SyncWriter(sent, "syncs", lag_max=1)
     for number in range(2000):
-        writer.note(PLACE, number, number)
+        writer.add(PLACE, number, number)
     assert len(sent.syncs) == 500
     sent.arrives = True
     writer.finish()
@@ -81,7 +81,7 @@ def test_a_sync_that_fails_is_followed_by_others() -> None:
     sent = Sent()
     sent.outcome = Unreachable("no")
     writer = SyncWriter(sent, "syncs", lag_max=1)
-    writer.note(PLACE, 0, 0)
-    writer.rest()
-    writer.note(PLACE, 1, 1)
+    writer.add(PLACE, 0, 0)
+    writer.send_due()
+    writer.add(PLACE, 1, 1)
     assert sent.syncs == [(0, 0), (1, 1)]

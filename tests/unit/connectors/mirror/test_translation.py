@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.mirror.formats import OffsetSync
-from connectors.mirror.translation import Translation, thinned
+from connectors.mirror.translation import Translation, thin
 
 PLACE = ("orders", 0)
 
@@ -98,11 +98,11 @@ def test_a_group_that_is_further_never_comes_out_further_back(copy: tuple[list[i
     written, lasts, others = copy
     known = known_of(written, [*lasts, *others])
     found = [known.downstream(PLACE, upstream) for upstream in range(300)]
-    told = [offset for offset in found if offset is not None]
-    assert told == sorted(told)
+    translated = [offset for offset in found if offset is not None]
+    assert translated == sorted(translated)
 
 
-def test_many_syncs_are_thinned_out_and_the_newest_stay_exact() -> None:
+def test_many_syncs_are_thin_out_and_the_newest_stay_exact() -> None:
     known = translation(*((number * 100, number * 100) for number in range(10_000)))
     assert known.downstream(PLACE, 999_900) == 999_900
     assert known.downstream(PLACE, 0) == 0
@@ -114,7 +114,7 @@ def test_many_syncs_are_thinned_out_and_the_newest_stay_exact() -> None:
 
 def test_thinning_keeps_the_first_and_the_last() -> None:
     syncs = [(number, number) for number in range(1000)]
-    kept = thinned(syncs)
+    kept = thin(syncs)
     assert kept[0] == (0, 0)
     assert kept[-1] == (999, 999)
     assert len(kept) < 30

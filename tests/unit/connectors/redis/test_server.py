@@ -26,7 +26,7 @@ from connectors.redis.config import RedisConfig
     ],
 )
 def test_what_is_about_redis_is_retriable(error: Exception) -> None:
-    assert isinstance(server.classified(error, doing="x"), RetriableError)
+    assert isinstance(server.map_error(error, doing="x"), RetriableError)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_what_is_about_redis_is_retriable(error: Exception) -> None:
     ],
 )
 def test_what_is_about_a_record_is_bad_data(error: Exception) -> None:
-    assert isinstance(server.classified(error, doing="x"), DataError)
+    assert isinstance(server.map_error(error, doing="x"), DataError)
 
 
 def test_a_uri_that_is_none_is_refused_without_showing_it() -> None:

@@ -1,4 +1,4 @@
-"""What is decided, done and done again, with a real manifest and tables that fail when they are told to."""
+"""Batches that are decided, carried out and repeated, with a real manifest and tables that fail on demand."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,12 +9,11 @@ import pytest
 
 from connect.api.engine import TopicChoice
 from connectors.spark.commits import Commits
-from connectors.spark.entries import Entry, WrittenRange, WrittenRows
-from connectors.spark.letter_box import LetterBox
-from connectors.spark.manifest import Manifest, ManifestStore, Reload, Replaced
 from connectors.spark.spec import SinkFolders, SinkSpec
-from core_broker.service.clock import ManualClock
 from streams.errors import SchemaConflict, WrongOption
+from streams.spark.commits.entries import Entry, WrittenRange, WrittenRows
+from streams.spark.commits.manifest import Manifest, Reload, Replaced
+from streams.spark.commits.outbox import Outbox
 from streams.spark.files import Files
 from streams.spark.tables import Tables
 from streams.spark.tables.model import packed_schema
@@ -29,7 +28,7 @@ class Broken(Exception):
 
 
 class MortalTables:
-    """Remembers what was done to it, and fails once when it is told to."""
+    """Records what was done to it, and fails once on demand."""
 
     def __init__(self, columns: pa.Schema = ROW) -> None:
         self.done: list[tuple[str, object]] = []
@@ -59,11 +58,11 @@ class MortalTables:
             self.done.append((what, detail))
 
 
-class SilentBox:
-    """No letters, no group."""
+class SilentOutbox:
+    """Sends nothing."""
 
     def send(self, manifest: Manifest) -> None:
-        assert manifest.letters == ()
+        assert manifest.records == ()
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         return {topic: f"id of {topic}" for topic in topics}
@@ -90,8 +89,8 @@ class World:
         self.commits.begin({PLACE: 0})
 
     def opened(self) -> Commits:
-        tables, box = cast("Tables", self.tables), cast("LetterBox", SilentBox())
-        return Commits(self.spec, self.folders, files=Files(), tables=tables, box=box)
+        tables, outbox = cast("Tables", self.tables), cast("Outbox", SilentOutbox())
+        return Commits(self.spec, self.folders, files=Files(), tables=tables, outbox=outbox)
 
     def rows(self, start: int, end: int) -> list[Entry]:
         content = [{"id": offset, "_offset": offset} for offset in range(start, end)]
@@ -159,12 +158,3 @@ def test_a_run_that_was_replaced_decides_nothing_any_more(tmp_path: Path) -> Non
     with pytest.raises(Replaced):
         world.commits.commit(0, lambda: world.rows(0, 10))
     assert world.tables.done == []
-
-
-def test_after_a_manifest_was_deleted_its_numbers_are_not_given_again(tmp_path: Path) -> None:
-    folders, clock = SinkFolders.of(str(tmp_path), "orders-sink"), ManualClock(1_700_000_000_000)
-    store = ManifestStore(Files(), folders, connector="orders-sink", clock=clock)
-    runs = [store.begin({}).run for _ in range(3)]
-    Files().delete(folders.manifest)
-    clock.advance(10_000)
-    assert store.begin({}).run > max(runs)

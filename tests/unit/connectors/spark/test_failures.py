@@ -1,7 +1,7 @@
 import pytest
 
 from connect.api.errors import DataError, RetriableError
-from connectors.spark.failures import MarkedFailure, is_passing, is_slow_start, told_in
+from connectors.spark.failures import MarkedFailure, find_failure, is_slow_start, is_transient
 from core_broker.client.errors import Unreachable
 
 
@@ -15,11 +15,11 @@ from core_broker.client.errors import Unreachable
         (KeyError("a"), False),
     ],
 )
-def test_what_an_executor_told_is_found_in_what_spark_makes_of_it(error: Exception, passes: bool) -> None:
-    told = told_in(f"org.apache.spark.SparkException: Job aborted\n\tat x\n{MarkedFailure(error)}\n\tat y")
-    assert told is not None
-    assert told.message == str(error)
-    assert told.is_passing is is_passing(error) is passes
+def test_the_failure_of_an_executor_is_found_in_the_text_of_spark(error: Exception, passes: bool) -> None:
+    failure = find_failure(f"org.apache.spark.SparkException: Job aborted\n\tat x\n{MarkedFailure(error)}\n\tat y")
+    assert failure is not None
+    assert failure.message == str(error)
+    assert failure.is_transient is is_transient(error) is passes
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_a_python_that_gets_up_too_slowly_for_spark_is_no_end_of_a_sink(text: st
 
 def test_a_python_that_fails_is_not_taken_for_a_slow_one() -> None:
     assert not is_slow_start("Python worker exited unexpectedly (crashed): ModuleNotFoundError")
-    assert told_in("Python worker exited unexpectedly (crashed)") is None
+    assert find_failure("Python worker exited unexpectedly (crashed)") is None

@@ -13,7 +13,6 @@ from connect.api.data import Schema, array, decimal, mapping, struct
 from connect.api.errors import DataError
 from connect.api.record import Header, SinkRecord
 from connectors.spark.config import SparkSinkConfig
-from connectors.spark.entries import WrittenRows
 from connectors.spark.naming import TableNames
 from connectors.spark.partitions import by_folder
 from connectors.spark.record_rows import RecordRows, array_of
@@ -21,6 +20,7 @@ from connectors.spark.rows import DELETED, Rows, fingerprint, flat
 from connectors.spark.staging import Staging
 from core_broker.client.records import IncomingRecord
 from schema_registry.serdes.arrow.types import TIMESTAMP
+from streams.spark.commits.entries import WrittenRows
 
 ORDER = struct({"id": data.INT32, "name": data.OPTIONAL_STRING})
 

@@ -7,9 +7,8 @@ import pytest
 from connect.api import data
 from connect.api.data import Schema, Type
 from connect.api.errors import DataError
-from connectors.sql.column_types import ColumnType, Kind
-from connectors.sql.inference import both, schema_of
-from connectors.sql.value_types import seen_type
+from connectors.sql.column_types import ColumnType, Kind, from_values
+from connectors.sql.inference import common_schema, schema_of
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,7 @@ def test_a_value_tells_its_schema(value: Any, wanted: Schema | None) -> None:
 )
 def test_a_column_holds_what_all_records_have(one: Any, other: Any, wanted: Type) -> None:
     for pair in ((one, other), (other, one)):
-        found = both(schema_of(pair[0]), schema_of(pair[1]))
+        found = common_schema(schema_of(pair[0]), schema_of(pair[1]))
         assert found is not None
         assert found.type is wanted
 
@@ -63,4 +62,4 @@ def test_things_without_a_type_are_bad_data() -> None:
     ],
 )
 def test_cells_tell_the_type_of_a_column_that_has_none(cells: list[Any], kind: Kind) -> None:
-    assert seen_type(cells) == ColumnType(kind=kind)
+    assert from_values(cells) == ColumnType(kind=kind)

@@ -5,7 +5,7 @@ import pytest
 
 from connectors.sql.dialect import Dialect, MySql, Postgres, Sqlite, Table
 from connectors.sql.position import Position
-from connectors.sql.select import Criteria, Selection, selection, truncated
+from connectors.sql.select import Criteria, Selection, selection, truncate
 
 ITEMS = Table(name="items", schema="s")
 TEN = datetime(2024, 7, 1, 10, tzinfo=UTC)
@@ -86,4 +86,4 @@ def test_sqlite_compares_moments_as_text_of_one_form() -> None:
 
 @pytest.mark.parametrize("digits, wanted", [(0, 0), (3, 123_000), (6, 123_456), (9, 123_456)])
 def test_a_window_ends_where_the_resolution_of_the_column_does(digits: int, wanted: int) -> None:
-    assert truncated(TEN.replace(microsecond=123_456), digits).microsecond == wanted
+    assert truncate(TEN.replace(microsecond=123_456), digits).microsecond == wanted

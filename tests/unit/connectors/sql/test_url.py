@@ -60,7 +60,7 @@ def test_what_only_java_knows_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "text, told",
+    "text, message",
     [
         ("jdbc:oracle:thin:@db:1521:shop", "oracledb"),
         ("jdbc:sqlserver://db;databaseName=shop", "mssql"),
@@ -69,8 +69,8 @@ def test_what_only_java_knows_is_left_out() -> None:
         ("jdbc:postgresql://db:port/shop", "PostgreSQL, MySQL, MariaDB or SQLite"),
     ],
 )
-def test_other_databases_are_refused_with_what_would_be_needed(text: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told) as refused:
+def test_other_databases_are_refused_with_what_would_be_needed(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as refused:
         url.parse(text)
     assert "connection.url" in str(refused.value)
 
