@@ -34,21 +34,17 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
         return ApiVersionsResponse(ErrorCode.INVALID_REQUEST)
     response = ApiVersionsResponse(api_keys=[ApiVersion(*entry) for entry in context.services.api_versions])
     if context.api_version >= _SOFTWARE_SINCE:
-        _add_features(response, context)
+        hides_zero = context.api_version < _ZERO_MINIMUM_SINCE
+        response.supported_features = [
+            SupportedFeatureKey(name, first, last)
+            for name, (first, last) in SUPPORTED_FEATURES.items()
+            if first > 0 or not hides_zero
+        ]
+        image = context.services.metadata.image
+        response.finalized_features = [
+            FinalizedFeatureKey(name, level, level)
+            for name, level in sorted(image.features.items())
+            if name in SUPPORTED_FEATURES and level > 0
+        ]
+        response.finalized_features_epoch = max(context.services.metadata.high_watermark - 1, 0)
     return response
-
-
-def _add_features(response: ApiVersionsResponse, context: RequestContext) -> None:
-    hides_zero = context.api_version < _ZERO_MINIMUM_SINCE
-    response.supported_features = [
-        SupportedFeatureKey(name, first, last)
-        for name, (first, last) in SUPPORTED_FEATURES.items()
-        if first > 0 or not hides_zero
-    ]
-    image = context.services.metadata.image
-    response.finalized_features = [
-        FinalizedFeatureKey(name, level, level)
-        for name, level in sorted(image.features.items())
-        if name in SUPPORTED_FEATURES and level > 0
-    ]
-    response.finalized_features_epoch = max(context.services.metadata.high_watermark - 1, 0)

@@ -59,22 +59,18 @@ def _result(
     elif isinstance(plan, BrokerError):
         outcome = plan
     if isinstance(outcome, CreatedTopic):
-        return _created_result(outcome, config)
+        return CreatableTopicResult(
+            name=outcome.name,
+            topic_id=outcome.topic_id,
+            error_message=None,
+            num_partitions=outcome.partition_count,
+            replication_factor=outcome.replication_factor,
+            configs=[
+                CreatableTopicConfigs(
+                    setting.key, setting.value, setting.is_read_only, setting.source, setting.is_sensitive
+                )
+                for setting in describe_topic(outcome.configs, config)
+            ],
+        )
     error = outcome or BrokerError(ErrorCode.UNKNOWN_SERVER_ERROR)
     return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message, configs=None)
-
-
-def _created_result(topic: CreatedTopic, config: BrokerConfig) -> CreatableTopicResult:
-    return CreatableTopicResult(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        error_message=None,
-        num_partitions=topic.partition_count,
-        replication_factor=topic.replication_factor,
-        configs=[
-            CreatableTopicConfigs(
-                setting.key, setting.value, setting.is_read_only, setting.source, setting.is_sensitive
-            )
-            for setting in describe_topic(topic.configs, config)
-        ],
-    )

@@ -37,16 +37,12 @@ def handle(request: DeleteRecordsRequest, context: RequestContext) -> DeleteReco
 
 def _delete(topic: str, wanted: DeleteRecordsPartition, context: RequestContext) -> DeleteRecordsPartitionResult:
     try:
-        low_watermark = _delete_before(topic, wanted.partition_index, wanted.offset, context)
+        if topic in INTERNAL_TOPICS:
+            raise BrokerError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        partition = context.services.partitions.get(topic, wanted.partition_index)
+        if "delete" not in partition.log.settings.cleanup_policy:
+            raise BrokerError(ErrorCode.POLICY_VIOLATION)
+        low_watermark = partition.delete_records_before(wanted.offset)
     except BrokerError as error:
         return DeleteRecordsPartitionResult(wanted.partition_index, _NO_LOW_WATERMARK, error.code)
     return DeleteRecordsPartitionResult(wanted.partition_index, low_watermark)
-
-
-def _delete_before(topic: str, index: int, offset: int, context: RequestContext) -> int:
-    if topic in INTERNAL_TOPICS:
-        raise BrokerError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-    partition = context.services.partitions.get(topic, index)
-    if "delete" not in partition.log.settings.cleanup_policy:
-        raise BrokerError(ErrorCode.POLICY_VIOLATION)
-    return partition.delete_records_before(offset)

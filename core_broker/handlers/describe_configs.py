@@ -43,7 +43,14 @@ def _describe(
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
     try:
-        settings = _settings_of(resource, context)
+        describe = _DESCRIBERS.get(resource.resource_type)
+        if describe is None:
+            raise BrokerError(
+                ErrorCode.INVALID_REQUEST,
+                f"resource type {resource.resource_type} cannot be described;"
+                " use topics (2), brokers (4) or groups (32)",
+            )
+        settings = describe(resource.resource_name, context)
     except BrokerError as error:
         result.error_code, result.error_message = error.code, error.message
         return result
@@ -52,16 +59,6 @@ def _describe(
     result.error_message = None
     result.configs = [_config(item, request) for item in settings if wanted is None or item.key in wanted]
     return result
-
-
-def _settings_of(resource: DescribeConfigsResource, context: RequestContext) -> list[DescribedSetting]:
-    describe = _DESCRIBERS.get(resource.resource_type)
-    if describe is None:
-        raise BrokerError(
-            ErrorCode.INVALID_REQUEST,
-            f"resource type {resource.resource_type} cannot be described; use topics (2), brokers (4) or groups (32)",
-        )
-    return describe(resource.resource_name, context)
 
 
 def _describe_topic(name: str, context: RequestContext) -> list[DescribedSetting]:

@@ -6,7 +6,7 @@ Ignored: nothing. Topics are never created automatically.
 """
 
 from core_broker.cluster.coordinators import INTERNAL_TOPICS
-from core_broker.cluster.metadata import MetadataImage, TopicImage
+from core_broker.cluster.metadata import MetadataImage
 from core_broker.cluster.topic_rules import is_valid_topic_name
 from core_broker.errors import ErrorCode
 from core_broker.handlers.authorized_operations import TOPIC_OPERATIONS
@@ -64,23 +64,20 @@ def _describe(
         name=name,
         topic_id=topic.topic_id,
         is_internal=name in INTERNAL_TOPICS,
-        partitions=[_partition(topic, index, live) for index in indexes[:room]],
+        partitions=[
+            DescribeTopicPartitionsResponsePartition(
+                error_code=ErrorCode.NONE if partition.leader_id in live else ErrorCode.LEADER_NOT_AVAILABLE,
+                partition_index=index,
+                leader_id=partition.leader_id if partition.leader_id in live else -1,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=list(partition.replicas),
+                isr_nodes=list(partition.isr),
+                eligible_leader_replicas=list(partition.elr),
+                last_known_elr=list(partition.last_known_elr),
+                offline_replicas=[replica for replica in partition.replicas if replica not in live],
+            )
+            for index, partition in ((index, topic.partitions[index]) for index in indexes[:room])
+        ],
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
     return described, indexes[room] if len(indexes) > room else None
-
-
-def _partition(topic: TopicImage, index: int, live: set[int]) -> DescribeTopicPartitionsResponsePartition:
-    partition = topic.partitions[index]
-    has_leader = partition.leader_id in live
-    return DescribeTopicPartitionsResponsePartition(
-        error_code=ErrorCode.NONE if has_leader else ErrorCode.LEADER_NOT_AVAILABLE,
-        partition_index=index,
-        leader_id=partition.leader_id if has_leader else -1,
-        leader_epoch=partition.leader_epoch,
-        replica_nodes=list(partition.replicas),
-        isr_nodes=list(partition.isr),
-        eligible_leader_replicas=list(partition.elr),
-        last_known_elr=list(partition.last_known_elr),
-        offline_replicas=[replica for replica in partition.replicas if replica not in live],
-    )

@@ -93,16 +93,12 @@ def _look_up(
         case SpecialTime.LATEST_TIERED | SpecialTime.EARLIEST_PENDING_UPLOAD:
             pass
         case timestamp:
-            _look_up_time(partition, timestamp, end, result)
-
-
-def _look_up_time(partition: Partition, timestamp: int, end: int, result: ListOffsetsPartitionResponse) -> None:
-    if timestamp == SpecialTime.MAX_TIMESTAMP:
-        found = partition.log.max_timestamp()
-    else:
-        found = partition.log.offset_for_timestamp(timestamp, upper_offset=end)
-    if found is not None and found.offset < end:
-        result.timestamp, result.offset, result.leader_epoch = found.timestamp, found.offset, found.leader_epoch
+            if timestamp == SpecialTime.MAX_TIMESTAMP:
+                found = partition.log.max_timestamp()
+            else:
+                found = partition.log.offset_for_timestamp(timestamp, upper_offset=end)
+            if found is not None and found.offset < end:
+                result.timestamp, result.offset, result.leader_epoch = found.timestamp, found.offset, found.leader_epoch
 
 
 def _readable_end(partition: Partition, request: ListOffsetsRequest) -> int:

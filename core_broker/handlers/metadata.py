@@ -78,18 +78,16 @@ def _answer(request: MetadataRequest, context: RequestContext, failed: dict[str,
     parts = encoded.parts(found, image, version=version, with_operations=request.include_topic_authorized_operations)
     parts.extend(encode_topic(error, version) for error in errors)
     out = start_response(context.correlation_id, flexible=version >= MetadataResponse.FLEXIBLE_SINCE)
-    write_response(out, _head(request, image, context), parts, version)
-    return finish_response(out)
-
-
-def _head(request: MetadataRequest, image: MetadataImage, context: RequestContext) -> MetadataResponse:
-    wants_operations = request.include_cluster_authorized_operations
-    return MetadataResponse(
+    head = MetadataResponse(
         brokers=list(_brokers(image, context)),
         cluster_id=image.cluster_id,
-        controller_id=context.services.metadata.leader_id,
-        cluster_authorized_operations=CLUSTER_OPERATIONS if wants_operations else NOT_ASKED,
+        controller_id=quorum.leader_id,
+        cluster_authorized_operations=CLUSTER_OPERATIONS
+        if request.include_cluster_authorized_operations
+        else NOT_ASKED,
     )
+    write_response(out, head, parts, version)
+    return finish_response(out)
 
 
 def _brokers(image: MetadataImage, context: RequestContext) -> Iterator[MetadataResponseBroker]:

@@ -8,7 +8,7 @@ Versions: 2 top-level error; 5 leader epoch; 6 flexible; 7 require_stable; 8 man
 epoch, checked for KIP-848 groups; 10 topics by id (KIP-848).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from core_broker.cluster.metadata import MetadataImage
@@ -41,10 +41,26 @@ def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchR
     if context.api_version >= _MANY_GROUPS_SINCE:
         groups = [_group(group, context, require_stable=request.require_stable) for group in request.groups]
         return OffsetFetchResponse(groups=groups)
-    return _single(request, context)
-
-
-# --- many groups, v8+ -------------------------------------------------------------------------------------------------
+    try:
+        offsets = context.services.groups.offset_commits.fetch(request.group_id)
+    except BrokerError as error:
+        return _error_response(request, error.code, context.api_version)
+    if request.topics is None:
+        topics = [(name, list(found)) for name, found in offsets.all().items()]
+    else:
+        topics = [(topic.name, topic.partition_indexes) for topic in request.topics]
+    return OffsetFetchResponse(
+        topics=[
+            OffsetFetchResponseTopic(
+                name,
+                [
+                    OffsetFetchResponsePartition(*each)
+                    for each in _find(offsets, name, indexes, require_stable=request.require_stable)
+                ],
+            )
+            for name, indexes in topics
+        ]
+    )
 
 
 def _group(
@@ -93,33 +109,6 @@ def _all_topics(
             OffsetFetchResponseTopics(name, topic_id, [OffsetFetchResponsePartitions(*each) for each in found])
         )
     return answer
-
-
-# --- one group, v1-7 --------------------------------------------------------------------------------------------------
-
-
-def _single(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
-    try:
-        offsets = context.services.groups.offset_commits.fetch(request.group_id)
-    except BrokerError as error:
-        return _error_response(request, error.code, context.api_version)
-    if request.topics is None:
-        wanted: Mapping[str, Sequence[int]] = {name: list(found) for name, found in offsets.all().items()}
-        topics = [(name, wanted[name]) for name in wanted]
-    else:
-        topics = [(topic.name, topic.partition_indexes) for topic in request.topics]
-    return OffsetFetchResponse(
-        topics=[
-            OffsetFetchResponseTopic(
-                name,
-                [
-                    OffsetFetchResponsePartition(*each)
-                    for each in _find(offsets, name, indexes, require_stable=request.require_stable)
-                ],
-            )
-            for name, indexes in topics
-        ]
-    )
 
 
 def _error_response(request: OffsetFetchRequest, error: ErrorCode, version: int) -> OffsetFetchResponse:

@@ -189,6 +189,10 @@ def _respond(call: ProduceCall, results: list[TopicResult], context: RequestCont
 def _unverified_batches(call: ProduceCall, context: RequestContext) -> Iterator[tuple[Partition, int, int]]:
     """Partition, producer id and epoch of the batches that the coordinator has to verify."""
     services = context.services
+    # New producers let the broker add their partitions; those of older ones need not be verified.
+    adds_partitions = context.api_version >= _IMPLICIT_PARTITIONS_SINCE
+    if not adds_partitions and not services.controller.settings.transaction_partition_verification_enable:
+        return
     for topic in call.topics:
         name = _name_of(topic, context)
         for part in topic.partitions:
@@ -200,14 +204,8 @@ def _unverified_batches(call: ProduceCall, context: RequestContext) -> Iterator[
                 continue
             transactional_id = call.transactional_id or ""
             is_known = services.transactions.is_partition_in_transaction(transactional_id, *producer, name, part.index)
-            if not is_known and _asks_coordinator(context):
+            if not is_known:
                 yield partition, *producer
-
-
-def _asks_coordinator(context: RequestContext) -> bool:
-    """New producers let the broker add their partitions; those of older ones need not be verified."""
-    adds_partitions = context.api_version >= _IMPLICIT_PARTITIONS_SINCE
-    return adds_partitions or context.services.controller.settings.transaction_partition_verification_enable
 
 
 def _transactional_producer(records: memoryview | None) -> tuple[int, int] | None:

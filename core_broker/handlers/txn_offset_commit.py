@@ -38,7 +38,13 @@ async def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> Tx
             answers.append(answer)
             if answer.error_code == ErrorCode.NONE:
                 accepted.append(answer)
-                offsets.append((topic.name, partition.partition_index, _committed_offset(partition, context)))
+                committed = CommittedOffset(
+                    partition.committed_offset,
+                    partition.committed_leader_epoch,
+                    partition.committed_metadata or "",
+                    context.services.clock.now_ms(),
+                )
+                offsets.append((topic.name, partition.partition_index, committed))
         response.topics.append(TxnOffsetCommitResponseTopic(topic.name, answers))
     error = await _commit(request, offsets, context) if offsets else ErrorCode.NONE
     for answer in accepted:
@@ -88,12 +94,3 @@ def _error(topic: str, partition: TxnOffsetCommitRequestPartition, context: Requ
     if known is None or partition.partition_index not in known.partitions:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return context.services.groups.offset_commits.metadata_error(partition.committed_metadata)
-
-
-def _committed_offset(partition: TxnOffsetCommitRequestPartition, context: RequestContext) -> CommittedOffset:
-    return CommittedOffset(
-        partition.committed_offset,
-        partition.committed_leader_epoch,
-        partition.committed_metadata or "",
-        context.services.clock.now_ms(),
-    )

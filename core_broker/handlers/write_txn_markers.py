@@ -6,7 +6,7 @@ transactions (kafka-transactions.sh abort, KIP-664).
 Versions: 2 the transaction version, so that a partition can require the bumped epoch (KIP-1228).
 """
 
-from core_broker.errors import BrokerError, ErrorCode
+from core_broker.errors import BrokerError
 from core_broker.handlers.context import RequestContext
 from core_broker.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -34,16 +34,12 @@ async def _write(marker: WritableTxnMarker, context: RequestContext) -> Writable
     )
     topics = []
     for topic in marker.topics:
-        results = [
-            WritableTxnMarkerPartitionResult(index, await _write_one(topic.name, index, wanted, context))
-            for index in topic.partition_indexes
-        ]
+        results = []
+        for index in topic.partition_indexes:
+            try:
+                code = await context.services.transactions.write_marker(topic.name, index, wanted)
+            except BrokerError as error:
+                code = error.code
+            results.append(WritableTxnMarkerPartitionResult(index, code))
         topics.append(WritableTxnMarkerTopicResult(topic.name, results))
     return WritableTxnMarkerResult(marker.producer_id, topics)
-
-
-async def _write_one(topic: str, partition: int, marker: MarkerRequest, context: RequestContext) -> ErrorCode:
-    try:
-        return await context.services.transactions.write_marker(topic, partition, marker)
-    except BrokerError as error:
-        return error.code
