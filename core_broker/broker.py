@@ -16,7 +16,6 @@ from core_broker.cluster.partition import Partition
 from core_broker.cluster.partitions import Partitions
 from core_broker.cluster.quorum import MetadataQuorum
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.groups.consumer_groups import ConsumerGroups
 from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.handlers.context import Services
 from core_broker.handlers.fetch_sessions import FetchSessions
@@ -136,19 +135,14 @@ async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) 
 def _group_coordinator(
     settings: BrokerSettings, clock: Clock, metadata: MetadataQuorum, partitions: Partitions
 ) -> GroupCoordinator:
-    groups = GroupCoordinator(
+    return GroupCoordinator(
         settings=settings,
         clock=clock,
         partitions=partitions,
         partition_count=lambda: _partition_count(metadata, OFFSETS_TOPIC, settings.offsets_topic_num_partitions),
-    )
-    groups.consumer_groups = ConsumerGroups(
-        groups,
         topics=lambda: metadata.image.topics,
         group_overrides=lambda group_id: metadata.image.config_of(ResourceType.GROUP, group_id),
-        classic=groups.classic,
     )
-    return groups
 
 
 def _transaction_coordinator(

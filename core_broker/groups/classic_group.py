@@ -27,8 +27,8 @@ from core_broker.groups.classic_member import (
 )
 from core_broker.groups.classic_roster import Roster
 from core_broker.groups.classic_subscription import subscribed_topics
+from core_broker.groups.group import GroupKind, StoredRecord
 from core_broker.groups.records import group_key
-from core_broker.groups.shape import GroupKind, StoredRecord
 from core_broker.protocol.messages.join_group import JoinGroupResponse
 from core_broker.protocol.messages.sync_group import SyncGroupResponse
 from core_broker.protocol.stored.groups import GroupMetadataValue

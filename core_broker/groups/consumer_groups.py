@@ -21,8 +21,8 @@ from core_broker.groups.consumer_group import ConsumerGroup, ConsumerGroupLimits
 from core_broker.groups.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from core_broker.groups.consumer_records import Changes, replay_into
 from core_broker.groups.consumer_writes import ConsumerGroupWrites
-from core_broker.groups.group_migration import ClassicPart, GroupMigration
-from core_broker.groups.shape import ConsumerGroupsPart, Group, GroupOwner, GroupShard
+from core_broker.groups.group_migration import GroupMigration
+from core_broker.groups.shard import Shard, ShardOwner
 from core_broker.groups.subscriptions import Topics
 from core_broker.protocol.fields import Message
 from core_broker.protocol.messages.consumer_group_describe import DescribedGroup
@@ -55,20 +55,13 @@ GroupOverrides = Callable[[str], Mapping[str, str]]
 
 
 class ConsumerGroups:
-    """The part of the group coordinator for KIP-848; implements `shape.ConsumerGroupsPart`."""
+    """The part of the group coordinator for KIP-848."""
 
-    def __init__(
-        self,
-        owner: GroupOwner,
-        topics: Callable[[], Topics],
-        group_overrides: GroupOverrides = lambda _group_id: {},
-        *,
-        classic: ClassicPart | None = None,
-    ) -> None:
+    def __init__(self, owner: ShardOwner, topics: Callable[[], Topics], group_overrides: GroupOverrides) -> None:
         self._owner = owner
         self._topics = topics
         self._group_overrides = group_overrides
-        self._migration = GroupMigration(owner, topics, classic)
+        self._migration = GroupMigration(owner, topics)
         self._writes = ConsumerGroupWrites(owner.clock)
 
     # --- requests ----------------------------------------------------------------------------------------------------
@@ -92,7 +85,7 @@ class ConsumerGroups:
         return describe(self._find(self._owner.shard_for(group_id), group_id), self._topics())
 
     async def _leave(
-        self, shard: GroupShard, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
+        self, shard: Shard, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
     ) -> HeartbeatAnswer:
         member = group.known_member(request.member_id, request.instance_id)
         is_final = request.member_epoch != STATIC_LEAVE_EPOCH
@@ -102,7 +95,7 @@ class ConsumerGroups:
         await self._writes.store(shard, group)
         return answer
 
-    async def _process(self, shard: GroupShard, group: ConsumerGroup, beat: Heartbeat) -> HeartbeatAnswer:
+    async def _process(self, shard: Shard, group: ConsumerGroup, beat: Heartbeat) -> HeartbeatAnswer:
         """Pass a heartbeat to the group, register the group if it is new, and store the changes."""
         group.limits = self._limits(group.group_id)
         deadline = group.next_deadline()
@@ -124,8 +117,11 @@ class ConsumerGroups:
 
     # --- members of the classic protocol (see classic_guests.py) -----------------------------------------------------
 
-    def has_members(self, shard: GroupShard, group_id: str) -> bool:
-        """Whether classic requests for a group are served here."""
+    def has_members(self, shard: Shard, group_id: str) -> bool:
+        """Whether it is a KIP-848 group with members: then the methods below serve its classic requests.
+
+        So an active group can migrate one member at a time. All four raise BrokerError.
+        """
         group = shard.groups.get(group_id)
         return isinstance(group, ConsumerGroup) and not group.is_empty
 
@@ -166,9 +162,9 @@ class ConsumerGroups:
             await self._writes.store(shard, group)
         return errors
 
-    # --- shape.ConsumerGroupsPart ------------------------------------------------------------------------------------
+    # --- what the coordinator calls ----------------------------------------------------------------------------------
 
-    def replay(self, shard: GroupShard, key: Message, value: Message | None) -> None:
+    def replay(self, shard: Shard, key: Message, value: Message | None) -> None:
         """Apply one record of key types 3 to 16 while a shard loads."""
         group_id: str = key.group_id  # type: ignore[attr-defined]  # every key of a KIP-848 record has it
         group = shard.groups.get(group_id)
@@ -180,7 +176,7 @@ class ConsumerGroups:
             group = shard.groups[group_id] = ConsumerGroup(group_id, self._limits(group_id))
         replay_into(group, key, value)
 
-    def on_loaded(self, shard: GroupShard) -> None:
+    def on_loaded(self, shard: Shard) -> None:
         """All records were replayed: restart the sessions."""
         now = self._owner.clock.monotonic()
         for group in list(shard.groups.values()):
@@ -189,9 +185,9 @@ class ConsumerGroups:
                 group.restart_timers(now)
                 self._owner.arm(shard, group)
 
-    async def on_deadline(self, shard: GroupShard, group: Group) -> None:
-        """Remove members whose session expired or that did not revoke in time."""
-        if not isinstance(group, ConsumerGroup) or shard.groups.get(group.group_id) is not group:
+    async def on_deadline(self, shard: Shard, group: ConsumerGroup) -> None:
+        """Remove members whose session expired or that did not revoke in time; the coordinator arms the group again."""
+        if shard.groups.get(group.group_id) is not group:
             return
         now = self._owner.clock.monotonic()
         overdue = group.overdue_members(now)
@@ -207,14 +203,14 @@ class ConsumerGroups:
 
     # --- helpers -----------------------------------------------------------------------------------------------------
 
-    def _find(self, shard: GroupShard, group_id: str) -> ConsumerGroup:
+    def _find(self, shard: Shard, group_id: str) -> ConsumerGroup:
         group = shard.groups.get(group_id)
         if not isinstance(group, ConsumerGroup):
             reason = "not found" if group is None else "is not a consumer group"
             raise BrokerError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.")
         return group
 
-    def _find_or_create(self, shard: GroupShard, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
+    def _find_or_create(self, shard: Shard, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
         """The group, or a new one, possibly converted from a classic one; new groups are not registered yet."""
         group = shard.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup) or request.member_epoch != JOIN_EPOCH:
@@ -242,13 +238,6 @@ class ConsumerGroups:
             assignors=settings.group_consumer_assignors,
             assignment_interval_ms=settings.group_consumer_assignment_interval_ms,
         )
-
-
-def serving(part: ConsumerGroupsPart | None) -> ConsumerGroups:
-    """The server behind a coordinator's `consumer_groups`."""
-    if not isinstance(part, ConsumerGroups):
-        raise BrokerError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the consumer group protocol is not available yet")
-    return part
 
 
 def _check_request(request: ConsumerGroupHeartbeatRequest, version: int, settings: BrokerSettings) -> None:

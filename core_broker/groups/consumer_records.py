@@ -11,8 +11,8 @@ import msgspec
 
 from core_broker.groups.assignors import NOTHING, Assignment
 from core_broker.groups.consumer_member import ClassicSide, ConsumerMember, MemberState
+from core_broker.groups.group import StoredRecord
 from core_broker.groups.records import encode_key, encode_value, group_key
-from core_broker.groups.shape import StoredRecord
 from core_broker.protocol.fields import Message
 from core_broker.protocol.stored import groups as stored
 

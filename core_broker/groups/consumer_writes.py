@@ -10,7 +10,8 @@ from typing import Final
 
 from core_broker.groups.consumer_group import ConsumerGroup
 from core_broker.groups.consumer_records import Changes, records_of
-from core_broker.groups.shape import GroupShard, StoredRecord
+from core_broker.groups.group import StoredRecord
+from core_broker.groups.shard import Shard
 from core_broker.service.clock import Clock
 
 _BATCH_BYTES_MAX: Final = 512 * 1024
@@ -24,7 +25,7 @@ class ConsumerGroupWrites:
         self._clock = clock
         self._writes: dict[ConsumerGroup, set[asyncio.Future[None]]] = {}
 
-    async def store(self, shard: GroupShard, group: ConsumerGroup) -> None:
+    async def store(self, shard: Shard, group: ConsumerGroup) -> None:
         """Write the changes, and wait for concurrent writes of the group.
 
         A caller without changes may still respond with a change that is not committed yet: so it waits for that write,
@@ -39,7 +40,7 @@ class ConsumerGroupWrites:
             if group.changes:
                 await self._write(shard, group)
 
-    async def _write(self, shard: GroupShard, group: ConsumerGroup) -> None:
+    async def _write(self, shard: Shard, group: ConsumerGroup) -> None:
         changes, group.changes = group.changes, Changes()
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._writes.setdefault(group, set()).add(done)
@@ -54,7 +55,7 @@ class ConsumerGroupWrites:
                 del self._writes[group]
             done.set_result(None)
 
-    async def _write_in_parts(self, shard: GroupShard, group: ConsumerGroup, changes: Changes) -> None:
+    async def _write_in_parts(self, shard: Shard, group: ConsumerGroup, changes: Changes) -> None:
         parts = deque([changes])
         # If the group was deleted or converted meanwhile, its tombstones are in the log: nothing may follow them.
         while parts and shard.groups.get(group.group_id) is group:

@@ -5,12 +5,12 @@ Offsets written in a transaction take effect when its commit marker is read; tho
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from core_broker.groups.classic_group import ClassicGroup, GroupLimits
+from core_broker.groups.classic_group import ClassicGroup
+from core_broker.groups.consumer_groups import ConsumerGroups
 from core_broker.groups.records import committed_offset, decode_record
-from core_broker.groups.shape import ConsumerGroupsPart
 from core_broker.groups.shard import Shard, ShardState
 from core_broker.protocol.fields import Message
 from core_broker.protocol.primitives import DecodeError
@@ -22,7 +22,6 @@ from core_broker.protocol.stored.groups import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from core_broker.service.clock import Clock
 
 log = logging.getLogger(__name__)
 
@@ -34,11 +33,10 @@ class Loader:
     """Replays records into a shard."""
 
     def __init__(
-        self, shard: Shard, *, clock: Clock, limits: GroupLimits, consumer_groups: ConsumerGroupsPart | None
+        self, shard: Shard, *, new_group: Callable[[str], ClassicGroup], consumer_groups: ConsumerGroups
     ) -> None:
         self._shard = shard
-        self._clock = clock
-        self._limits = limits
+        self._new_group = new_group
         self._consumer_groups = consumer_groups
 
     async def run(self) -> None:
@@ -97,8 +95,7 @@ class Loader:
             case GroupMetadataKey():
                 self._apply_group(key.group, value)
             case _:
-                if self._consumer_groups is not None:
-                    self._consumer_groups.replay(self._shard, key, value)
+                self._consumer_groups.replay(self._shard, key, value)
 
     def _apply_offset(
         self,
@@ -119,7 +116,7 @@ class Loader:
     def _apply_group(self, group_id: str, value: Message | None) -> None:
         groups = self._shard.groups
         if isinstance(value, GroupMetadataValue):
-            group = ClassicGroup(group_id, clock=self._clock, limits=self._limits)
+            group = self._new_group(group_id)
             group.restore(value)
             groups[group_id] = group
         elif group_id in groups and groups[group_id].kind == "classic":
@@ -130,13 +127,12 @@ class Loader:
         for group_id in shard.offsets.known_group_ids():
             if group_id not in shard.groups:
                 # Offsets without a group: of a consumer that assigns its partitions itself.
-                shard.groups[group_id] = ClassicGroup(group_id, clock=self._clock, limits=self._limits)
+                shard.groups[group_id] = self._new_group(group_id)
         for group in shard.groups.values():
             if isinstance(group, ClassicGroup):
                 group.refresh_sessions()
         shard.state = ShardState.READY
-        if self._consumer_groups is not None:
-            self._consumer_groups.on_loaded(shard)
+        self._consumer_groups.on_loaded(shard)
 
     def _report(self, message: str, record: Record, reason: str) -> None:
         log.warning(

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
+from core_broker.cluster.partitions import Partitions
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.service.clock import Clock
 from core_broker.settings import BrokerSettings
@@ -17,7 +18,7 @@ from core_broker.transactions import transaction as machine
 from core_broker.transactions.background import BackgroundJobs
 from core_broker.transactions.markers import BACKOFF_LAST_SECONDS, MarkerWriter, Sleep, WriteMarker
 from core_broker.transactions.producer_ids import ProducerIds
-from core_broker.transactions.state_log import Entry, OwnedPartition, StateLog, StatePartitions
+from core_broker.transactions.state_log import Entry, OwnedPartition, StateLog
 from core_broker.transactions.transaction import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -47,7 +48,7 @@ class TransactionCoordinator:
         *,
         settings: BrokerSettings,
         clock: Clock,
-        partitions: StatePartitions,
+        partitions: Partitions,
         partition_count: Callable[[], int],
         producer_ids: ProducerIds,
         write_marker: WriteMarker,

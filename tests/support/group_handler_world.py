@@ -45,6 +45,8 @@ class GroupHandlers:
             clock=world.clock,
             partitions=world.partitions,
             partition_count=lambda: OFFSETS_PARTITIONS,
+            topics=lambda: world.services.metadata.image.topics,
+            group_overrides=lambda _group_id: {},
         )
         world.services = msgspec.structs.replace(world.services, groups=self.coordinator)
         world.partitions.on_leadership.append(self._take_over)
