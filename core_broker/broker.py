@@ -86,17 +86,15 @@ async def _start(settings: BrokerSettings, clock: Clock, stack: AsyncExitStack) 
     server = Server(settings, metrics)
     stack.callback(server.close)
     await server.bind()
-    controller = Controller(metadata, settings, clock)
+    partitions = Partitions(
+        local_id=settings.node_id, logs=logs_on_disk, settings=settings, clock=clock, metrics=metrics
+    )
+    controller = Controller(metadata, settings, clock, prepare=partitions.prepare)
     await controller.register_broker(
         AdvertisedEndpoints.of(server.listeners, settings),
         log_dirs=[directory.directory_id for directory in logs_on_disk.directories],
         was_clean=logs_on_disk.was_clean,
     )
-    partitions = Partitions(
-        local_id=settings.node_id, logs=logs_on_disk, settings=settings, clock=clock, metrics=metrics
-    )
-    logs_on_disk.high_watermark_of = partitions.high_watermark_of
-    controller.prepare = partitions.prepare
     groups = _group_coordinator(settings, clock, metadata, partitions)
     transactions = _transaction_coordinator(settings, clock, metadata, controller, partitions, groups)
     _follow_metadata(metadata, partitions, groups, transactions)

@@ -49,16 +49,21 @@ PRODUCER_ID_BLOCK: Final = 1000
 _UNFENCED: Final = -1
 
 
+Prepare = Callable[[Sequence[Message]], Awaitable[None]]
+
+
 class Controller:
     """The only writer of topics, configs, brokers and producer ids."""
 
-    def __init__(self, quorum: MetadataQuorum, settings: BrokerSettings, clock: Clock) -> None:
+    def __init__(
+        self, quorum: MetadataQuorum, settings: BrokerSettings, clock: Clock, *, prepare: Prepare | None = None
+    ) -> None:
+        """`prepare` gets the records of new partitions before they are committed, for slow preparations."""
         self._quorum = quorum
         self._settings = settings
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
-        self.prepare: Callable[[Sequence[Message]], Awaitable[None]] = _prepare_nothing
-        """Called with the records of new partitions before they are committed, for slow preparations."""
+        self._prepare = prepare
 
     @property
     def image(self) -> MetadataImage:
@@ -83,7 +88,22 @@ class Controller:
         async with self._changing() as image:
             features = list(_missing_features(image))
             epoch = self._quorum.end_offset + len(features)
-            records: list[Message] = [*features, self._registration(endpoints, epoch, log_dirs)]
+            records: list[Message] = [
+                *features,
+                RegisterBrokerRecord(
+                    broker_id=self._settings.node_id,
+                    incarnation_id=os.urandom(16),
+                    broker_epoch=epoch,
+                    end_points=endpoints.records(),
+                    features=[
+                        BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+                        for name, (low, high) in SUPPORTED_FEATURES.items()
+                    ],
+                    rack=self._settings.broker_rack,
+                    fenced=True,
+                    log_dirs=list(log_dirs),
+                ),
+            ]
             records.append(
                 BrokerRegistrationChangeRecord(broker_id=self._settings.node_id, broker_epoch=epoch, fenced=_UNFENCED)
             )
@@ -108,23 +128,6 @@ class Controller:
             await self._quorum.append([UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch)])
         log.info("broker unregistered", extra={"broker_id": broker_id})
 
-    def _registration(
-        self, endpoints: AdvertisedEndpoints, epoch: int, log_dirs: Sequence[bytes]
-    ) -> RegisterBrokerRecord:
-        return RegisterBrokerRecord(
-            broker_id=self._settings.node_id,
-            incarnation_id=os.urandom(16),
-            broker_epoch=epoch,
-            end_points=endpoints.records(),
-            features=[
-                BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
-                for name, (low, high) in SUPPORTED_FEATURES.items()
-            ],
-            rack=self._settings.broker_rack,
-            fenced=True,
-            log_dirs=list(log_dirs),
-        )
-
     # -- topics --
 
     async def create_topics(
@@ -135,8 +138,7 @@ class Controller:
             planner = TopicPlanner(image, self.settings)
             results = [_attempt(planner.plan, topic) for topic in topics]
             if planner.records and not validate_only:
-                await self.prepare(planner.records)
-                await self._quorum.append(planner.records)
+                await self._add_partitions(planner.records)
         for result in results:
             if isinstance(result, CreatedTopic) and not validate_only:
                 log.info("topic created", extra={"topic": result.name, "partitions": result.partition_count})
@@ -184,9 +186,13 @@ class Controller:
             plans = [_attempt(plan_more_partitions, topic, image) for topic in topics]
             records = [record for plan in plans if not isinstance(plan, BrokerError) for record in plan]
             if records and not validate_only:
-                await self.prepare(records)
-                await self._quorum.append(records)
+                await self._add_partitions(records)
         return [plan if isinstance(plan, BrokerError) else None for plan in plans]
+
+    async def _add_partitions(self, records: Sequence[Message]) -> None:
+        if self._prepare is not None:
+            await self._prepare(records)
+        await self._quorum.append(records)
 
     # -- configs --
 
@@ -277,7 +283,3 @@ def _elections(image: MetadataImage, broker_id: int, *, everywhere: bool) -> Ite
             if waits or (everywhere and partition.leader_id == broker_id):
                 isr = None if broker_id in partition.isr else [broker_id]
                 yield PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=broker_id, isr=isr)
-
-
-async def _prepare_nothing(_: Sequence[Message]) -> None:
-    """The default of `Controller.prepare`."""

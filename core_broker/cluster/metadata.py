@@ -148,7 +148,19 @@ class MetadataDraft:
             case ConfigRecord():
                 self._apply_config(record)
             case RegisterBrokerRecord():
-                self._brokers_draft()[record.broker_id] = _broker(record)
+                self._brokers_draft()[record.broker_id] = BrokerImage(
+                    broker_id=record.broker_id,
+                    epoch=record.broker_epoch,
+                    incarnation_id=record.incarnation_id,
+                    endpoints=tuple(
+                        EndpointImage(e.name, e.host, e.port, e.security_protocol) for e in record.end_points
+                    ),
+                    rack=record.rack,
+                    is_fenced=record.fenced,
+                    in_controlled_shutdown=record.in_controlled_shutdown,
+                    log_dirs=tuple(record.log_dirs),
+                    features=tuple((f.name, f.min_supported_version, f.max_supported_version) for f in record.features),
+                )
             case UnregisterBrokerRecord():
                 self._brokers_draft().pop(record.broker_id, None)
             case BrokerRegistrationChangeRecord():
@@ -189,7 +201,19 @@ class MetadataDraft:
                 self._remove_topic(record.topic_id)
             case PartitionRecord():
                 if (partitions := self._partitions_draft(record.topic_id)) is not None:
-                    partitions[record.partition_id] = _partition(record)
+                    partitions[record.partition_id] = PartitionImage(
+                        replicas=tuple(record.replicas),
+                        isr=tuple(record.isr),
+                        leader_id=record.leader,
+                        leader_epoch=record.leader_epoch,
+                        partition_epoch=record.partition_epoch,
+                        elr=tuple(record.eligible_leader_replicas or ()),
+                        last_known_elr=tuple(record.last_known_elr or ()),
+                        adding_replicas=tuple(record.adding_replicas),
+                        removing_replicas=tuple(record.removing_replicas),
+                        leader_recovery_state=record.leader_recovery_state,
+                        directories=tuple(record.directories),
+                    )
             case PartitionChangeRecord():
                 partitions = self._partitions_draft(record.topic_id)
                 if partitions is not None and record.partition_id in partitions:
@@ -285,36 +309,6 @@ class MetadataDraft:
             self._features[record.name] = record.feature_level
         else:
             self._features.pop(record.name, None)
-
-
-def _broker(record: RegisterBrokerRecord) -> BrokerImage:
-    return BrokerImage(
-        broker_id=record.broker_id,
-        epoch=record.broker_epoch,
-        incarnation_id=record.incarnation_id,
-        endpoints=tuple(EndpointImage(e.name, e.host, e.port, e.security_protocol) for e in record.end_points),
-        rack=record.rack,
-        is_fenced=record.fenced,
-        in_controlled_shutdown=record.in_controlled_shutdown,
-        log_dirs=tuple(record.log_dirs),
-        features=tuple((f.name, f.min_supported_version, f.max_supported_version) for f in record.features),
-    )
-
-
-def _partition(record: PartitionRecord) -> PartitionImage:
-    return PartitionImage(
-        replicas=tuple(record.replicas),
-        isr=tuple(record.isr),
-        leader_id=record.leader,
-        leader_epoch=record.leader_epoch,
-        partition_epoch=record.partition_epoch,
-        elr=tuple(record.eligible_leader_replicas or ()),
-        last_known_elr=tuple(record.last_known_elr or ()),
-        adding_replicas=tuple(record.adding_replicas),
-        removing_replicas=tuple(record.removing_replicas),
-        leader_recovery_state=record.leader_recovery_state,
-        directories=tuple(record.directories),
-    )
 
 
 def _apply_change(old: PartitionImage, record: PartitionChangeRecord) -> PartitionImage:

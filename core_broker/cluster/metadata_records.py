@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterator
 from typing import Final
 
-from core_broker.cluster.metadata import BrokerImage, MetadataImage, PartitionImage
+from core_broker.cluster.metadata import MetadataImage, PartitionImage
 from core_broker.protocol.fields import Message, decode, encode
 from core_broker.protocol.primitives import DecodeError, read_uvarint, type_of_buffer, uvarint
 from core_broker.protocol.stored import metadata as stored
@@ -65,7 +65,23 @@ def records_of(image: MetadataImage) -> Iterator[Message]:
     for name, level in sorted(image.features.items(), key=lambda item: (item[0] != "metadata.version", item[0])):
         yield FeatureLevelRecord(name=name, feature_level=level)
     for broker in image.brokers.values():
-        yield _broker_record(broker)
+        yield RegisterBrokerRecord(
+            broker_id=broker.broker_id,
+            incarnation_id=broker.incarnation_id,
+            broker_epoch=broker.epoch,
+            end_points=[
+                BrokerEndpoint(name=e.listener, host=e.host, port=e.port, security_protocol=e.security_protocol)
+                for e in broker.endpoints
+            ],
+            features=[
+                BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+                for name, low, high in broker.features
+            ],
+            rack=broker.rack,
+            fenced=broker.is_fenced,
+            in_controlled_shutdown=broker.in_controlled_shutdown,
+            log_dirs=list(broker.log_dirs),
+        )
     for topic in image.topics.values():
         yield TopicRecord(name=topic.name, topic_id=topic.topic_id)
         for index, partition in topic.partitions.items():
@@ -75,26 +91,6 @@ def records_of(image: MetadataImage) -> Iterator[Message]:
             yield ConfigRecord(resource_type=resource_type, resource_name=resource_name, name=name, value=value)
     if image.next_producer_id:
         yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
-
-
-def _broker_record(broker: BrokerImage) -> RegisterBrokerRecord:
-    return RegisterBrokerRecord(
-        broker_id=broker.broker_id,
-        incarnation_id=broker.incarnation_id,
-        broker_epoch=broker.epoch,
-        end_points=[
-            BrokerEndpoint(name=e.listener, host=e.host, port=e.port, security_protocol=e.security_protocol)
-            for e in broker.endpoints
-        ],
-        features=[
-            BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, low, high in broker.features
-        ],
-        rack=broker.rack,
-        fenced=broker.is_fenced,
-        in_controlled_shutdown=broker.in_controlled_shutdown,
-        log_dirs=list(broker.log_dirs),
-    )
 
 
 def partition_record(topic_id: bytes, index: int, partition: PartitionImage) -> PartitionRecord:

@@ -50,6 +50,8 @@ class Partitions:
         """Called when this broker becomes the leader of a partition in a new epoch."""
         self.on_removed: list[PartitionListener] = []
         self.on_topics_removed: list[Callable[[Sequence[str]], None]] = []
+        # From now on only committed records are deleted or cleaned.
+        logs.high_watermark_of = self.high_watermark_of
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(self._partitions.values())

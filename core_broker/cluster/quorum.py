@@ -231,7 +231,16 @@ class MetadataQuorum:
 
         If the caller is cancelled meanwhile, the records are committed all the same.
         """
-        proposal = self._propose(records)
+        if self._failure is not None:
+            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure)
+        now = self._now()
+        batch = build_batch([Record(timestamp=now, value=encode_record(record)) for record in records])
+        result = self._open_log().append(batch, leader_epoch=self.leader_epoch, origin=Origin.COORDINATOR)
+        self._bytes_since_snapshot += len(batch)
+        committed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        proposal = _Proposal(result.first_offset, result.last_offset, records, committed)
+        self._pending.append(proposal)
+        self._flush_soon()
         try:
             async with asyncio.timeout(_COMMIT_TIMEOUT_SECONDS):
                 return await proposal.committed
@@ -249,19 +258,6 @@ class MetadataQuorum:
                 await waiter
         except TimeoutError:
             raise BrokerError(ErrorCode.REQUEST_TIMED_OUT, "the metadata log was not synced to disk in time") from None
-
-    def _propose(self, records: Sequence[Message]) -> _Proposal:
-        if self._failure is not None:
-            raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure)
-        now = self._now()
-        batch = build_batch([Record(timestamp=now, value=encode_record(record)) for record in records])
-        result = self._open_log().append(batch, leader_epoch=self.leader_epoch, origin=Origin.COORDINATOR)
-        self._bytes_since_snapshot += len(batch)
-        committed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        proposal = _Proposal(result.first_offset, result.last_offset, records, committed)
-        self._pending.append(proposal)
-        self._flush_soon()
-        return proposal
 
     def _flush_soon(self) -> None:
         if self._is_flushing:
@@ -286,7 +282,11 @@ class MetadataQuorum:
             self._flush_soon()
             return
         self._release_idle_waiters()
-        self._snapshot_if_due()
+        if self._bytes_since_snapshot >= self._settings.metadata_log_max_record_bytes_between_snapshots:
+            self._begin_snapshot()
+        elif self._bytes_since_snapshot and self._snapshot_timer is None:
+            delay = self._second_copy_seconds + _SECOND_COPY_SECONDS_PER_TOPIC * len(self.image.topics)
+            self._snapshot_timer = asyncio.get_running_loop().call_later(delay, self._begin_snapshot)
 
     def _commit(self, proposal: _Proposal) -> None:
         draft = MetadataDraft(self.image)
@@ -328,14 +328,6 @@ class MetadataQuorum:
         """Write a snapshot at start or stop: the next start has less to replay, and a second copy of the state."""
         self._trim_log(snapshots.write_snapshot(self.directory, self.image, timestamp_ms=self._now()))
         self._bytes_since_snapshot = 0
-
-    def _snapshot_if_due(self) -> None:
-        """Write a snapshot now if much has changed, otherwise soon."""
-        if self._bytes_since_snapshot >= self._settings.metadata_log_max_record_bytes_between_snapshots:
-            self._begin_snapshot()
-        elif self._bytes_since_snapshot and self._snapshot_timer is None:
-            delay = self._second_copy_seconds + _SECOND_COPY_SECONDS_PER_TOPIC * len(self.image.topics)
-            self._snapshot_timer = asyncio.get_running_loop().call_later(delay, self._begin_snapshot)
 
     def _begin_snapshot(self) -> None:
         """Write a snapshot in a thread; images are immutable, so changes need not wait for it."""

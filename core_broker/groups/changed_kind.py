@@ -121,7 +121,17 @@ def downgrade_group(
     assignments = {}
     for member in group.members.values():
         if member.classic is not None and member.member_id not in leaving:
-            roster.add(_member(member, member.classic))
+            roster.add(
+                Member(
+                    member_id=member.member_id,
+                    instance_id=member.instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                    session_timeout_ms=member.classic.session_timeout_ms,
+                    rebalance_timeout_ms=member.rebalance_timeout_ms,
+                    protocols=member.classic.protocols,
+                )
+            )
             assignments[member.member_id] = write_assignment(
                 _owned_partitions(member), topics, member.classic.protocols[0][1]
             )
@@ -138,18 +148,6 @@ def downgrade_group(
     for member_id, classic_member in into.members.items():
         classic_member.protocols = roster.members[member_id].protocols  # the log has only the selected one
     return Downgrade(into, [*group.tombstones(), group_record(group.group_id, value)])
-
-
-def _member(member: ConsumerMember, classic: ClassicSide) -> Member:
-    return Member(
-        member_id=member.member_id,
-        instance_id=member.instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        session_timeout_ms=classic.session_timeout_ms,
-        rebalance_timeout_ms=member.rebalance_timeout_ms,
-        protocols=classic.protocols,
-    )
 
 
 def _owned_partitions(member: ConsumerMember) -> Assignment:

@@ -180,7 +180,9 @@ class ClassicGroups:
         for action in actions:
             match action:
                 case AnswerJoin() | AnswerSync():
-                    self._answer(action.ticket, action.response)
+                    answer = self._waiting.pop(action.ticket, None)
+                    if answer is not None and not answer.done():
+                        answer.set_result(action.response)
                 case StoreGroup():
                     self._background.start(partial(self._store, shard, group, action))
         self._owner.arm(shard, group)
@@ -217,11 +219,6 @@ class ClassicGroups:
             return await answer
         finally:
             self._waiting.pop(ticket, None)
-
-    def _answer(self, ticket: Ticket, response: _Response) -> None:
-        answer = self._waiting.pop(ticket, None)
-        if answer is not None and not answer.done():
-            answer.set_result(response)
 
 
 def _rebalance_timeout_ms(request: JoinGroupRequest, api_version: int) -> int:

@@ -78,7 +78,19 @@ class ConsumerGroups:
         else:
             group = self._find_or_create(shard, request)
             answer = await self._process(shard, group, _heartbeat(request, client_id, client_host))
-        return _response(answer, group.limits.heartbeat_interval_ms)
+        return ConsumerGroupHeartbeatResponse(
+            member_id=answer.member_id,
+            member_epoch=answer.member_epoch,
+            heartbeat_interval_ms=group.limits.heartbeat_interval_ms,
+            assignment=None
+            if answer.assignment is None
+            else AssignmentMessage(
+                [
+                    ConsumerGroupHeartbeatResponseTopicPartitions(topic_id, sorted(partitions))
+                    for topic_id, partitions in answer.assignment.items()
+                ]
+            ),
+        )
 
     def describe(self, group_id: str) -> DescribedGroup:
         """Describe one group; raises BrokerError if it is not a KIP-848 group or not coordinated here."""
@@ -252,35 +264,28 @@ def _check_request(request: ConsumerGroupHeartbeatRequest, version: int, setting
     _reject_if(request.rack_id == "", "RackId can't be empty.")
     _reject_if(epoch < STATIC_LEAVE_EPOCH, "MemberEpoch is invalid.")
     _reject_if(epoch == STATIC_LEAVE_EPOCH and request.instance_id is None, "InstanceId can't be null.")
-    _check_sizes(request)
-    if epoch == JOIN_EPOCH:
-        _check_join(request)
-    if request.server_assignor is not None and request.server_assignor not in assignors:
-        raise BrokerError(
-            ErrorCode.UNSUPPORTED_ASSIGNOR,
-            f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(assignors)}.",
-        )
-
-
-def _check_join(request: ConsumerGroupHeartbeatRequest) -> None:
-    _reject_if(request.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request.")
-    has_empty_list = request.topic_partitions is not None and not request.topic_partitions
-    _reject_if(not has_empty_list, "TopicPartitions must be empty when (re-)joining.")
-    # An empty list of names is allowed: such a member belongs to the group without reading anything yet.
-    has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-    _reject_if(
-        not has_subscription, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
-    )
-
-
-def _check_sizes(request: ConsumerGroupHeartbeatRequest) -> None:
-    """Flexible versions allow more than can be stored, and a member that cannot be stored would block the group."""
+    # Flexible versions allow more than can be stored, and a member that cannot be stored would block the group.
     _reject_if(len(request.member_id.encode()) > _MEMBER_ID_BYTES_MAX, "MemberId is too long.")
     names_bytes = sum(map(len, request.subscribed_topic_names or ()))
     _reject_if(
         names_bytes > _SUBSCRIPTION_BYTES_MAX,
         f"SubscribedTopicNames have {names_bytes} characters; at most {_SUBSCRIPTION_BYTES_MAX} are allowed.",
     )
+    if epoch == JOIN_EPOCH:
+        _reject_if(request.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request.")
+        has_empty_list = request.topic_partitions is not None and not request.topic_partitions
+        _reject_if(not has_empty_list, "TopicPartitions must be empty when (re-)joining.")
+        # An empty list of names is allowed: such a member belongs to the group without reading anything yet.
+        has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+        _reject_if(
+            not has_subscription,
+            "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
+        )
+    if request.server_assignor is not None and request.server_assignor not in assignors:
+        raise BrokerError(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(assignors)}.",
+        )
 
 
 def _reject_if(condition: bool, message: str) -> None:
@@ -291,7 +296,7 @@ def _reject_if(condition: bool, message: str) -> None:
 def _heartbeat(request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str) -> Heartbeat:
     names = request.subscribed_topic_names
     return Heartbeat(
-        member_id=request.member_id or _new_member_id(),
+        member_id=request.member_id or urlsafe_b64encode(secrets.token_bytes(16)).rstrip(b"=").decode(),
         member_epoch=request.member_epoch,
         instance_id=request.instance_id,
         rack_id=request.rack_id,
@@ -310,26 +315,3 @@ def _owned_partitions(topics: list[TopicPartitions]) -> Assignment:
     for topic in topics:
         owned[topic.topic_id] = owned.get(topic.topic_id, frozenset()).union(topic.partitions)
     return owned
-
-
-def _new_member_id() -> str:
-    """A random id in Kafka's UUID format; only version 0 of the heartbeat needs one."""
-    return urlsafe_b64encode(secrets.token_bytes(16)).rstrip(b"=").decode()
-
-
-def _response(answer: HeartbeatAnswer, heartbeat_interval_ms: int) -> ConsumerGroupHeartbeatResponse:
-    return ConsumerGroupHeartbeatResponse(
-        member_id=answer.member_id,
-        member_epoch=answer.member_epoch,
-        heartbeat_interval_ms=heartbeat_interval_ms,
-        assignment=None if answer.assignment is None else _assignment_message(answer.assignment),
-    )
-
-
-def _assignment_message(assignment: Assignment) -> AssignmentMessage:
-    return AssignmentMessage(
-        [
-            ConsumerGroupHeartbeatResponseTopicPartitions(topic_id, sorted(partitions))
-            for topic_id, partitions in assignment.items()
-        ]
-    )

@@ -45,7 +45,18 @@ class ConsumerGroupWrites:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._writes.setdefault(group, set()).add(done)
         try:
-            await self._write_in_parts(shard, group, changes)
+            parts = deque([changes])
+            # If the group was deleted or converted meanwhile, its tombstones are in the log: nothing may follow them.
+            while parts and shard.groups.get(group.group_id) is group:
+                part = parts.popleft()
+                # Created from the current state, which may have changed since the previous part.
+                records = records_of(group, part, self._clock.now_ms())
+                if part.member_count > 1 and bytes_of(records) > _BATCH_BYTES_MAX:
+                    parts.extendleft(reversed(list(part.in_batches(part.member_count // 2))))
+                elif records:
+                    await shard.write(records)
+            for part in parts:
+                group.changes.add(part)
         except BaseException:
             group.changes.add(changes)
             raise
@@ -54,20 +65,6 @@ class ConsumerGroupWrites:
             if not self._writes[group]:
                 del self._writes[group]
             done.set_result(None)
-
-    async def _write_in_parts(self, shard: Shard, group: ConsumerGroup, changes: Changes) -> None:
-        parts = deque([changes])
-        # If the group was deleted or converted meanwhile, its tombstones are in the log: nothing may follow them.
-        while parts and shard.groups.get(group.group_id) is group:
-            part = parts.popleft()
-            # Created from the current state, which may have changed since the previous part.
-            records = records_of(group, part, self._clock.now_ms())
-            if part.member_count > 1 and bytes_of(records) > _BATCH_BYTES_MAX:
-                parts.extendleft(reversed(list(part.in_batches(part.member_count // 2))))
-            elif records:
-                await shard.write(records)
-        for part in parts:
-            group.changes.add(part)
 
 
 def bytes_of(records: Iterable[StoredRecord]) -> int:

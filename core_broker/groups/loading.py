@@ -12,7 +12,6 @@ from core_broker.groups.classic_group import ClassicGroup
 from core_broker.groups.consumer_groups import ConsumerGroups
 from core_broker.groups.records import committed_offset, decode_record
 from core_broker.groups.shard import Shard, ShardState
-from core_broker.protocol.fields import Message
 from core_broker.protocol.primitives import DecodeError
 from core_broker.protocol.records import BatchHeader, Record, read_end_marker, read_records
 from core_broker.protocol.stored.groups import (
@@ -86,41 +85,24 @@ class Loader:
         if decoded is None:
             self._report("record of __consumer_offsets of an unknown kind skipped", record, "")
             return
-        self._apply(decoded[0], decoded[1], record.offset, producer_id)
-
-    def _apply(self, key: Message, value: Message | None, log_offset: int, producer_id: int | None) -> None:
-        match key:
-            case OffsetCommitKey() | LegacyOffsetCommitKey():
-                self._apply_offset(key, value, log_offset, producer_id)
-            case GroupMetadataKey():
-                self._apply_group(key.group, value)
-            case _:
+        offsets, groups = self._shard.offsets, self._shard.groups
+        match decoded:
+            case (OffsetCommitKey() | LegacyOffsetCommitKey()) as key, OffsetCommitValue() as value:
+                committed = committed_offset(value, record.offset)
+                if producer_id is None:
+                    offsets.put(key.group, key.topic, key.partition, committed)
+                else:
+                    offsets.put_pending(producer_id, key.group, key.topic, key.partition, committed)
+            case (OffsetCommitKey() | LegacyOffsetCommitKey()) as key, _:
+                offsets.remove(key.group, key.topic, key.partition)
+            case GroupMetadataKey() as key, GroupMetadataValue() as value:
+                groups[key.group] = group = self._new_group(key.group)
+                group.restore(value)
+            case GroupMetadataKey() as key, _:
+                if isinstance(groups.get(key.group), ClassicGroup):
+                    del groups[key.group]
+            case key, value:
                 self._consumer_groups.replay(self._shard, key, value)
-
-    def _apply_offset(
-        self,
-        key: OffsetCommitKey | LegacyOffsetCommitKey,
-        value: Message | None,
-        log_offset: int,
-        producer_id: int | None,
-    ) -> None:
-        offsets = self._shard.offsets
-        if not isinstance(value, OffsetCommitValue):
-            offsets.remove(key.group, key.topic, key.partition)
-        elif producer_id is None:
-            offsets.put(key.group, key.topic, key.partition, committed_offset(value, log_offset))
-        else:
-            committed = committed_offset(value, log_offset)
-            offsets.put_pending(producer_id, key.group, key.topic, key.partition, committed)
-
-    def _apply_group(self, group_id: str, value: Message | None) -> None:
-        groups = self._shard.groups
-        if isinstance(value, GroupMetadataValue):
-            group = self._new_group(group_id)
-            group.restore(value)
-            groups[group_id] = group
-        elif group_id in groups and groups[group_id].kind == "classic":
-            del groups[group_id]
 
     def _finish(self) -> None:
         shard = self._shard

@@ -122,7 +122,9 @@ class Connection:
             self._pending.cancel()
         if self._awaits_admission:
             self._owner.memory.forget(self._on_admitted)
-        self._release_inbox()
+        if self._inbox is not None:
+            inbox, self._inbox = self._inbox, None
+            self._owner.memory.give(inbox)
         self._release_reservation()
         self._owner.forget(self)
         if reason:
@@ -296,11 +298,6 @@ class Connection:
         if self.reserved:
             size, self.reserved = self.reserved, 0
             self._owner.memory.release(size)
-
-    def _release_inbox(self) -> None:
-        if self._inbox is not None:
-            inbox, self._inbox = self._inbox, None
-            self._owner.memory.give(inbox)
 
     # -- pausing to read -------------------------------------------------------------------------------------------
 

@@ -174,7 +174,11 @@ class StateLog:
 
     async def _append(self, entry: Entry, pending: TransactionState, record: Record) -> None:
         owner = entry.owner
-        self._check_present(entry)
+        # The entry may have been dropped while its request was waiting.
+        if not entry.owner.is_owned:
+            raise BrokerError(ErrorCode.NOT_COORDINATOR, f"{TRANSACTIONS_TOPIC}-{entry.owner.index} has a new leader")
+        if self.by_id.get(entry.current.transactional_id) is not entry:
+            raise BrokerError(ErrorCode.CONCURRENT_TRANSACTIONS, "the transactional id has just expired")
         entry.pending = pending
         try:
             await owner.partition.append_records([record], timeout_ms=APPEND_TIMEOUT_MS)
@@ -185,13 +189,6 @@ class StateLog:
         if not owner.is_owned:
             # The record is in the log, but the next coordinator may have written another one already.
             raise BrokerError(ErrorCode.NOT_COORDINATOR, f"{TRANSACTIONS_TOPIC}-{owner.index} has a new leader")
-
-    def _check_present(self, entry: Entry) -> None:
-        """Reject a change of an entry that was dropped while its request was waiting."""
-        if not entry.owner.is_owned:
-            raise BrokerError(ErrorCode.NOT_COORDINATOR, f"{TRANSACTIONS_TOPIC}-{entry.owner.index} has a new leader")
-        if self.by_id.get(entry.current.transactional_id) is not entry:
-            raise BrokerError(ErrorCode.CONCURRENT_TRANSACTIONS, "the transactional id has just expired")
 
 
 async def _read_all(owned: OwnedPartition) -> dict[str, Transaction]:

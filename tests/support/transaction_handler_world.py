@@ -9,7 +9,6 @@ import msgspec
 from core_broker.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from core_broker.cluster.partition import Partition
 from core_broker.errors import ErrorCode
-from core_broker.groups.coordinator import GroupCoordinator
 from core_broker.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -20,10 +19,9 @@ from core_broker.transactions.coordinator import TransactionCoordinator
 from core_broker.transactions.markers import MarkerRequest
 from core_broker.transactions.producer_ids import ProducerIds
 from core_broker.transactions.transaction import Producer
-from tests.support.handler_world import HandlerWorld
+from tests.support.handler_world import OFFSETS_PARTITIONS, HandlerWorld
 
 STATE_PARTITIONS = 2
-OFFSETS_PARTITIONS = 2
 TX = "tx"
 
 
@@ -43,15 +41,7 @@ class TransactionHandlers:
             producer_ids=ProducerIds(world.controller.allocate_producer_ids),
             write_marker=self._write_marker,
         )
-        groups = world.services.groups or GroupCoordinator(
-            settings=world.settings,
-            clock=world.clock,
-            partitions=world.partitions,
-            partition_count=lambda: OFFSETS_PARTITIONS,
-            topics=lambda: world.services.metadata.image.topics,
-            group_overrides=lambda _group_id: {},
-        )
-        world.services = msgspec.structs.replace(world.services, transactions=self.coordinator, groups=groups)
+        world.services = msgspec.structs.replace(world.services, transactions=self.coordinator)
         world.partitions.on_leadership.append(self._take_over)
 
     def _take_over(self, partition: Partition) -> None:
