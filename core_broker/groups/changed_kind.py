@@ -15,9 +15,8 @@ from core_broker.groups.classic_member import Member
 from core_broker.groups.classic_roster import Roster
 from core_broker.groups.classic_subscription import by_topic_id, read_assignment, read_subscription, write_assignment
 from core_broker.groups.consumer_group import ConsumerGroup, ConsumerGroupLimits
-from core_broker.groups.consumer_member import ClassicSide, ConsumerMember, MemberState
+from core_broker.groups.consumer_member import ClassicSide, ConsumerMember, MemberState, PartitionOwners
 from core_broker.groups.group import StoredRecord
-from core_broker.groups.partition_owners import PartitionOwners
 from core_broker.groups.records import group_record
 from core_broker.groups.subscriptions import Topics
 from core_broker.protocol.primitives import DecodeError

@@ -14,9 +14,9 @@ from typing import Final
 import msgspec
 
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.groups.classic_answers import Answers
 from core_broker.groups.classic_member import (
     Action,
+    Answers,
     Join,
     Member,
     State,

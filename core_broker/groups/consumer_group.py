@@ -23,12 +23,12 @@ from core_broker.groups.consumer_member import (
     ClassicSide,
     ConsumerMember,
     MemberState,
+    PartitionOwners,
     is_subset,
     reconcile,
 )
 from core_broker.groups.consumer_records import Changes, tombstones_of
 from core_broker.groups.group import GroupKind, StoredRecord
-from core_broker.groups.partition_owners import PartitionOwners
 from core_broker.groups.subscriptions import Subscriptions, Topics, compile_expression, metadata_hash
 
 _ASSIGNED_AT_ONCE_MEMBERS_MAX: Final = 100

@@ -89,7 +89,7 @@ def _describe_group(name: str, context: RequestContext) -> list[DescribedSetting
     described = []
     for key, definition in GroupSettings.DEFINITIONS.items():
         own = [Synonym(key=key, value=overrides[key], source=ConfigSource.GROUP_CONFIG)] if key in overrides else []
-        sources = (*own, *broker.places(*definition.synonyms))
+        sources = (*own, *broker.sources(*definition.synonyms))
         described.append(
             DescribedSetting(definition=definition, value=sources[0].value, synonyms=sources, settings=GroupSettings)
         )

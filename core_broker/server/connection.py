@@ -25,8 +25,7 @@ from core_broker.log.segment_chain import LogSlice
 from core_broker.metrics import RequestStats
 from core_broker.protocol.frames import HEADER_BYTES_MIN, SIZE_BYTES, unpack_header
 from core_broker.protocol.primitives import DecodeError
-from core_broker.server.client import Client
-from core_broker.server.dispatch import UnknownRequest, dispatch
+from core_broker.server.dispatch import Client, UnknownRequest, dispatch
 from core_broker.server.memory import SMALL_BYTES, RequestMemory
 from core_broker.server.turns import Turns
 

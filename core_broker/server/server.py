@@ -9,8 +9,8 @@ from typing import Final
 from core_broker.handlers.context import Services
 from core_broker.handlers.table import BY_KEY
 from core_broker.metrics import BrokerMetrics, RequestStats
-from core_broker.server.client import Client
 from core_broker.server.connection import Connection
+from core_broker.server.dispatch import Client
 from core_broker.server.listener import BoundListener
 from core_broker.server.memory import RequestMemory
 from core_broker.server.turns import Turns

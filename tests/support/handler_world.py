@@ -25,8 +25,7 @@ from core_broker.protocol.fields import Message, decode
 from core_broker.protocol.frames import unpack_header
 from core_broker.protocol.records import Record, build_batch
 from core_broker.schema_guard.guard import SchemaGuard
-from core_broker.server.client import Client
-from core_broker.server.dispatch import dispatch
+from core_broker.server.dispatch import Client, dispatch
 from core_broker.service.clock import ManualClock
 from core_broker.settings import BrokerSettings, Listener
 from tests.support.wire import request_body
