@@ -274,7 +274,14 @@ class MetadataQuorum:
         if flush.cancelled():
             return
         if (error := flush.exception()) is not None:
-            self._fail(error)
+            # After a failed sync the state of the disk is unknown: reject every change until a restart re-reads it.
+            self._failure = f"the metadata log cannot be written: {error}; fix the disk and restart the broker"
+            log.critical("metadata log failed", extra={"reason": str(error)})
+            while self._pending:
+                proposal = self._pending.popleft()
+                if not proposal.committed.done():
+                    proposal.committed.set_exception(BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure))
+            self._release_idle_waiters()
             return
         while self._pending and self._pending[0].last_offset < end_offset:
             self._commit(self._pending.popleft())
@@ -305,16 +312,6 @@ class MetadataQuorum:
                 proposal.committed.set_exception(failure)
         elif failure is not None:
             log.error("metadata listener failed", exc_info=failure)
-
-    def _fail(self, error: BaseException) -> None:
-        """After a failed sync the state of the disk is unknown: reject every change until a restart re-reads it."""
-        self._failure = f"the metadata log cannot be written: {error}; fix the disk and restart the broker"
-        log.critical("metadata log failed", extra={"reason": str(error)})
-        while self._pending:
-            proposal = self._pending.popleft()
-            if not proposal.committed.done():
-                proposal.committed.set_exception(BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure))
-        self._release_idle_waiters()
 
     def _release_idle_waiters(self) -> None:
         waiters, self._idle_waiters = self._idle_waiters, []

@@ -168,7 +168,20 @@ class ClassicGroup:
         elif not self._roster.supports(event, self.protocol_type):
             self._answers.refuse_join(event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         elif not event.member_id:
-            self._join_new(event)
+            member_id = event.fresh_member_id
+            if event.instance_id is not None:
+                former_id = self._roster.static_ids.get(event.instance_id)
+                if former_id is None:
+                    self._add(event, member_id)
+                else:
+                    self._replace_static(event, former_id)
+            elif event.must_know_its_id:
+                if len(self._pending) >= PENDING_MEMBERS_MAX:
+                    del self._pending[next(iter(self._pending))]
+                self._pending[member_id] = self._clock.monotonic() + event.session_timeout_ms / 1000
+                self._answers.refuse_join(event, ErrorCode.MEMBER_ID_REQUIRED, member_id)
+            else:
+                self._add(event, member_id)
         else:
             self._join_known(event)
         self._complete_join_if_ready()
@@ -185,22 +198,6 @@ class ClassicGroup:
                 member is not None and member.join_ticket is not None
             ) or self._roster.waiting_count() < self._limits.size_max
         return member is not None or len(self.members) < self._limits.size_max
-
-    def _join_new(self, event: Join) -> None:
-        member_id = event.fresh_member_id
-        if event.instance_id is not None:
-            former_id = self._roster.static_ids.get(event.instance_id)
-            if former_id is None:
-                self._add(event, member_id)
-            else:
-                self._replace_static(event, former_id)
-        elif event.must_know_its_id:
-            if len(self._pending) >= PENDING_MEMBERS_MAX:
-                del self._pending[next(iter(self._pending))]
-            self._pending[member_id] = self._clock.monotonic() + event.session_timeout_ms / 1000
-            self._answers.refuse_join(event, ErrorCode.MEMBER_ID_REQUIRED, member_id)
-        else:
-            self._add(event, member_id)
 
     def _join_known(self, event: Join) -> None:
         if event.member_id in self._pending and event.instance_id is None:

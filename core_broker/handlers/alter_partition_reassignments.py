@@ -35,22 +35,19 @@ def handle(request: AlterPartitionReassignmentsRequest, context: RequestContext)
 
 def _answer(topic: str, wanted: ReassignablePartition, image: MetadataImage) -> ReassignablePartitionResponse:
     try:
-        _check(topic, wanted, image)
+        found = image.topics[topic].partitions.get(wanted.partition_index) if topic in image.topics else None
+        if found is None:
+            text = f"No such partition as {topic}-{wanted.partition_index}"
+            raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
+        if wanted.replicas is None:
+            raise BrokerError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
+        check_assignment(wanted.replicas, image.brokers, replication_factor=len(wanted.replicas))
+        if tuple(wanted.replicas) != found.replicas:
+            raise BrokerError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"{topic}-{wanted.partition_index} has the replicas {list(found.replicas)};"
+                " moving them is not supported.",
+            )
     except BrokerError as error:
         return ReassignablePartitionResponse(wanted.partition_index, error.code, error.message)
     return ReassignablePartitionResponse(wanted.partition_index, ErrorCode.NONE, None)
-
-
-def _check(topic: str, wanted: ReassignablePartition, image: MetadataImage) -> None:
-    found = image.topics[topic].partitions.get(wanted.partition_index) if topic in image.topics else None
-    if found is None:
-        text = f"No such partition as {topic}-{wanted.partition_index}"
-        raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
-    if wanted.replicas is None:
-        raise BrokerError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
-    check_assignment(wanted.replicas, image.brokers, replication_factor=len(wanted.replicas))
-    if tuple(wanted.replicas) != found.replicas:
-        raise BrokerError(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"{topic}-{wanted.partition_index} has the replicas {list(found.replicas)}; moving them is not supported.",
-        )

@@ -32,7 +32,11 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
         wanted = [DeleteTopicState(name=name) for name in request.topic_names]
     else:
         wanted = request.topics
-    results = _look_up(wanted, controller.image)
+    results = [_find(topic, controller.image) for topic in wanted]
+    counts = Counter(result.topic_id for result in results if not result.error_code)
+    for result in results:
+        if counts[result.topic_id] > 1:
+            _set_error(result, BrokerError(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once."))
     found = [result for result in results if not result.error_code]
     outcomes = await controller.delete_topics([result.topic_id for result in found])
     for result, outcome in zip(found, outcomes, strict=True):
@@ -41,15 +45,6 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
             if outcome.code is ErrorCode.TOPIC_DELETION_DISABLED and context.api_version < _DISABLED_SINCE:
                 result.error_code = ErrorCode.INVALID_REQUEST
     return DeleteTopicsResponse(responses=results)
-
-
-def _look_up(wanted: list[DeleteTopicState], image: MetadataImage) -> list[DeletableTopicResult]:
-    results = [_find(topic, image) for topic in wanted]
-    counts = Counter(result.topic_id for result in results if not result.error_code)
-    for result in results:
-        if counts[result.topic_id] > 1:
-            _set_error(result, BrokerError(ErrorCode.INVALID_REQUEST, "The topic is in the request more than once."))
-    return results
 
 
 def _find(wanted: DeleteTopicState, image: MetadataImage) -> DeletableTopicResult:

@@ -14,7 +14,7 @@ from typing import Final
 
 from core_broker.cluster.partition import Partition
 from core_broker.errors import BrokerError, ErrorCode
-from core_broker.handlers.context import RequestContext, Services
+from core_broker.handlers.context import RequestContext
 from core_broker.handlers.fetch_response import Chunk, FetchResponse, ReadResult
 from core_broker.handlers.fetch_sessions import FetchEntry, FetchSession
 from core_broker.protocol.fields import decode
@@ -102,7 +102,13 @@ class _Fetch:
     def _read_partition(self, entry: FetchEntry) -> ReadResult:
         services = self._context.services
         try:
-            partition = _find(services, entry, self._context.api_version)
+            topic = entry.topic
+            if self._context.api_version >= _UNKNOWN_TOPIC_ID_SINCE:
+                name = services.partitions.topic_name(entry.topic_id)
+                if name is None:
+                    raise BrokerError(ErrorCode.UNKNOWN_TOPIC_ID)
+                topic = name
+            partition = services.partitions.get(topic, entry.partition)
             if entry.leader_epoch != partition.leader_epoch:
                 partition.check_leader_epoch(entry.leader_epoch)
             self._partitions.append(partition)
@@ -201,13 +207,3 @@ class _Fetch:
         self._timer.cancel()
         for partition in self._watched:
             partition.readers.discard(self)
-
-
-def _find(services: Services, entry: FetchEntry, version: int) -> Partition:
-    topic = entry.topic
-    if version >= _UNKNOWN_TOPIC_ID_SINCE:
-        name = services.partitions.topic_name(entry.topic_id)
-        if name is None:
-            raise BrokerError(ErrorCode.UNKNOWN_TOPIC_ID)
-        topic = name
-    return services.partitions.get(topic, entry.partition)
