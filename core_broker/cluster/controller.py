@@ -28,17 +28,7 @@ from core_broker.cluster.topic_changes import (
 )
 from core_broker.errors import BrokerError, ErrorCode
 from core_broker.protocol.fields import Message
-from core_broker.protocol.stored.metadata import (
-    BrokerFeature,
-    BrokerRegistrationChangeRecord,
-    ConfigRecord,
-    FeatureLevelRecord,
-    PartitionChangeRecord,
-    ProducerIdsRecord,
-    RegisterBrokerRecord,
-    RemoveTopicRecord,
-    UnregisterBrokerRecord,
-)
+from core_broker.protocol.stored import metadata as stored
 from core_broker.service.clock import Clock
 from core_broker.service.settings import LONG_MAX
 from core_broker.settings import BrokerSettings
@@ -90,13 +80,13 @@ class Controller:
             epoch = self._quorum.end_offset + len(features)
             records: list[Message] = [
                 *features,
-                RegisterBrokerRecord(
+                stored.RegisterBrokerRecord(
                     broker_id=self._settings.node_id,
                     incarnation_id=os.urandom(16),
                     broker_epoch=epoch,
                     end_points=endpoints.records(),
                     features=[
-                        BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+                        stored.BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
                         for name, (low, high) in SUPPORTED_FEATURES.items()
                     ],
                     rack=self._settings.broker_rack,
@@ -105,7 +95,9 @@ class Controller:
                 ),
             ]
             records.append(
-                BrokerRegistrationChangeRecord(broker_id=self._settings.node_id, broker_epoch=epoch, fenced=_UNFENCED)
+                stored.BrokerRegistrationChangeRecord(
+                    broker_id=self._settings.node_id, broker_epoch=epoch, fenced=_UNFENCED
+                )
             )
             records.extend(_elections(image, self._settings.node_id, everywhere=not was_clean))
             if not was_clean and image.next_producer_id:
@@ -125,7 +117,7 @@ class Controller:
             if broker_id == self._settings.node_id:
                 text = f"broker {broker_id} is running; stop it before unregistering it"
                 raise BrokerError(ErrorCode.INVALID_REQUEST, text)
-            await self._quorum.append([UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch)])
+            await self._quorum.append([stored.UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch)])
         log.info("broker unregistered", extra={"broker_id": broker_id})
 
     # -- topics --
@@ -170,7 +162,7 @@ class Controller:
         async with self._changing() as image:
             deleted = [topic_id for topic_id in dict.fromkeys(topic_ids) if topic_id in image.topics_by_id]
             if deleted:
-                await self._quorum.append([RemoveTopicRecord(topic_id=topic_id) for topic_id in deleted])
+                await self._quorum.append([stored.RemoveTopicRecord(topic_id=topic_id) for topic_id in deleted])
         for topic_id in deleted:
             log.info("topic deleted", extra={"topic": image.topics_by_id[topic_id].name})
         return [
@@ -213,7 +205,7 @@ class Controller:
             return await self._commit_configs(plans, validate_only=validate_only)
 
     async def _commit_configs(
-        self, plans: Sequence[list[ConfigRecord] | BrokerError], *, validate_only: bool
+        self, plans: Sequence[list[stored.ConfigRecord] | BrokerError], *, validate_only: bool
     ) -> list[BrokerError | None]:
         records = [record for plan in plans if not isinstance(plan, BrokerError) for record in plan]
         if records and not validate_only:
@@ -231,10 +223,10 @@ class Controller:
             await self._quorum.append([self._producer_ids(image, first + count)])
         return range(first, first + count)
 
-    def _producer_ids(self, image: MetadataImage, next_producer_id: int) -> ProducerIdsRecord:
+    def _producer_ids(self, image: MetadataImage, next_producer_id: int) -> stored.ProducerIdsRecord:
         broker = image.brokers.get(self._settings.node_id)
         epoch = -1 if broker is None else broker.epoch
-        return ProducerIdsRecord(
+        return stored.ProducerIdsRecord(
             broker_id=self._settings.node_id, broker_epoch=epoch, next_producer_id=next_producer_id
         )
 
@@ -246,7 +238,7 @@ class Controller:
                 allowed = f"levels {low} to {high}" if name in SUPPORTED_FEATURES else "no such feature"
                 raise BrokerError(ErrorCode.INVALID_UPDATE_VERSION, f"{name}={level}: this broker supports {allowed}")
             if not validate_only and image.features.get(name, 0) != level:
-                await self._quorum.append([FeatureLevelRecord(name=name, feature_level=level)])
+                await self._quorum.append([stored.FeatureLevelRecord(name=name, feature_level=level)])
 
     @asynccontextmanager
     async def _changing(self) -> AsyncIterator[MetadataImage]:
@@ -268,18 +260,20 @@ def _attempt(plan: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Bro
         return error
 
 
-def _missing_features(image: MetadataImage) -> Iterator[FeatureLevelRecord]:
+def _missing_features(image: MetadataImage) -> Iterator[stored.FeatureLevelRecord]:
     """The initial features of a new cluster; nothing for an existing one."""
     if "metadata.version" not in image.features:
         for name, level in INITIAL_FEATURES.items():
-            yield FeatureLevelRecord(name=name, feature_level=level)
+            yield stored.FeatureLevelRecord(name=name, feature_level=level)
 
 
-def _elections(image: MetadataImage, broker_id: int, *, everywhere: bool) -> Iterator[PartitionChangeRecord]:
+def _elections(image: MetadataImage, broker_id: int, *, everywhere: bool) -> Iterator[stored.PartitionChangeRecord]:
     """Make the broker leader of its leaderless partitions; `everywhere` also begins a new epoch where it leads."""
     for topic in image.topics.values():
         for index, partition in topic.partitions.items():
             waits = partition.leader_id == NO_LEADER and broker_id in (*partition.isr, *partition.elr)
             if waits or (everywhere and partition.leader_id == broker_id):
                 isr = None if broker_id in partition.isr else [broker_id]
-                yield PartitionChangeRecord(partition_id=index, topic_id=topic.topic_id, leader=broker_id, isr=isr)
+                yield stored.PartitionChangeRecord(
+                    partition_id=index, topic_id=topic.topic_id, leader=broker_id, isr=isr
+                )

@@ -14,13 +14,7 @@ from core_broker.groups.records import committed_offset, decode_record
 from core_broker.groups.shard import Shard, ShardState
 from core_broker.protocol.primitives import DecodeError
 from core_broker.protocol.records import BatchHeader, Record, read_end_marker, read_records
-from core_broker.protocol.stored.groups import (
-    GroupMetadataKey,
-    GroupMetadataValue,
-    LegacyOffsetCommitKey,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from core_broker.protocol.stored import groups as stored
 
 log = logging.getLogger(__name__)
 
@@ -87,18 +81,20 @@ class Loader:
             return
         offsets, groups = self._shard.offsets, self._shard.groups
         match decoded:
-            case (OffsetCommitKey() | LegacyOffsetCommitKey()) as key, OffsetCommitValue() as value:
+            case (
+                stored.OffsetCommitKey() | stored.LegacyOffsetCommitKey()
+            ) as key, stored.OffsetCommitValue() as value:
                 committed = committed_offset(value, record.offset)
                 if producer_id is None:
                     offsets.put(key.group, key.topic, key.partition, committed)
                 else:
                     offsets.put_pending(producer_id, key.group, key.topic, key.partition, committed)
-            case (OffsetCommitKey() | LegacyOffsetCommitKey()) as key, _:
+            case (stored.OffsetCommitKey() | stored.LegacyOffsetCommitKey()) as key, _:
                 offsets.remove(key.group, key.topic, key.partition)
-            case GroupMetadataKey() as key, GroupMetadataValue() as value:
+            case stored.GroupMetadataKey() as key, stored.GroupMetadataValue() as value:
                 groups[key.group] = group = self._new_group(key.group)
                 group.restore(value)
-            case GroupMetadataKey() as key, _:
+            case stored.GroupMetadataKey() as key, _:
                 if isinstance(groups.get(key.group), ClassicGroup):
                     del groups[key.group]
             case key, value:
