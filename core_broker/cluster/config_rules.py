@@ -137,7 +137,7 @@ def _list_value(
     if change.key in configs:
         return _split_list(configs[change.key])
     if kind == ResourceType.TOPIC:
-        return _split_list(definition.text(TopicSettings.inherited(definition, broker)) or "")
+        return _split_list(definition.text(TopicSettings.inherited_value(definition, broker)) or "")
     if definition.without_effect:
         return _split_list(definition.text(definition.default) or "")
     return _split_list(broker.text_of(change.key) or "")

@@ -87,7 +87,6 @@ class MetadataQuorum:
         self._settings = settings
         self._clock = clock
         self._second_copy_seconds = second_copy_seconds
-        self._log: PartitionLog | None = None
         self._listeners: list[MetadataListener] = []
         self._pending: deque[_Proposal] = deque()
         self._idle_waiters: list[asyncio.Future[None]] = []
@@ -112,7 +111,7 @@ class MetadataQuorum:
     @property
     def end_offset(self) -> int:
         """The offset that the next record gets."""
-        return self._open_log().end_offset
+        return self._log.end_offset
 
     @property
     def high_watermark(self) -> int:
@@ -153,7 +152,7 @@ class MetadataQuorum:
             await asyncio.wait([self._snapshot_task], timeout=_COMMIT_TIMEOUT_SECONDS)
         if self._failure is None and self._bytes_since_snapshot:
             self._snapshot_now()
-        self._open_log().close()
+        self._log.close()
 
     def _open(self) -> PartitionLog:
         settings = TopicSettings(
@@ -184,7 +183,7 @@ class MetadataQuorum:
 
     def _replay(self) -> int:
         """Replay the log from the image's offset to its end; returns the number of bytes."""
-        partition_log = self._open_log()
+        partition_log = self._log
         draft = MetadataDraft(self.image)
         offset, epoch, size = self.image.offset, self.image.epoch, 0
         for header, batch in partition_log.read_batches(offset + 1, partition_log.end_offset):
@@ -217,7 +216,7 @@ class MetadataQuorum:
         voters = [Voter(voter_id=self.node_id)]
         message = LeaderChangeMessage(leader_id=self.node_id, voters=voters, granting_voters=voters)
         record = snapshots.control_record(snapshots.CONTROL_LEADER_CHANGE, message, version=0, timestamp_ms=self._now())
-        partition_log = self._open_log()
+        partition_log = self._log
         result = partition_log.append(
             build_batch([record], is_control=True), leader_epoch=self.leader_epoch, origin=Origin.COORDINATOR
         )
@@ -235,7 +234,7 @@ class MetadataQuorum:
             raise BrokerError(ErrorCode.KAFKA_STORAGE_ERROR, self._failure)
         now = self._now()
         batch = build_batch([Record(timestamp=now, value=encode_record(record)) for record in records])
-        result = self._open_log().append(batch, leader_epoch=self.leader_epoch, origin=Origin.COORDINATOR)
+        result = self._log.append(batch, leader_epoch=self.leader_epoch, origin=Origin.COORDINATOR)
         self._bytes_since_snapshot += len(batch)
         committed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         proposal = _Proposal(result.first_offset, result.last_offset, records, committed)
@@ -263,7 +262,7 @@ class MetadataQuorum:
         if self._is_flushing:
             return
         self._is_flushing = True
-        partition_log = self._open_log()
+        partition_log = self._log
         end_offset = partition_log.end_offset
         flush = asyncio.get_running_loop().run_in_executor(None, partition_log.flush)
         flush.add_done_callback(partial(self._on_flushed, end_offset))
@@ -350,18 +349,13 @@ class MetadataQuorum:
     def _trim_log(self, snapshot: snapshots.SnapshotId) -> None:
         """Delete what no start needs any more: the log below the older of the two snapshots that are kept."""
         oldest = snapshots.delete_old_snapshots(self.directory)
-        partition_log = self._open_log()
+        partition_log = self._log
         partition_log.roll()
         if oldest > partition_log.start_offset:
             partition_log.delete_records_before(oldest)
             partition_log.delete_old_segments(high_watermark=self.high_watermark)
             partition_log.remove_deleted_files(at_once=True)
         log.info("metadata snapshot written", extra={"snapshot": snapshot.file_name, "log_start_offset": oldest})
-
-    def _open_log(self) -> PartitionLog:
-        if self._log is None:
-            raise RuntimeError("the metadata quorum was not started")
-        return self._log
 
     def _now(self) -> int:
         return self._clock.now_ms()

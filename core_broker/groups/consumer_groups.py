@@ -25,16 +25,8 @@ from core_broker.groups.group_migration import GroupMigration
 from core_broker.groups.shard import Shard, ShardOwner
 from core_broker.groups.subscriptions import Topics
 from core_broker.protocol.fields import Message
+from core_broker.protocol.messages import consumer_group_heartbeat as wire
 from core_broker.protocol.messages.consumer_group_describe import DescribedGroup
-from core_broker.protocol.messages.consumer_group_heartbeat import (
-    Assignment as AssignmentMessage,
-)
-from core_broker.protocol.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-    ConsumerGroupHeartbeatResponseTopicPartitions,
-    TopicPartitions,
-)
 from core_broker.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from core_broker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from core_broker.protocol.stored.groups import ConsumerGroupMetadataKey
@@ -67,8 +59,8 @@ class ConsumerGroups:
     # --- requests ----------------------------------------------------------------------------------------------------
 
     async def heartbeat(
-        self, request: ConsumerGroupHeartbeatRequest, *, version: int, client_id: str, client_host: str
-    ) -> ConsumerGroupHeartbeatResponse:
+        self, request: wire.ConsumerGroupHeartbeatRequest, *, version: int, client_id: str, client_host: str
+    ) -> wire.ConsumerGroupHeartbeatResponse:
         """Process one heartbeat; raises BrokerError."""
         _check_request(request, version, self._owner.settings)
         shard = self._owner.shard_for(request.group_id)
@@ -78,26 +70,26 @@ class ConsumerGroups:
         else:
             group = self._find_or_create(shard, request)
             answer = await self._process(shard, group, _heartbeat(request, client_id, client_host))
-        return ConsumerGroupHeartbeatResponse(
+        response = wire.ConsumerGroupHeartbeatResponse(
             member_id=answer.member_id,
             member_epoch=answer.member_epoch,
             heartbeat_interval_ms=group.limits.heartbeat_interval_ms,
-            assignment=None
-            if answer.assignment is None
-            else AssignmentMessage(
+        )
+        if answer.assignment is not None:
+            response.assignment = wire.Assignment(
                 [
-                    ConsumerGroupHeartbeatResponseTopicPartitions(topic_id, sorted(partitions))
+                    wire.ConsumerGroupHeartbeatResponseTopicPartitions(topic_id, sorted(partitions))
                     for topic_id, partitions in answer.assignment.items()
                 ]
-            ),
-        )
+            )
+        return response
 
     def describe(self, group_id: str) -> DescribedGroup:
         """Describe one group; raises BrokerError if it is not a KIP-848 group or not coordinated here."""
         return describe(self._find(self._owner.shard_for(group_id), group_id), self._topics())
 
     async def _leave(
-        self, shard: Shard, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
+        self, shard: Shard, group: ConsumerGroup, request: wire.ConsumerGroupHeartbeatRequest
     ) -> HeartbeatAnswer:
         member = group.known_member(request.member_id, request.instance_id)
         is_final = request.member_epoch != STATIC_LEAVE_EPOCH
@@ -222,7 +214,7 @@ class ConsumerGroups:
             raise BrokerError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} {reason}.")
         return group
 
-    def _find_or_create(self, shard: Shard, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
+    def _find_or_create(self, shard: Shard, request: wire.ConsumerGroupHeartbeatRequest) -> ConsumerGroup:
         """The group, or a new one, possibly converted from a classic one; new groups are not registered yet."""
         group = shard.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup) or request.member_epoch != JOIN_EPOCH:
@@ -252,7 +244,7 @@ class ConsumerGroups:
         )
 
 
-def _check_request(request: ConsumerGroupHeartbeatRequest, version: int, settings: BrokerSettings) -> None:
+def _check_request(request: wire.ConsumerGroupHeartbeatRequest, version: int, settings: BrokerSettings) -> None:
     if "consumer" not in settings.group_coordinator_rebalance_protocols:
         raise BrokerError(ErrorCode.UNSUPPORTED_VERSION, "The consumer group protocol is disabled.")
     assignors = settings.group_consumer_assignors
@@ -293,7 +285,7 @@ def _reject_if(condition: bool, message: str) -> None:
         raise BrokerError(ErrorCode.INVALID_REQUEST, message)
 
 
-def _heartbeat(request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str) -> Heartbeat:
+def _heartbeat(request: wire.ConsumerGroupHeartbeatRequest, client_id: str, client_host: str) -> Heartbeat:
     names = request.subscribed_topic_names
     return Heartbeat(
         member_id=request.member_id or urlsafe_b64encode(secrets.token_bytes(16)).rstrip(b"=").decode(),
@@ -310,7 +302,7 @@ def _heartbeat(request: ConsumerGroupHeartbeatRequest, client_id: str, client_ho
     )
 
 
-def _owned_partitions(topics: list[TopicPartitions]) -> Assignment:
+def _owned_partitions(topics: list[wire.TopicPartitions]) -> Assignment:
     owned: dict[bytes, frozenset[int]] = {}
     for topic in topics:
         owned[topic.topic_id] = owned.get(topic.topic_id, frozenset()).union(topic.partitions)

@@ -211,7 +211,7 @@ def describe_topic(overrides: Mapping[str, str], broker: BrokerConfig) -> list[D
 def _topic_value(definition: Definition, overrides: Mapping[str, str], broker: BrokerConfig) -> str | None:
     if definition.key in overrides:
         return overrides[definition.key]
-    return definition.text(TopicSettings.inherited(definition, broker.effective))
+    return definition.text(TopicSettings.inherited_value(definition, broker.effective))
 
 
 def _topic_sources(definition: Definition, overrides: Mapping[str, str], broker: BrokerConfig) -> Iterator[Synonym]:

@@ -234,7 +234,7 @@ class TopicSettings(Settings):
             chosen = cls.parse(overrides)
         except SettingsError as error:
             raise BrokerError(ErrorCode.INVALID_CONFIG, str(error)) from None
-        values = {d.name: cls.inherited(d, broker) for d in cls.DEFINITIONS.values()}
+        values = {d.name: cls.inherited_value(d, broker) for d in cls.DEFINITIONS.values()}
         values.update({cls.DEFINITIONS[key].name: getattr(chosen, cls.DEFINITIONS[key].name) for key in chosen.set})
         if chosen.internal_segment_bytes is not None:
             values["segment_bytes"] = chosen.internal_segment_bytes
@@ -242,7 +242,7 @@ class TopicSettings(Settings):
         return cls(**values)
 
     @classmethod
-    def inherited(cls, definition: Definition, broker: BrokerSettings) -> Any:
+    def inherited_value(cls, definition: Definition, broker: BrokerSettings) -> Any:
         """The value of a topic key when the topic does not set it: the first synonym of the broker that has one."""
         for synonym in definition.synonyms:
             value = getattr(broker, synonym.replace(".", "_"))

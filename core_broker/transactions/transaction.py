@@ -142,7 +142,7 @@ def initialize(
     if is_changing:
         raise _concurrent(current)
     if expected is not None and not _may_hold(current, expected):
-        raise _fenced(current, expected)
+        raise _fenced_error(current, expected)
     if current.state in PREPARED:
         raise _concurrent(current)
     if current.state is TransactionState.ONGOING:
@@ -190,7 +190,7 @@ def _fence_for(current: Transaction, expected: Producer | None, server_version: 
     The epoch of the current producer is kept, so that its next attempt is not mistaken for that of a zombie.
     """
     if expected is not None and expected != current.producer:
-        raise _fenced(current, expected)
+        raise _fenced_error(current, expected)
     fenced = fence(current, server_version=server_version, now_ms=now_ms)
     if expected is None:
         return fenced
@@ -206,7 +206,7 @@ def _next_epoch(current: Transaction, expected: Producer | None) -> tuple[int, i
         return epoch + 1, epoch
     if expected.epoch == current.last_producer_epoch:
         return epoch, expected.epoch  # the response to the first attempt was lost: the same epoch again
-    raise _fenced(current, expected)
+    raise _fenced_error(current, expected)
 
 
 # -- partitions -------------------------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def _check_producer(current: Transaction, producer: Producer) -> None:
             f"transactional id {current.transactional_id} belongs to producer {current.producer_id}, "
             f"not to {producer.producer_id}",
         )
-    raise _fenced(current, producer)
+    raise _fenced_error(current, producer)
 
 
 # -- the end ----------------------------------------------------------------------------------------------------------
@@ -428,7 +428,7 @@ def _concurrent(current: Transaction) -> BrokerError:
     )
 
 
-def _fenced(current: Transaction, producer: Producer) -> BrokerError:
+def _fenced_error(current: Transaction, producer: Producer) -> BrokerError:
     return BrokerError(
         ErrorCode.PRODUCER_FENCED,
         f"producer {producer.producer_id} with epoch {producer.epoch} was fenced: the epoch of transactional id "
