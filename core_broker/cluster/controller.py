@@ -76,7 +76,11 @@ class Controller:
         they have read may be lost (KIP-320).
         """
         async with self._changing() as image:
-            features = list(_missing_features(image))
+            is_new = "metadata.version" not in image.features
+            features = [
+                stored.FeatureLevelRecord(name=name, feature_level=level)
+                for name, level in (INITIAL_FEATURES.items() if is_new else ())
+            ]
             epoch = self._quorum.end_offset + len(features)
             records: list[Message] = [
                 *features,
@@ -258,13 +262,6 @@ def _attempt(plan: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Bro
         return plan(*args, **kwargs)
     except BrokerError as error:
         return error
-
-
-def _missing_features(image: MetadataImage) -> Iterator[stored.FeatureLevelRecord]:
-    """The initial features of a new cluster; nothing for an existing one."""
-    if "metadata.version" not in image.features:
-        for name, level in INITIAL_FEATURES.items():
-            yield stored.FeatureLevelRecord(name=name, feature_level=level)
 
 
 def _elections(image: MetadataImage, broker_id: int, *, everywhere: bool) -> Iterator[stored.PartitionChangeRecord]:

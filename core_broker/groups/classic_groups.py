@@ -167,7 +167,7 @@ class ClassicGroups:
             )
         texts = [request.member_id, request.group_instance_id or "", request.protocol_type]
         texts.extend(protocol.name for protocol in request.protocols)
-        if any(_bytes_of(text) > STRING_BYTES_MAX - 64 for text in texts):
+        if any(len(text.encode()) > STRING_BYTES_MAX - 64 for text in texts):
             raise BrokerError(ErrorCode.INVALID_REQUEST, "a name in the request is too long to be stored")
         if sum(len(protocol.metadata) for protocol in request.protocols) > PROTOCOL_BYTES_MAX:
             raise BrokerError(
@@ -225,7 +225,3 @@ def _rebalance_timeout_ms(request: JoinGroupRequest, api_version: int) -> int:
     """Before version 1 the session time-out was used for both."""
     timeout_ms = request.rebalance_timeout_ms
     return timeout_ms if api_version >= _REBALANCE_TIMEOUT_SINCE and timeout_ms > 0 else request.session_timeout_ms
-
-
-def _bytes_of(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode())
